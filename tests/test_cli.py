@@ -189,6 +189,7 @@ UNKNOWN = {
     "option value": (["run", "--methods", "mean_ablation:reference=tasks"], "takes 'suite', 'task'.*got 'tasks'"),
     "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
     "template": (["validate", "--template", "arow"], "Unknown template 'arow'. Did you mean 'arrow'"),
+    "two templates": (["run", "--chat", "--template", "arrow"], "--chat means --template chat, but --template arrow"),
     "corruption": (["validate", "--corruption", "shuffled"], "Unknown corruption 'shuffled'. Did you mean 'shuffled_l"),
     "answers": (["validate", "--answers", "hole"], "Unknown answers 'hole'. Did you mean 'whole'"),
     "number": (["run", "--n-prompts", "1"], "n_prompts must be a whole number of at least 2; got 1"),
@@ -209,6 +210,14 @@ UNKNOWN = {
 def test_what_does_not_exist_is_one_clear_message(headcats, tmp_path, what):
     arguments, message = UNKNOWN[what]
     assert_one_message(headcats(*arguments), message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_without_chat_template_is_one_clear_message(headcats, tmp_path):
+    done = headcats("validate", "--chat")
+    note, error = done.err.splitlines()
+    assert (done.code, done.out, note.split(":")[0]) == (2, "", "Model mini")
+    assert error.startswith("Error: The tokenizer of this model has no chat template: leave out --chat")
     assert list(tmp_path.iterdir()) == []
 
 

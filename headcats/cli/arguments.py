@@ -53,8 +53,10 @@ _TASKS = "Tasks to score, separated by commas; default: all of the suite."
 Tasks = Annotated[str | None, typer.Option("--tasks", help=_TASKS, autocompletion=completion.tasks)]
 NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 64.")]
 NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt; default: 5.")]
-_TEMPLATE = "Prompt format: arrow (default) or question."
+_TEMPLATE = "Prompt format: arrow (default), question, or chat."
 Template = Annotated[str | None, typer.Option("--template", help=_TEMPLATE, autocompletion=completion.templates)]
+_CHAT = "Write prompts with the chat template of the model's tokenizer; short for --template chat."
+Chat = Annotated[bool, typer.Option("--chat", help=_CHAT)]
 _CORRUPTIONS = ("other_task", "shuffled_labels")
 Corruption = Annotated[
     str | None,

@@ -49,6 +49,7 @@ def run_command(
     metrics: arguments.Metrics = None,
     n_demos: arguments.NDemos = None,
     template: arguments.Template = None,
+    chat: arguments.Chat = False,
     corruption: arguments.Corruption = None,
     answers: arguments.Answers = None,
     seed: arguments.Seed = None,
@@ -80,6 +81,7 @@ def run_command(
     - `headcats run --suite cognitive --no-views`
     - `headcats run --suite path/to/mine.py:my_suite --min-accuracy 0.3`
     - `headcats run --suite pairs.json --model gpt2`
+    - `headcats run --model Qwen/Qwen2.5-0.5B-Instruct --chat`
     - `headcats run --suite sentences --json`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,

@@ -23,8 +23,15 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 
 def run_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run among the arguments of a command, with lists of names split."""
+    """Options of a run among the arguments of a command, with lists of names split; `--chat` is a template."""
     options = {name: value for name, value in arguments.items() if name in DEFAULTS}
+    if arguments.get("chat"):
+        if options.get("template") not in (None, "chat"):
+            raise OptionError(
+                f"--chat means --template chat, but --template {options['template']} is given too: leave out one of "
+                "them."
+            )
+        options["template"] = "chat"
     return options | {name: split_names(options[name]) for name in LISTS if options.get(name) is not None}
 
 

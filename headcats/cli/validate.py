@@ -18,6 +18,7 @@ def validate_command(
     metrics: arguments.Metrics = None,
     n_demos: arguments.NDemos = None,
     template: arguments.Template = None,
+    chat: arguments.Chat = False,
     corruption: arguments.Corruption = None,
     answers: arguments.Answers = None,
     seed: arguments.Seed = None,

@@ -17,7 +17,7 @@ from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.template import Template
-from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
+from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
 from headcats.statistics.random_streams import stream
 
 
@@ -34,9 +34,12 @@ class AnsweredText:
             is its own cluster.
         task: Task it belongs to, or "".
         category: Category, function or data set it belongs to, or "".
+        bos: "once" puts BOS in front of the text if the tokenizer has one; "written" takes the text as it is, with
+            special tokens of its own: a conversation in the words of a chat template.
 
     Raises:
         DataError: No span, a span outside the text, or spans that are not pairs of integers.
+        UnknownNameError: Another `bos`.
 
     Example:
         >>> import headcats as hc
@@ -51,8 +54,10 @@ class AnsweredText:
     item: str = ""
     task: str = ""
     category: str = ""
+    bos: str = "once"
 
     def __post_init__(self) -> None:
+        check_bos(self.bos)
         name, length = f"Answered text {self.key or self.text!r}", len(self.text)
         pairs = list(self.spans) if isinstance(self.spans, Sequence) else [self.spans]
         if not pairs:
@@ -80,7 +85,7 @@ class AnsweredBatch:
     """Tokens of answered texts of one length, never padded.
 
     Attributes:
-        tokens: Token ids `[prompt, pos]`, beginning with BOS if the tokenizer has one.
+        tokens: Token ids `[prompt, pos]`, beginning with BOS if the tokenizer has one (see `AnsweredText.bos`).
         targets: `[prompt, pos]`, True at the answer's tokens; the model predicts each one position earlier.
         texts: The texts, in the same order.
 
@@ -161,9 +166,10 @@ def encode_answered(
             "tokenizer=...), or tokens (hc.methods.AnsweredBatch) where a method takes them."
         )
     texts, report = list(texts), DropReport()
-    bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
+    unknown = unknown_id(tokenizer)
+    encoded = encode_with_bos(tokenizer, [text.text for text in texts], bos=[text.bos for text in texts])
     groups: dict[int, list[tuple[AnsweredText, list[int], list[bool]]]] = {}
-    for text, (ids, ends) in zip(texts, encode_with_ends(tokenizer, [text.text for text in texts]), strict=True):
+    for text, (bos, ids, ends) in zip(texts, encoded, strict=True):
         tokens = bos + ids
         targets = [False] * len(bos) + [any(start < end <= stop for start, stop in text.spans) for end in ends]
         if reason := _drop_reason(tokens, targets, unknown=unknown, n_ctx=n_ctx):
@@ -233,5 +239,7 @@ def few_shot_texts(
             prompt, _ = template.render([pairs[place + (place >= query)] for place in places], item)
             text = prompt + template.answer(output)
             span, key = Span(len(prompt), len(text)), f"{task}/{len(texts)}"
-            texts.append(AnsweredText(text, (span,), key=key, item=item, task=task, category=category))
+            texts.append(
+                AnsweredText(text, (span,), key=key, item=item, task=task, category=category, bos=template.bos)
+            )
     return texts

@@ -16,7 +16,7 @@ from headcats.prompts.labels import token_labels
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
 from headcats.prompts.token_ids import answer_fields
-from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
+from headcats.prompts.tokens import encode, encode_with_bos, unknown_id
 
 _WORDS = ("answer", "distractor")
 
@@ -52,14 +52,21 @@ def usable_pairs(
 
 
 def encode_pairs(
-    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None, answers: str = "whole"
+    pairs: Sequence[PromptPair],
+    tokenizer: Any,
+    *,
+    task: str = "",
+    n_ctx: int | None = None,
+    answers: str = "whole",
+    bos: str = "once",
 ) -> tuple[list[PromptBatch], DropReport]:
     """Prompt pairs as batches, and what was dropped and why.
 
-    BOS is put in front exactly once if the tokenizer has one. With answers="whole", tokens with which answer and
-    distractor both begin are moved to the end of the prompts, with the role "answer_start". Prompts are kept whose
-    clean and corrupted tokens do not align: they can be patched at their last token, and at roles that have as many
-    tokens in both. A second corruption with an unknown word, or that is the clean or the corrupted prompt, is left out.
+    BOS is put in front exactly once if the tokenizer has one, unless `bos` says otherwise. With answers="whole", tokens
+    with which answer and distractor both begin are moved to the end of the prompts, with the role "answer_start".
+    Prompts are kept whose clean and corrupted tokens do not align: they can be patched at their last token, and at
+    roles that have as many tokens in both. A second corruption with an unknown word, or that is the clean or the
+    corrupted prompt, is left out.
 
     Args:
         pairs: Prompts with different keys.
@@ -68,6 +75,7 @@ def encode_pairs(
         n_ctx: Most tokens that the model reads; the last token of an answer is predicted, not read.
         answers: "whole": answer and distractor of any number of tokens. "first_token": the first token of each.
             "single": answers or distractors of several tokens are dropped.
+        bos: That of the template of the pairs: where BOS stands (see `headcats.prompts.tokens.BOS`).
 
     Returns:
         Batches in order of first appearance. Clean, corrupted and second prompts of a batch have one length each, their
@@ -82,7 +90,7 @@ def encode_pairs(
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
     groups: dict[tuple[int, int, int, bool, bool], list[_Encoded]] = {}
-    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers), strict=True):
+    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers, bos), strict=True):
         if isinstance(encoded, str):
             report.drop(encoded, repr(pair.key))
             continue
@@ -111,13 +119,19 @@ class _Encoded:
 
 
 def _encode_all(
-    pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None, answers: str
+    pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None, answers: str, bos: str
 ) -> Iterator[_Encoded | str]:
     """Each pair's tokens, or the reason why it is dropped."""
-    unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
-    clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
-    corrupted = encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
-    seconds = iter(encode_with_ends(tokenizer, [pair.second.text for pair in pairs if pair.second]))
+    unknown = unknown_id(tokenizer)
+    clean, corrupted, second = (
+        encode_with_bos(tokenizer, texts, bos=[bos] * len(texts))
+        for texts in (
+            [pair.clean for pair in pairs],
+            [pair.corrupted for pair in pairs],
+            [pair.second.text for pair in pairs if pair.second],
+        )
+    )
+    seconds = iter(second)
     continued = zip(
         *(
             encode(tokenizer, [getattr(pair, prompt) + getattr(pair, word) for pair in pairs])
@@ -126,10 +140,11 @@ def _encode_all(
         ),
         strict=True,
     )
-    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), ids in zip(
+    # The texts of a template begin alike, so what stands in front of the clean prompt stands in front of all.
+    for pair, (front, clean_ids, clean_ends), (_, corrupted_ids, corrupted_ends), ids in zip(
         pairs, clean, corrupted, continued, strict=True
     ):
-        second_ids, second_ends = next(seconds) if pair.second else ([], [])
+        _, second_ids, second_ends = next(seconds) if pair.second else ([], [], [])
         added = partial(_added_to_both, (clean_ids, corrupted_ids), unknown=unknown)
         try:
             scored = scored_tokens(added(ids[:2], name="answer"), added(ids[2:], name="distractor"), answers=answers)
@@ -138,20 +153,20 @@ def _encode_all(
             continue
         shared = list(scored.shared)
         n_read = max(len(clean_ids), len(corrupted_ids)) + max(len(scored.answer), len(scored.distractor)) - 1
-        if n_ctx is not None and len(bos) + len(shared) + n_read > n_ctx:
+        if n_ctx is not None and len(front) + len(shared) + n_read > n_ctx:
             yield "longer than the context"
             continue
-        labelled = partial(token_labels, n_bos=len(bos), n_shared=len(shared))
+        labelled = partial(token_labels, n_bos=len(front), n_shared=len(shared))
         corrupted_labels = labelled(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()})
         has_second = second_ids and unknown not in second_ids and second_ids not in (clean_ids, corrupted_ids)
         yield _Encoded(
             pair,
-            clean=bos + clean_ids + shared,
-            corrupted=bos + corrupted_ids + shared,
+            clean=front + clean_ids + shared,
+            corrupted=front + corrupted_ids + shared,
             labels=labelled(clean_ends, {role: span for role, (span, _) in pair.roles.items()}),
             corrupted_labels=corrupted_labels,
             scored=scored,
-            second=bos + second_ids + shared if has_second else None,
+            second=front + second_ids + shared if has_second else None,
             second_labels=labelled(second_ends, pair.second.roles) if pair.second and has_second else corrupted_labels,
         )
 

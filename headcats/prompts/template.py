@@ -1,14 +1,17 @@
 """Templates: render demonstrations and a query as one prompt, if the tokenizer knows the fixed text."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import OptionError
-from headcats.prompts.pair import Span
-from headcats.prompts.tokens import encode, unknown_id
-from headcats.registry import lookup, names, register
+from headcats.prompts.pair import Span, WordPair
+from headcats.prompts.tokens import check_bos, encode, unknown_id
+from headcats.registry import lookup, names, register, register_later
 
+Conversation = tuple[Sequence[WordPair], str]
+"""Demonstrations and query of a prompt."""
 OPTION = '--template {name} (template="{name}")'
 """How a user selects a template."""
 _N_PAIRS = 8  # word pairs tried
@@ -20,7 +23,11 @@ _OF_DEMONSTRATIONS = {
     "y": "output of a demonstration",
     "after": "text behind it",
 }
-_BOUNDARIES = {"bos": "start of the text", "other": "text of no role"}
+_BOUNDARIES = {
+    "bos": "start of the text",
+    "start": "text in front of a conversation, such as a system message",
+    "other": "text of no role",
+}
 _WITHOUT_NUMBER = {
     "before_query": "text in front of the query",
     "x_query": "the query, whose output is asked for",
@@ -34,7 +41,7 @@ _WITHOUT_NUMBER = {
 class Template:
     """Fixed text around inputs `x` and outputs `y`.
 
-    A demonstration is `before + x + between + lead + y + after`, the query `before + x + between`; the answer is
+    A demonstration is `before + x + between + lead + y + after`, the query `before + x + between_query`; the answer is
     `lead + y`. The space belongs to the answer because that is how subword tokenizers cut words.
     """
 
@@ -46,6 +53,29 @@ class Template:
     lead: str
     """Text directly before an output, tokenised with it."""
     after: str
+    start: str = ""
+    """Text in front of the first demonstration, or of the query if there is none."""
+    between_query: str = ""
+    """Text behind the query, where the answer is read; "" takes `between`."""
+    bos: str = "once"
+    """Where BOS stands (see `headcats.prompts.tokens.BOS`). "written" is for conversations, whose text has its special
+    tokens in it; finished prompts become messages of them (see `headcats.prompts.chat`)."""
+
+    def __post_init__(self) -> None:
+        check_bos(self.bos)
+
+    @property
+    def fixed_texts(self) -> list[str]:
+        """The texts around inputs and outputs, in the order of a prompt, without empty ones."""
+        texts = (self.start, self.before, self.between, self.after, self.between_query)
+        return list(dict.fromkeys(filter(None, texts)))
+
+    def written_by(self, tokenizer: Any, *, tried: Sequence[Conversation] = ()) -> "Template":
+        """The template with this name for a tokenizer: this one, unless the tokenizer brings its own (`chat`).
+
+        `tried` are prompts to be written, with which a tokenizer's own is checked.
+        """
+        return self
 
     def answer(self, output: str) -> str:
         """The continuation that answers a query with `output`."""
@@ -53,19 +83,20 @@ class Template:
 
     def query(self, x: str) -> str:
         """A prompt without demonstrations."""
-        return self.before + x + self.between
+        return self.render([], x)[0]
 
     def render(self, demonstrations: Sequence[tuple[str, str]], query: str) -> tuple[str, dict[str, Span]]:
         """The prompt, and role -> span in the order of the text, of (input, output) pairs and the input to be answered.
 
-        The roles are `before1 x1 between1 y1 after1 ... x_query between_query`, without those of empty text; `y`
-        includes its lead.
+        The roles are `start before1 x1 between1 y1 after1 ... before_query x_query between_query`, without those of
+        empty text; `y` includes its lead.
         """
-        pieces: list[tuple[str, str]] = []
+        pieces: list[tuple[str, str]] = [("start", self.start)]
         for number, (word, output) in enumerate(demonstrations, start=1):
             texts = (self.before, word, self.between, self.answer(output), self.after)
             pieces += zip([f"{role}{number}" for role in ("before", "x", "between", "y", "after")], texts, strict=True)
-        pieces += [("before_query", self.before), ("x_query", query), ("between_query", self.between)]
+        pieces += [("before_query", self.before), ("x_query", query)]
+        pieces.append(("between_query", self.between_query or self.between))
         text, spans = "", {}
         for role, piece in pieces:
             if piece:
@@ -76,6 +107,7 @@ class Template:
 
 ARROW = register("template", "arrow", Template("arrow", before="", between=" →", lead=" ", after="\n"))
 QUESTION = register("template", "question", Template("question", before="Q: ", between="\nA:", lead=" ", after="\n\n"))
+register_later("template", "chat", "headcats.prompts.chat:CHAT")
 
 
 def check_writable(
@@ -88,15 +120,25 @@ def check_writable(
     unknown = _unknown_text(template, tokenizer, pairs)
     if not unknown:
         return
-    usable = [name for name in names("template") if not _unknown_text(lookup("template", name), tokenizer, pairs)]
+    others = _templates_of(tokenizer)
+    usable = [name for name, other in others.items() if not _unknown_text(other, tokenizer, pairs)]
     if usable:
         advice = f"It knows the text of {', '.join(usable)}: use {option.format(name=usable[0])}."
     else:
-        advice = f"It knows none of the templates ({', '.join(names('template'))}): use another model."
+        advice = f"It knows none of the templates ({', '.join(others)}): use another model."
     raise OptionError(
         f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
         f"{template.name!r}. {advice}"
     )
+
+
+def _templates_of(tokenizer: Any) -> dict[str, Template]:
+    """Every registered template that there is for a tokenizer, by name."""
+    templates = {}
+    for name in names("template"):
+        with contextlib.suppress(OptionError):  # it has no chat template, or none that can be used
+            templates[name] = lookup("template", name).written_by(tokenizer)
+    return templates
 
 
 def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -108,7 +150,7 @@ def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str,
     prompts = encode(tokenizer, [template.render([pair], pair[0])[0] for pair in pairs[:_N_PAIRS]])
     if not all(unknown in ids for ids in prompts):
         return []
-    texts = list(dict.fromkeys(text for text in (template.before, template.between, template.after) if text))
+    texts = template.fixed_texts
     return [text for text, ids in zip(texts, encode(tokenizer, texts), strict=True) if unknown in ids]
 
 

@@ -3,6 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from headcats.errors import UnknownNameError
+from headcats.registry import unknown_name_message
+
+BOS = ("once", "written")
+"""Where BOS stands: in front of the text exactly once, if the tokenizer has one; or only where the text itself has it,
+as those of chat templates do."""
+
 # Not verbose: we drop and count texts longer than the context ourselves, so transformers need not warn.
 _PLAIN = {"add_special_tokens": False, "verbose": False}
 
@@ -28,19 +35,39 @@ def unknown_id(tokenizer: Any) -> int | None:
 
 def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
     """Token ids of each text, as `encode` gives them, and the character at which each token ends."""
+    return [(ids, ends) for _, ids, ends in encode_with_bos(tokenizer, texts, bos=["once"] * len(texts))]
+
+
+def encode_with_bos(
+    tokenizer: Any, texts: Sequence[str], *, bos: Sequence[str]
+) -> list[tuple[list[int], list[int], list[int]]]:
+    """The BOS tokens to put in front of each text, and what `encode_with_ends` gives of it.
+
+    `bos` says where each text has it (see `BOS`). With "written", BOS and other tokens together are what the tokenizer
+    makes of the text as it is.
+    """
     if not texts:
         return []
-    if not getattr(tokenizer, "is_fast", False):
-        return [
-            (ids, _ends_by_length(text, ids, tokenizer))
-            for text, ids in zip(texts, encode(tokenizer, texts), strict=True)
-        ]
-    encoding = tokenizer(list(texts), **_PLAIN, return_offsets_mapping=True)
-    return [
-        (list(ids[start:]), [end for _, end in offsets[start:]])
-        for ids, offsets in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
-        for start in [_n_bos(tokenizer, ids)]
-    ]
+    # Without offsets, which only fast tokenizers have, ends are searched for.
+    is_fast = getattr(tokenizer, "is_fast", False)
+    encoding = tokenizer(list(texts), **_PLAIN, **({"return_offsets_mapping": True} if is_fast else {}))
+    encoded = []
+    for place, (text, where, ids) in enumerate(zip(texts, bos, encoding["input_ids"], strict=True)):
+        start = _n_bos(tokenizer, ids)
+        front, rest = list(ids[:start]), list(ids[start:])
+        ends = (
+            [end for _, end in encoding["offset_mapping"][place][start:]]
+            if is_fast
+            else _ends_by_prefix(text, rest, tokenizer)
+        )
+        encoded.append((front if where == "written" else bos_of(tokenizer), rest, ends))
+    return encoded
+
+
+def check_bos(value: str) -> None:
+    """Refuse what is none of `BOS` with an UnknownNameError."""
+    if value not in BOS:
+        raise UnknownNameError(unknown_name_message("bos", value, BOS))
 
 
 def _n_bos(tokenizer: Any, ids: Sequence[int]) -> int:
@@ -48,11 +75,14 @@ def _n_bos(tokenizer: Any, ids: Sequence[int]) -> int:
     return next((place for place, token in enumerate(ids) if token != tokenizer.bos_token_id), len(ids))
 
 
-def _ends_by_length(text: str, ids: list[int], tokenizer: Any) -> list[int]:
-    """Ends without offsets: token n ends where the shortest prefix of the text with n tokens ends."""
+def _ends_by_prefix(text: str, ids: list[int], tokenizer: Any) -> list[int]:
+    """Ends without offsets: token n ends where the shortest prefix of the text ends that begins with the first n.
+
+    Not the shortest with n tokens: `<|im` is several, and `<|im_start|>` is one.
+    """
     ends, stop = [], 0
     for count in range(1, len(ids) + 1):
-        while stop < len(text) and len(encode(tokenizer, [text[:stop]])[0]) < count:
+        while stop < len(text) and encode(tokenizer, [text[:stop]])[0][:count] != ids[:count]:
             stop += 1
         ends.append(stop)
     return ends

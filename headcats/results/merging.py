@@ -15,7 +15,7 @@ from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.run_results import RunResults
-from headcats.results.suite_text import suite_tasks
+from headcats.results.suite_text import parse_suite, suite_tasks
 from headcats.results.whole_file import remove_empty
 
 _NAMED = 5
@@ -122,9 +122,19 @@ def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dat
 
 
 def _same_suite(runs: Sequence[RunResults]) -> str:
-    """The suite as text, of the first folder that holds it; a PlanError if another one holds other tasks or pairs."""
+    """The suite as text, of the first folder that holds it.
+
+    A PlanError if another one holds other tasks or pairs, or a template of the same name with another text: chat
+    templates may name the day.
+    """
     kept = [run for run in runs if run.suite_text]
     for run in kept[1:]:
+        templates = [parse_suite(each.suite_text, source=each.suite_place).get("template") for each in (kept[0], run)]
+        if templates[0] != templates[1]:
+            raise PlanError(
+                f"The prompts of {run.suite_place} have another template than those of {kept[0].suite_place} "
+                f"({templates[1]}, not {templates[0]}). Run the second again, with --out (out=...) of the first."
+            )
         first, second = (suite_tasks(each.suite_text, source=each.suite_place) for each in (kept[0], run))
         if differing := [name for name in first | second if first.get(name) != second.get(name)]:
             raise PlanError(

@@ -1,6 +1,7 @@
 """Suites that a model can do something of, for a model that can do no task of another one."""
 
 import warnings
+from dataclasses import replace
 
 from headcats.errors import HeadcatsError, HeadcatsWarning
 from headcats.models.adapter import HookedModel
@@ -37,7 +38,7 @@ def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
             chosen = suite(name)
             methods = default_methods()[:1]
             tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed, **options)
-            preparation = Preparation(model, tried)
+            preparation = Preparation(model, replace(tried, template=study.template))
             return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))
         except HeadcatsError:
             return False  # a suite that cannot be made, or a template that the tokenizer cannot write

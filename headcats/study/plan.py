@@ -37,7 +37,7 @@ class Study:
         metrics: Metrics, the first of which decides whether a task has a gap.
         n_prompts: Scored prompts per task.
         n_demos: Demonstrations per prompt.
-        template: How a prompt is written.
+        template: How a prompt is written; "chat" is completed when the model is there (`with_own_template`).
         corruption: How its corrupted twin differs.
         answers: How much of an answer is scored.
         seed: Seed of every random choice.

@@ -10,6 +10,7 @@ from headcats.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.chat import as_messages
 from headcats.prompts.corruption import build_pairs, distractor_tasks, each_pair
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
@@ -158,7 +159,7 @@ class Preparation:
         """Usable word pairs (or finished prompt pairs) of every task of the suite."""
         pairs: dict[str, Any] = self.study.pairs
         return {
-            name: list(of_task)
+            name: as_messages(of_task, self.study.template)
             if isinstance(of_task[0], PromptPair)
             else usable_pairs(of_task, self._tokenizer, template=self.study.template, answers=self.study.answers)
             for name, of_task in pairs.items()
@@ -205,7 +206,9 @@ class Preparation:
         return n + min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
-        return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx, answers=self.study.answers)
+        study, n_ctx = self.study, self.model.n_ctx
+        bos = study.template.bos
+        return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=n_ctx, answers=study.answers, bos=bos)
 
     def _words_of_rest(self, task: str) -> dict[str, list[WordPair]]:
         """Word pairs of every other task."""

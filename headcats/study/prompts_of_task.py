@@ -9,6 +9,7 @@ from headcats.errors import DataError, TokenizationWarning
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
 from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.own_template import with_own_template
 from headcats.study.plan import check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
@@ -45,7 +46,8 @@ def task_prompts(
     Returns:
         Batches in the order of first appearance: the prompts of each have one clean and one corrupted length, and
         answers of several tokens have batches of their own. Roles, in the order of the text: `bos` where
-        the tokenizer puts a token in front; of each demonstration `before1`, `x1`, `between1`, `y1`, `after1`, and so
+        the tokenizer puts a token in front; `start`, what a chat template writes before the first message; of each
+        demonstration `before1`, `x1`, `between1`, `y1`, `after1`, and so
         on; `before_query`, `x_query`, `between_query`; those that the template leaves empty are not there;
         `answer_start`, where answer and distractor begin with the same tokens, which then end the prompts. Where
         several tokens share a role they are `x1[0/2]` and `x1[1/2]`. A task of finished prompts has roles of its own;
@@ -53,7 +55,7 @@ def task_prompts(
 
     Raises:
         UnknownNameError: A suite, task, template, corruption or kind of answers that does not exist.
-        OptionError: A number out of range, or a template that the model's tokenizer cannot write.
+        OptionError: A number out of range, or a template that the model's tokenizer lacks or cannot write.
         DataError: No prompt can be written, with the reason.
         ModelError: A model that cannot be loaded, or without tokenizer.
         TypeError: An option that does not exist.
@@ -72,7 +74,8 @@ def task_prompts(
     """
     check_options(options, function=task_prompts, without=_OF_RUNS)
     study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
-    prepared = Preparation(load_model(model), study).of(task)
+    adapted = load_model(model)
+    prepared = Preparation(adapted, with_own_template(study, adapted)).of(task)
     if prepared.problem:
         raise DataError(f"Task {task!r} has no prompts: {prepared.problem}.")
     if prepared.words.dropped:

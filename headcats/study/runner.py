@@ -16,6 +16,7 @@ from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.joint_run import JointWork
 from headcats.study.output import open_output
+from headcats.study.own_template import with_own_template
 from headcats.study.plan import check_options, plan
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
@@ -70,11 +71,12 @@ def run(
             logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
-            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any
-            number of tokens; "first_token": the first of each; "single": longer ones are dropped), `min_accuracy`
-            (0.5: the answer is the likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff`
-            (None; a task is skipped unless the 95 % interval of its mean logit difference on clean prompts is above
-            it: with `min_accuracy=0`, 0 admits tasks in which the model prefers the answer, solved or not).
+            (5), `template` ("arrow", "question", or "chat" for the chat template of the model's tokenizer),
+            `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any number of tokens;
+            "first_token": the first of each; "single": longer ones are dropped), `min_accuracy` (0.5: the answer is the
+            likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (None; a task is skipped
+            unless the 95 % interval of its mean logit difference on clean prompts is above it: with `min_accuracy=0`, 0
+            admits tasks in which the model prefers the answer, solved or not).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,
@@ -82,7 +84,8 @@ def run(
 
     Raises:
         UnknownNameError: A name that does not exist; the message lists near matches.
-        OptionError: A number out of range, or a memory limit that cannot be read or that nothing fits into.
+        OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, or a memory
+            limit that cannot be read or that nothing fits into.
         PlanError: `out` holds results of another plan; the message names every difference.
         StorageError: `out` cannot be read or written.
         ModelError: The model cannot be loaded or trusted.
@@ -111,6 +114,7 @@ def run(
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
+    study = with_own_template(study, adapted, out=out)
     output = open_output(out, adapted, study)
     output.manifest.checks["model"] = check_model(adapted)
     task_work = TaskWork(adapted, study, output, path=path, memory=memory)

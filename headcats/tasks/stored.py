@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from headcats.errors import HeadcatsError
@@ -15,6 +15,8 @@ from headcats.tasks.suites import Suite
 
 Pairs = Sequence[WordPair] | Sequence[PromptPair]
 _TASK = ("name", "category", "source", "suite", "needs_demonstrations", "exact")
+# Fields with their defaults, which are not stored: they came later, and what is stored without them stays the same.
+_TEMPLATE = {each.name: each.default for each in fields(Template)}
 _TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distractor_task")
 
 
@@ -26,7 +28,7 @@ def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) 
     head = {
         "format": FORMAT,
         "name": suite.name,
-        "template": asdict(template),
+        "template": {name: text for name, text in asdict(template).items() if _TEMPLATE[name] != text},
         "categories": [asdict(category) for category in suite.categories],
     }
     tasks = ({name: getattr(task, name) for name in _TASK} | _pairs_entry(pairs[task.name]) for task in suite.tasks)
@@ -48,7 +50,9 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
             task.pairs(0, seed=0)  # refuses what no task may give
         categories = tuple(Category(**entry) for entry in stored["categories"])
         suite = Suite(stored["name"], tasks, categories)
-        template = Template(**_texts(stored["template"], [each.name for each in fields(Template)]))
+        texts = stored["template"]
+        needed = [name for name, default in _TEMPLATE.items() if name in texts or default is MISSING]
+        template = Template(**_texts(texts, needed))
         for task in tasks:
             suite.category_of(task)
     except KeyError as error:

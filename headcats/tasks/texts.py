@@ -1,6 +1,7 @@
 """Prompts of a task with marked answers, for methods that need no corrupted prompts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from headcats.errors import DataError, OptionError
 from headcats.prompts.answered import AnsweredText, few_shot_texts
@@ -17,6 +18,7 @@ def task_texts(
     n_prompts: int = 64,
     n_demos: int = 5,
     template: str = "arrow",
+    tokenizer: Any = None,
     seed: int = 0,
 ) -> list[AnsweredText]:
     """Few-shot prompts of one task, each followed by its right answer, which is marked.
@@ -30,7 +32,8 @@ def task_texts(
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         n_prompts: Number of texts.
         n_demos: Demonstrations per text, 0 for none.
-        template: Template of the prompts: "arrow" or "question".
+        template: Template of the prompts: "arrow", "question", or "chat" for that of `tokenizer`.
+        tokenizer: That of the model that is to read the texts; only "chat" asks for it.
         seed: Seed of pairs, queries and demonstrations.
 
     Returns:
@@ -39,7 +42,8 @@ def task_texts(
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
-        OptionError: `n_prompts` below 1 or `n_demos` below 0.
+        OptionError: `n_prompts` below 1, `n_demos` below 0, or "chat" without a tokenizer whose chat template can be
+            used.
         DataError: A task of finished prompts, or with too few pairs for one prompt.
 
     Example:
@@ -61,11 +65,15 @@ def task_texts(
             f"Task {task!r} has finished prompts instead of word pairs: mark the answers yourself, "
             "AnsweredText(text, [(start, end)])."
         )
+    if template == "chat" and tokenizer is None:
+        raise OptionError(
+            "template='chat' is the template of a tokenizer: pass that of the model, tokenizer=model.tokenizer."
+        )
     return few_shot_texts(
         pairs,
         n=n_prompts,
         n_demos=n_demos,
-        template=lookup("template", template),
+        template=lookup("template", template).written_by(tokenizer, tried=[(pairs[:n_demos], pairs[-1][0])]),
         seed=seed,
         task=task,
         category=tasks.category_of(definition).name,

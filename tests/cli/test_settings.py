@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from headcats import registry
-from headcats.cli.settings import check_names, settings
+from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.template import ARROW
@@ -16,6 +16,23 @@ from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUIT
 from headcats.study.plan import plan
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import make_suite
+
+
+def test_chat_is_a_template():
+    assert run_options({"chat": True, "template": None, "quiet": True}) == {"template": "chat"}
+    assert run_options({"chat": True, "template": "chat"}) == {"template": "chat"}
+    assert run_options({"chat": False, "template": "question"}) == {"template": "question"}
+    assert run_options({"chat": False, "template": None}) == {"template": None}
+    with pytest.raises(OptionError, match="--chat means --template chat, but --template question"):
+        run_options({"chat": True, "template": "question"})
+
+
+def test_chat_wins_over_preset_and_study_file(tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text('template = "question"')
+    assert settings(study, run_options({"chat": True}), preset_name="todd2024")["template"] == "chat"
+    study.write_text('template = "chat"')
+    assert settings(study, run_options({"chat": False}))["template"] == "chat"
 
 
 def test_every_suite_has_a_model_that_can_do_it():

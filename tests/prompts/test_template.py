@@ -59,6 +59,13 @@ def test_kinds_of_roles_are_explained_once_with_the_names_that_are_there() -> No
     assert (input_of.split()[0], output_of.split()[0]) == ("input", "output")
 
 
+def test_text_in_front_of_a_conversation_is_explained_among_roles_of_a_template() -> None:
+    assert explained(["bos", "start[0/2]", "start[1/2]", "before_query", "x_query"]) == [
+        "bos", "start", "before_query", "x_query",
+    ]  # fmt: skip
+    assert explained(["start", "other"]) == []  # a finished prompt may call anything so
+
+
 def test_other_roles_are_left_to_their_names() -> None:
     assert explained(["bos", "other", "last_q", "exact_answer_first", "-1", "y", "x"]) == []
     assert explained(["before1", "before_query", "other"]) == ["before1", "before_query", "other"]

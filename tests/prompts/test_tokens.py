@@ -4,9 +4,11 @@ import logging
 from typing import Any
 
 import pytest
+from tokenizer_zoo import ZOO
 from toys import word_tokenizer
 
-from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
+from headcats.errors import UnknownNameError
+from headcats.prompts.tokens import bos_of, check_bos, encode, encode_with_bos, encode_with_ends, unknown_id
 
 
 class Recorder(logging.Handler):
@@ -70,5 +72,40 @@ def test_bos_that_nobody_asked_for_is_taken_off(n_bos: int, is_fast: bool) -> No
 
     assert bos_of(Insists()) == [0]
     assert encode(Insists(), ["w1 → w2\n"]) == [[7, 3, 8, 4]]
-    # Without offsets, a token ends where the shortest text with as many tokens does.
-    assert encode_with_ends(Insists(), ["w1,w2"]) == [([7, 5, 8], [2, 3, 5] if is_fast else [1, 3, 4])]
+    assert encode_with_ends(Insists(), ["w1,w2"]) == [([7, 5, 8], [2, 3, 5])]
+    (in_front, *_), *_ = encode_with_bos(Insists(), ["w1,w2"], bos=["written"])
+    assert in_front == [0] * n_bos
+
+
+def test_bos_is_put_in_front_or_taken_from_the_text() -> None:
+    tokenizer = word_tokenizer()
+    texts = ["<bos>w1,w2", "w1,w2", "<bos><bos>w1,w2"]
+    ids, ends = [7, 5, 8], ([7, 8, 10], [2, 3, 5], [12, 13, 15])
+    put = encode_with_bos(tokenizer, texts, bos=["once"] * 3)
+    assert put == [([0], ids, ends[row]) for row in range(3)]
+    written = encode_with_bos(tokenizer, texts, bos=["written"] * 3)
+    assert written == [([0] * n, ids, ends[row]) for row, n in enumerate([1, 0, 2])]
+    assert [[*bos, *rest] for bos, rest, _ in written] == tokenizer(texts, add_special_tokens=False)["input_ids"]
+    assert encode_with_bos(tokenizer, texts, bos=["written", "once", "once"]) == [written[0], *put[1:]]
+
+
+@pytest.mark.parametrize("name", ["byte-level", "SentencePiece BPE, no prefix space", "WordPiece"])
+def test_ends_without_offsets_are_those_of_the_offsets(name: str) -> None:
+    """Special tokens are made of characters that are tokens of their own until the last one is read."""
+    fast = ZOO[name]()
+    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+
+    class Slow:
+        bos_token_id, is_fast = fast.bos_token_id, False
+
+        def __call__(self, texts: list[str], **options: Any) -> dict[str, Any]:
+            return {"input_ids": fast(texts, **options)["input_ids"]}
+
+    text = "<|im_start|>user\nSouth Korea<|im_end|>\n<|im_start|>assistant\nSeoul é"
+    assert encode_with_ends(Slow(), [text]) == encode_with_ends(fast, [text])
+
+
+def test_where_bos_stands_is_one_of_two() -> None:
+    check_bos("written")
+    with pytest.raises(UnknownNameError, match=r"bos 'never'.*once, written"):
+        check_bos("never")

@@ -81,6 +81,17 @@ def test_folders_of_different_suites_are_not_merged(tmp_path, other):
     assert not (tmp_path / "all").exists()
 
 
+def test_prompts_of_two_chat_templates_are_not_merged(tmp_path):
+    """Their plans are the same: one template is of another day."""
+    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
+    for path, start in ((first, "1 May"), (second, "2 May")):
+        text = json.loads(suite_of("a", "b")) | {"template": {"name": "chat", "start": start}}
+        ResultsFolder(path).write_suite(json.dumps(text))
+    with pytest.raises(PlanError, match=r"2.suite\.json have another template .*2 May.*, not .*1 May"):
+        merge([first, second], out=tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
 def test_merge_needs_folders_and_a_free_place(tmp_path):
     first = folder(tmp_path / "1", "a")
     before = files(first)

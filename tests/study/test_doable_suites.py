@@ -1,5 +1,6 @@
 """A model that can do no task of a suite: which suites it can do something of."""
 
+import copy
 import logging
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 import headcats as hc
 from headcats.errors import DataError
 from headcats.study.doable_suites import advice_on_suites
+from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.validation import validate
 
@@ -18,7 +20,8 @@ def model():
 
 
 def named(advice):
-    return [name for name in ("icl", "cognitive", "sentences", "induction", "ioi", "greater_than") if name in advice]
+    doable = advice.partition("It can do tasks of ")[2].partition(": try")[0]
+    return doable.split(", ") if doable else []
 
 
 def test_suites_are_named_that_the_model_can_do_something_of(model):
@@ -35,6 +38,18 @@ def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
         model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
     advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8))
     assert "none of" in advice
+    assert named(advice) == []
+
+
+@pytest.mark.parametrize(("start", "named_suites"), [("", ["icl", "cognitive"]), ("so", [])])
+def test_the_template_is_that_of_the_study(model, start, named_suites):
+    """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
+    tokenizer = copy.deepcopy(model.tokenizer)
+    turn = "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\\n' }}"
+    tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
+    chatty = hc.load_model(model, tokenizer=tokenizer)
+    study = with_own_template(plan(suite_source="greater_than", n_prompts=8, template="chat"), chatty)
+    assert named(advice_on_suites(chatty, study)) == named_suites
 
 
 def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):

@@ -93,6 +93,14 @@ def test_all_of_a_suite_comes_back(drawn, name, category, texts_of_template):
     assert suite_text(after, pairs=again, template=template) == text
 
 
+def test_a_template_is_stored_as_it_always_was_but_for_what_is_new() -> None:
+    assert list(example()["template"]) == ["name", "before", "between", "lead", "after"]
+    chat = Template("chat", "<u>", "<a>", " ", "<e>", start="<s>", between_query="<a><t></t>", bos="written")
+    task = Task("a", "knowledge", "made up", lambda n, *, seed: [("x", "y")])
+    text = suite_text(make_suite([task]), pairs={"a": [("x", "y")]}, template=chat)
+    assert stored_suite(text, source="x")[1] == chat
+
+
 def test_the_largest_bundled_suite_is_small():
     icl = suite("icl")
     pairs = {task.name: task.pairs(1024, seed=0) for task in icl.tasks}
@@ -127,6 +135,7 @@ DAMAGED = {
     "no template": json.dumps({key: value for key, value in example().items() if key != "template"}),
     "half a template": json.dumps(example(template={"name": "arrow"})),
     "a template of numbers": json.dumps(example(template=dict.fromkeys(example()["template"], 3))),
+    "a template with another BOS": json.dumps(example(template=example()["template"] | {"bos": "never"})),
     "an expression": json.dumps(example(tasks=task_entry(exact="("))),
     "no pairs": json.dumps(example(tasks=task_entry(pairs=[]))),
     "three words": json.dumps(example(tasks=task_entry(pairs=[["a", "b", "c"]]))),

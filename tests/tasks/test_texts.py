@@ -1,6 +1,8 @@
 """Texts of a task with their answers marked."""
 
 import pytest
+from chat_layouts import each, with_chat
+from toys import word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -26,6 +28,21 @@ def test_the_seed_and_the_template_decide_what_is_written() -> None:
     plain = hc.methods.task_texts("plural", n_prompts=3)
     assert hc.methods.task_texts("plural", n_prompts=3) == plain != hc.methods.task_texts("plural", n_prompts=3, seed=1)
     assert hc.methods.task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
+
+
+def test_a_chat_template_is_that_of_the_tokenizer_given() -> None:
+    tokenizer = with_chat(
+        word_tokenizer(), each("m['content']", before="{% if m['role'] == 'user' %}{{ '> ' }}{% endif %}")
+    )
+    texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=4, n_demos=2, template="chat", tokenizer=tokenizer)
+    assert all(text.text.count("> ") == 3 and text.bos == "written" for text in texts)
+    forgetful = with_chat(word_tokenizer(), each("m['content']", of="messages[-7:]"))
+    with pytest.raises(OptionError, match="'in5' after 'in0', 'out0'"):
+        hc.methods.task_texts("mine", suite=[MINE], n_demos=4, template="chat", tokenizer=forgetful)
+    with pytest.raises(OptionError, match=r"tokenizer=model\.tokenizer"):
+        hc.methods.task_texts("mine", suite=[MINE], template="chat")
+    with pytest.raises(OptionError, match="no chat template"):
+        hc.methods.task_texts("mine", suite=[MINE], template="chat", tokenizer=word_tokenizer())
 
 
 def test_what_cannot_be_made_is_refused() -> None:

@@ -29,7 +29,8 @@ class SteeringSettings:
     Attributes:
         n_demos: Demonstrations per few-shot prompt. None: as in the run that ranked the heads, if they carry it (those
             of `hc.methods.function_vector.steering_heads` do), else the paper's 10.
-        template: How a prompt is written. None: as in that run, else the paper's "question".
+        template: How a prompt is written: the name of a template, "chat" for that of the model's tokenizer. None: as in
+            that run, else the paper's "question".
         n_reference: Prompts that the function vector averages over.
         n_prompts: Maximum number of zero-shot prompts per task, each with its own query.
         n_draws: Sets of random other heads.
@@ -95,7 +96,8 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     tokenizer does not know the template's own text.
     """
     settings = settings.completed({})
-    template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
+    template = lookup("template", str(settings.template)).written_by(model.text_tokenizer)
+    demos = settings.n_demos or PAPERS_DEMOS
     candidates = word_pairs(task, seed=seed)
     check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
     pairs, report = usable_pairs(candidates, model.tokenizer, template=template, answers="single")

@@ -14,7 +14,7 @@ from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSetting
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.tokens import bos_of, encode, unknown_id
+from headcats.prompts.tokens import check_bos, encode, encode_with_bos, unknown_id
 
 # Characters of a question and of an answer in a message.
 _EXAMPLE = 60
@@ -31,10 +31,13 @@ class Question:
             that match.
         task: Task it belongs to, or "".
         item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
+        bos: "once" puts BOS in front of the prompt if the tokenizer has one; "written" takes the prompt as it is, with
+            special tokens of its own: a conversation in the words of a chat template.
 
     Raises:
         DataError: An empty prompt, or `exact` finds nothing in `answer`.
         OptionError: `exact` is not a regular expression.
+        UnknownNameError: Another `bos`.
 
     Example:
         >>> import headcats as hc
@@ -50,8 +53,10 @@ class Question:
     exact: str
     task: str = ""
     item: str = ""
+    bos: str = "once"
 
     def __post_init__(self) -> None:
+        check_bos(self.bos)
         if not self.prompt.strip():
             raise DataError("A question needs a prompt; this one is empty.")
         try:
@@ -145,7 +150,7 @@ def answer_questions(
     if no answer is left, or the roles coincide in most answers.
     """
     report = DropReport()
-    encoded = _encoded(model, questions, report)
+    encoded = encoded_questions(model, questions, report)
     prompts = [tokens for _, tokens in encoded]
     ends, limit = line_ends(model.tokenizer), settings.max_new_tokens
     answers: list[Answer] = []
@@ -201,19 +206,21 @@ def coinciding_roles(shapes: Iterable[AnswerShape]) -> Counter[tuple[str, str]]:
     return Counter(pair for shape in shapes for pair in pairs if shape.position(pair[0]) == shape.position(pair[1]))
 
 
-def _encoded(
+def encoded_questions(
     model: HookedModel, questions: Sequence[Question], report: DropReport
 ) -> list[tuple[Question, tuple[int, ...]]]:
     """The questions that can be asked, and the tokens of their prompts."""
     tokenizer = model.text_tokenizer
     if not questions:
         raise DataError("No question was given; a token probe needs some hundred.")
-    bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
-    prompts = encode(tokenizer, [question.prompt for question in questions])
+    unknown = unknown_id(tokenizer)
+    prompts = encode_with_bos(
+        tokenizer, [question.prompt for question in questions], bos=[question.bos for question in questions]
+    )
     right_answers = encode(tokenizer, [question.answer for question in questions])
     prompts_before: set[str] = set()
     encoded = []
-    for question, prompt, right in zip(questions, prompts, right_answers, strict=True):
+    for question, (bos, prompt, _), right in zip(questions, prompts, right_answers, strict=True):
         span = find_exact(question.exact, text := _decode(tokenizer, right))
         problem = ""
         if question.prompt in prompts_before:

@@ -160,7 +160,7 @@ class TokenProbe:
             pairs = inputs.pairs[task]
             order = stream(inputs.seed, self.name, "questions", task).permutation(len(pairs))[:questions]
             selected += [
-                Question(inputs.template.query(word), output, exact, task=task, item=word)
+                Question(inputs.template.query(word), output, exact, task=task, item=word, bos=inputs.template.bos)
                 for word, output in (pairs[place] for place in sorted(order.tolist()))
             ]
         return selected

@@ -1,8 +1,10 @@
 """Prompts of steering: what is asked has not been shown."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from chat_layouts import WRAPPED, with_chat
 from toys import tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
@@ -68,6 +70,16 @@ def test_no_query_is_among_the_demonstrations(model: HookedModel) -> None:
     assert len(set(queries)) == 12  # every query comes once
     assert not set(queries) & in_first
     assert [item for rows in asked for item in rows.items] == queries
+
+
+def test_a_chat_template_is_that_of_the_model(model: HookedModel) -> None:
+    chatty = HookedModel(model.model, tokenizer=with_chat(word_tokenizer(), WRAPPED))
+    shown, asked, _ = steering_prompts(made(), chatty, replace(SMALL, template="chat"), seed=0)
+    assert all(prompt[0] == "w52" and prompt.count("→") == 4 for prompt in words(shown, chatty))
+    assert all(prompt[0] == "w52" and len(prompt) == 7 for prompt in words(asked, chatty))  # w52 \n w53 , query \n →
+    chatty.tokenizer = word_tokenizer()
+    with pytest.raises(OptionError, match="no chat template"):
+        steering_prompts(made(), chatty, replace(SMALL, template="chat"), seed=0)
 
 
 def test_the_same_seed_gives_the_same_prompts_and_another_gives_others(model: HookedModel) -> None:

@@ -1,24 +1,28 @@
 """From questions to judged answers: what is kept, what is left out and why."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted import EXACT, ScriptedModel, spaced_tokenizer
 from toys import tiny_model
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.methods.token_probe.answers import (
     AnswerShape,
     Question,
     answer_questions,
     coinciding_roles,
     decoded,
+    encoded_questions,
     find_exact,
     same_answer,
     tokens_of,
 )
 from headcats.methods.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
 from headcats.models.adapter import HookedModel
+from headcats.prompts.drop_report import DropReport
 
 PAPER = PRESETS["orgad2025"]
 RIGHT = "the sum is 8 5 now"
@@ -52,6 +56,20 @@ def test_answers_are_judged_by_their_exact_part() -> None:
     ]
     assert all(len(one.tokens) == one.shape.length and not one.cut for one in answers)
     assert (report.kept, report.dropped) == (4, {})
+
+
+def test_a_prompt_may_bring_its_own_special_tokens() -> None:
+    model, (question,) = model_saying(RIGHT)
+    written = replace(question, prompt=f"<bos>{question.prompt}", bos="written")
+    twice = replace(question, prompt=f"<bos><bos>{question.prompt}", bos="written")
+    (answer,), _ = answer_questions(model, [written], PAPER)
+    assert answer.tokens == answer_questions(model, [question], PAPER)[0][0].tokens
+    prompts = [tokens for _, tokens in encoded_questions(model, [written, question, twice], DropReport())]
+    assert prompts[0] == prompts[1] == prompts[2][1:]
+    with pytest.raises(DataError, match="None of the 1 questions"):
+        answer_questions(model, [replace(question, bos="written", prompt="unheard")], PAPER)
+    with pytest.raises(UnknownNameError, match="bos 'always'"):
+        replace(question, bos="always")
 
 
 def test_what_is_left_out_is_counted_by_reason() -> None:

@@ -1,0 +1,233 @@
+"""The template "chat", from a run to its evidence in another process: the tokens of the tokenizer's own template."""
+
+import itertools
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from chat_layouts import WRAPPED, chat_ids, each, messages, with_chat
+from counting import SUITE, counting_suite, finished_pairs
+from toys import word_tokenizer
+
+import headcats as hc
+from headcats.errors import ModelError, OptionError, PlanError
+from headcats.methods.token_probe.answers import encoded_questions
+from headcats.models.adapter import HookedModel
+from headcats.prompts.answered import encode_answered
+from headcats.prompts.chat import CHAT
+from headcats.prompts.drop_report import DropReport
+from headcats.registry import lookup
+from headcats.results.run_results import RunResults
+from headcats.study.joint_run import suite_inputs
+from headcats.study.own_template import with_own_template
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+from headcats.study.restore import restored_study
+from headcats.study.validation import validate
+from headcats.tasks.definition import Task
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "template": "chat"}
+SCORED = ["always_a", "always_b", "always_c"]
+RUN = {**SMALL, "n_prompts": 24, "methods": ["denoising_patch"], "progress": False}
+# The words of the template "arrow": all that is scored must come out the same.
+AS_ARROW = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\n' }}{% endfor %}"
+)
+DATED = "{{ bos_token + 'w50,w1\n' }}" + WRAPPED
+COMMANDS = """
+import logging, sys
+from headcats import cli
+
+for command in sys.stdin.read().splitlines():
+    sys.argv = ["headcats", *command.split()]
+    try:
+        cli.main()
+    except SystemExit as stop:
+        assert not stop.code, (command, stop.code)
+    logging.getLogger("headcats").handlers.clear()
+"""
+
+
+@pytest.fixture(scope="module")
+def chatty(model):
+    """The counting model with a chat template."""
+    return in_chat(model, WRAPPED)
+
+
+def in_chat(model: HookedModel, chat_template: str | None) -> HookedModel:
+    return hc.load_model(model, tokenizer=with_chat(word_tokenizer(), chat_template))
+
+
+def expected_ids(model: HookedModel, labels, ids) -> list[int]:
+    """The conversation in a prompt, by its roles, as the tokenizer writes it."""
+    words = {label: model.tokenizer.decode([token]) for label, token in zip(labels, ids.tolist(), strict=True)}
+    numbers = itertools.takewhile(lambda number: f"x{number}" in words, itertools.count(1))
+    return chat_ids(model.tokenizer, messages([(words[f"x{n}"], words[f"y{n}"]) for n in numbers], words["x_query"]))
+
+
+@pytest.mark.parametrize("chat_template", [WRAPPED, DATED, AS_ARROW])
+def test_task_prompts_are_conversations(model, chat_template):
+    chatty = in_chat(model, chat_template)
+    (batch,) = hc.task_prompts(chatty, "always_a", **SMALL)
+    assert len(batch) == 8
+    clean = zip(batch.clean, batch.labels, strict=True)
+    corrupted = zip(batch.corrupted, batch.corrupted_labels, strict=True)
+    for ids, labels in itertools.chain(clean, corrupted):
+        assert ids.tolist() == expected_ids(chatty, labels, ids)
+        assert labels[-1].startswith("between_query")
+        assert ("bos" in labels) == (chat_template != WRAPPED)
+
+
+def test_a_conversation_in_the_words_of_another_template_is_scored_alike(model):
+    chat = hc.run(in_chat(model, AS_ARROW), **RUN)
+    arrow = hc.run(model, **RUN | {"template": "arrow"})
+    ours, theirs = RunResults(chat).manifest, RunResults(arrow).manifest
+    assert ours.plan == replace(theirs.plan, template="chat")
+    assert [record.prompt_hash for record in ours.tasks.values()] == [
+        record.prompt_hash for record in theirs.tasks.values()
+    ]
+    assert chat["always_a"]["denoising_patch@last"].patched.equals(arrow["always_a"]["denoising_patch@last"].patched)
+
+
+def test_a_task_is_asked_for_its_pairs_once(chatty):
+    calls = []
+
+    def counting(task):
+        return replace(task, make=lambda n, *, seed: calls.append(task.name) or task.pairs(n, seed=seed))
+
+    counted = [counting(task) for task in counting_suite().tasks]
+    hc.task_prompts(chatty, "always_a", **SMALL | {"suite": counted})
+    assert sorted(calls) == sorted(each.name for each in counted)
+
+
+# ------------------------------------------------------------------------------------------- goes on, another process
+def test_everything_works_in_another_process(chatty, model_folder, tmp_path):
+    folder, own = tmp_path / "results", shutil.copytree(model_folder, tmp_path / "model")
+    chatty.tokenizer.save_pretrained(own)
+    hc.run(hc.load_model(own), tasks=SCORED, out=folder, **RUN)
+    assert RunResults(hc.load(folder)).manifest.plan.template == "chat"
+    assert json.loads((folder / "suite.json").read_text(encoding="utf-8"))["template"] == {
+        "name": "chat", "before": "w53,", "between": "\n→", "lead": "", "after": "\n",
+        "start": "w52\n", "bos": "written",
+    }  # fmt: skip
+    study = f"--n-prompts 24 --n-demos 2 --tasks {','.join(SCORED)}"
+    commands = [
+        f"run --out {folder} --chat --model {own} --methods mean_ablation {study} --no-views --quiet",
+        # The results hold the template: that of the tokenizer is not needed.
+        f"evidence {folder} --model {model_folder} --n-prompts 8 --relabellings 19",
+        f"views {folder} --model {model_folder} --heads 1 --prompts 1",
+    ]
+    process = subprocess.run(
+        [sys.executable, "-c", COMMANDS], input="\n".join(commands), capture_output=True, encoding="utf-8", check=False
+    )
+    assert process.returncode == 0, process.stderr
+    assert set(hc.load(folder)["always_a"].children) == {"denoising_patch@last", "mean_ablation@all"}
+    assert (folder / "evidence" / "specificity.nc").exists()
+    assert (folder / "views" / "knowledge.html").exists()
+
+
+def test_a_run_goes_on_with_the_template_that_it_began_with(model, tmp_path, caplog):
+    """Real ones name the day."""
+    options = {**RUN, "out": tmp_path / "r", "tasks": ["always_a"]}
+    first = hc.run(in_chat(model, DATED), **options)
+    later = in_chat(model, DATED.replace("w1", "w2"))
+    caplog.set_level(logging.WARNING, "headcats")
+    second = hc.run(later, **options | {"methods": ["zero_ablation"], "tasks": ["always_b"]})
+    assert "'<bos>w50,w1" in caplog.text
+    assert set(RunResults(second).tasks) == {"always_a", "always_b"}
+    assert second.attrs["suite"] == first.attrs["suite"]
+    alone = hc.run(in_chat(model, DATED), **options | {"out": None, "methods": ["zero_ablation"]})
+    again = hc.run(later, **options | {"methods": ["zero_ablation"]})
+    name = "zero_ablation@all"
+    assert again["always_a"][name].patched.equals(alone["always_a"][name].patched)
+
+
+def test_another_chat_template_is_refused(model, chatty, tmp_path, files):
+    options = {**RUN, "out": tmp_path / "r", "tasks": ["always_a"]}
+    hc.run(chatty, **options)
+    before = files(tmp_path / "r")
+    with pytest.raises(PlanError, match=r"another chat template \(before: 'w53,' there, 'w51,' now\).*--out"):
+        hc.run(in_chat(model, WRAPPED.replace("w53", "w51")), **options)
+    with pytest.raises(PlanError, match="template: 'chat' there, 'arrow' now"):
+        hc.run(chatty, **options | {"template": "arrow"})
+    with pytest.raises(OptionError, match="no chat template"):
+        hc.run(model, **options)
+    assert files(tmp_path / "r") == before
+    assert list(RunResults(hc.run(chatty, **options)).tasks) == ["always_a"]
+    hc.run(model, **options | {"out": tmp_path / "arrow", "template": "arrow"})
+    with pytest.raises(PlanError, match="template: 'arrow' there, 'chat' now"):
+        hc.run(chatty, **options | {"out": tmp_path / "arrow"})
+
+
+# ----------------------------------------------------------------------------------------------- finished prompts
+def test_finished_prompts_are_messages(chatty):
+    def some(n, *, seed):
+        return finished_pairs(n, seed=seed)
+
+    options = {**SMALL, "suite": [Task("finished", "knowledge", "made up", some)], "n_demos": 0}
+    (batch,) = hc.task_prompts(chatty, "finished", **options)
+    pairs = {pair.key: pair for pair in some(0, seed=0)}
+    for key, clean, corrupted in zip(batch.keys, batch.clean, batch.corrupted, strict=True):
+        assert clean.tolist() == chat_ids(chatty.tokenizer, messages([], pairs[key].clean))
+        assert corrupted.tolist() == chat_ids(chatty.tokenizer, messages([], pairs[key].corrupted))
+    options |= {"methods": ["denoising_patch@last"], "min_accuracy": 0}
+    results = hc.run(chatty, progress=False, **options)
+    assert results["finished"]["denoising_patch@last"].patched.notnull().all()
+    stored = json.loads(results.attrs["suite"])["tasks"][0]["prompts"]
+    assert [entry["clean"] for entry in stored] == [pair.clean for pair in pairs.values()]  # as the task gave them
+    assert validate(chatty, **options)["finished"]["prompts"]["kept"] == 8
+    evidence = Preparation(chatty, restored_study(RunResults(results))).of("finished")
+    assert [batch.fingerprint() for batch in evidence.scored] == [batch.fingerprint()]
+
+
+# ------------------------------------------------------------------------------------- methods that write prompts
+def test_joint_methods_read_conversations(chatty):
+    study = with_own_template(plan(suite_source=SUITE, **{k: v for k, v in SMALL.items() if k != "suite"}), chatty)
+    inputs = suite_inputs(chatty, study)
+    texts = inputs.texts("always_a", n=4, purpose="test")
+    (batch,), _ = encode_answered(texts, chatty.tokenizer)
+    for text, tokens in zip(batch.texts, batch.tokens.tolist(), strict=True):
+        assert tokens[-1:] == chatty.tokenizer.convert_tokens_to_ids(["w40"])
+        words = [line.removeprefix("w53,") for line in text.text.splitlines() if line.startswith("w53,")]
+        turns = messages([(word, "w40") for word in words[:-1]], words[-1])
+        assert tokens[:-1] == chat_ids(chatty.tokenizer, turns)
+
+
+def test_questions_of_a_token_probe_are_messages(chatty):
+    asked = Task("asked", "knowledge", "", lambda n, *, seed: [("w1", "w40,w41"), ("w2", "w40,w42")], exact=r"w4[12]")
+    study = with_own_template(
+        plan(suite_source=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
+    )
+    questions = lookup("method", "token_probe").ask(suite_inputs(chatty, study))
+    encoded = encoded_questions(chatty, questions, DropReport())
+    assert [list(ids) for _, ids in encoded] == [
+        chat_ids(chatty.tokenizer, messages([], question.item)) for question in questions
+    ]
+    assert len(encoded) == 2
+
+
+def test_a_model_without_tokenizer_and_one_without_chat_template(model, chatty):
+    study = plan(suite_source=SUITE, n_prompts=8, template="chat")
+    assert study.template == CHAT
+    assert study.record().template == "chat"
+    with pytest.raises(OptionError, match="no chat template"):
+        hc.task_prompts(model, "always_a", **SMALL)
+    with pytest.raises(OptionError, match="no chat template"):
+        validate(model, **SMALL)
+    without = HookedModel(model.model)
+    without.tokenizer = None
+    with pytest.raises(ModelError, match="no tokenizer"):
+        with_own_template(study, without)
+    arrow = plan(suite_source=SUITE, n_prompts=8)
+    assert with_own_template(arrow, chatty) is arrow
+    # As many demonstrations as the study has.
+    forgetful = in_chat(model, each("m['content']", of="messages[-9:]"))
+    assert hc.task_prompts(forgetful, "always_a", **SMALL | {"n_demos": 4})
+    with pytest.raises(OptionError, match="'w5' after 'w0', 'w40', 'w1'"):
+        hc.task_prompts(forgetful, "always_a", **SMALL | {"n_demos": 5})
