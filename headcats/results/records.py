@@ -88,7 +88,7 @@ class CategoryRecord(Record):
 
 @dataclass(frozen=True)
 class DropCounts(Record):
-    """Word pairs or prompts of a task."""
+    """Rows of the file, word pairs or prompts of a task."""
 
     ALWAYS = ("kept", "dropped", "examples")
 
@@ -108,7 +108,7 @@ class TaskRecord(Record):
 
     category: str = ""
     source: str = ""
-    """Where its words come from."""
+    """Where its words come from; of a file, with the layout that was recognised."""
     word_pairs: DropCounts = field(default_factory=DropCounts)
     prompts: DropCounts = field(default_factory=DropCounts)
     """Scored prompts."""
@@ -132,6 +132,8 @@ class TaskRecord(Record):
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
+    rows: DropCounts = field(default_factory=DropCounts)
+    """Rows of its file; nothing is counted of a task that is not from a file."""
 
 
 @dataclass(frozen=True)
