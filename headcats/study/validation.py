@@ -11,6 +11,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.study.assessment import assess, memory_plan, seconds_expected
+from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation
@@ -37,14 +38,14 @@ def validate(
     Memory and time of the run are estimated and logged. Arguments and errors are those of `hc.run`.
 
     Returns:
-        Task name -> entry: `category`, `source`, `word_pairs`,
+        Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs`,
         `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
-        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
-        `seconds` (of the task's unpatched runs). Where a method that reads answers is run and none that scores task by
-        task, a task that is answered in a sentence has another entry: `category`, `source`, `refusal`, `seconds`,
-        `needed` (answers of either kind that a probe needs), and where answers are left `questions` (kept, dropped by
-        reason, an example of each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high`
-        (95 %).
+        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`,
+        `seconds` (of the task's unpatched runs) and `first_prompt` (what the function of that name returns). Where a
+        method that reads answers is run and none that scores task by task, a task that is answered in a sentence has
+        another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that a probe needs),
+        and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
+        `right` (share of right answers) with `low` and `high` (95 %).
     """
     check_options(options, function=validate)
     check_path(path)
@@ -76,6 +77,9 @@ def validate(
         )
     if all(entry["refusal"] for entry in entries.values()) and (advice := advice_on_suites(adapted, study)):
         _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
+    for name in entries:
+        if "prompts" in entries[name] and (tokens := first_prompt(preparation.of(name), adapted.tokenizer)):
+            entries[name]["first_prompt"] = tokens
     return entries
 
 

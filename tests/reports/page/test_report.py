@@ -112,6 +112,20 @@ def test_tasks_tell_what_was_refused_and_why(page: Path, finished: Path):
     assert "1 task was skipped" in section(page.read_text(encoding="utf-8"), "caution")
 
 
+def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Path):
+    assert "rows dropped" not in section(page.read_text(encoding="utf-8"), "tasks")
+    rows = {"kept": 24, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 9"}}
+    about = {"rows": rows, "source": "word pairs (x → y); f.csv"}
+    change_manifest(copied, lambda manifest: manifest["tasks"]["always_a"].update(about))
+    content = written(copied)
+    said = section(content, "tasks")
+    assert "always_a Knowledge 24 of 26 24 12 " in said
+    assert "always_b Knowledge - 24 12 " in said
+    assert "always_a 2 rows dropped: empty row (such as f.csv, line 9)" in said
+    assert "always_a word pairs (x → y); f.csv" in said
+    assert sentence("caution.because", n=2, reason="empty row") in section(content, "caution")
+
+
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):
     with_it = section(page.read_text(encoding="utf-8"), "evidence")
     assert "Verdicts" in with_it
