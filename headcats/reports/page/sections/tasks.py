@@ -24,6 +24,7 @@ def tasks(material: Material) -> Iterator[Part]:
         numeric = [*columns, "reliability"]
         yield table("text.untitled", ["task", "category", *numeric], rows, numeric=numeric)
         yield line("tasks.columns")
+        yield line(f"tasks.answers_{plan.answers}")
         dropped = [row for task, record in records.items() for row in dropped_rows(task, record)]
         if dropped:
             yield Folded(line("tasks.dropped"), (table("text.untitled", ["task", "why"], dropped),))
