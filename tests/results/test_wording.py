@@ -64,7 +64,7 @@ def test_every_identifier_has_a_template():
                                  "comparison": line("evidence.far_more")},
          ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "
          "all at once 0.22: far more, a sign that they stand in for each other.")),
-        ("validation.first_prompts", {"bos": line("validation.bos", token="<s>")},
+        ("validation.first_prompts", {"bos": line("validation.bos", token="<s>"), "parts": None},
          ("First prompt of each task, with the answer (clean) or the distractor (corrupted) behind `⇒`. `│` separates "
          "tokens, `↵` is a line end, `<s>` is BOS; the token before `⇒` is the position `last`.")),
         ("validation.first_prompt", {"task": "t", "category": "c", "source": "word pairs (x → y); f.csv"},

@@ -1,6 +1,6 @@
 """Findings on the first prompt of each task, token by token."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.results.finding import Finding, Prompts, line, paragraph
@@ -16,13 +16,19 @@ def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]
     first = [entry["first_prompt"] for entry in entries.values() if "first_prompt" in entry]
     if first:
         bos = line("validation.bos", token=first[0]["bos"]) if first[0]["bos"] else None
-        yield paragraph("validation.first_prompts", bos=bos)
+        parts = line("validation.parts") if any("" in tokens for tokens in _token_lists(first)) else None
+        yield paragraph("validation.first_prompts", bos=bos, parts=parts)
     for name, entry in entries.items():
         about = {"task": name, "category": entry["category"], "source": entry["source"]}
         if "first_prompt" in entry:
             yield Prompts("validation.first_prompt", about, prompts=_prompts(entry["first_prompt"]))
         elif "prompts" in entry:
             yield paragraph("validation.first_prompt", **about)
+
+
+def _token_lists(first: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[str]]:
+    for texts in first:
+        yield from (texts[name] for names in _CONTINUED_BY.items() for name in names)
 
 
 def _prompts(texts: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -23,6 +23,13 @@ def test_bos_is_the_first_token_of_both_prompts():
     }
 
 
+def test_what_a_second_token_of_a_character_looks_like_is_said_where_there_is_one():
+    parts = entry()
+    parts["first_prompt"]["distractor"] = [" 東", "", ""]
+    assert by_id(first_prompts({"t": entry()}))["validation.first_prompts"].fields["parts"] is None
+    assert by_id(first_prompts({"t": parts}))["validation.first_prompts"].fields["parts"].id == "validation.parts"
+
+
 def test_without_bos():
     found = by_id(first_prompts({"t": entry(bos=None)}))
     assert found["validation.first_prompts"].fields["bos"] is None
