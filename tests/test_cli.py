@@ -768,7 +768,7 @@ def test_validate_says_how_sentences_are_judged(headcats):
 def test_validate_prints_what_a_run_would_score(headcats, model_folder, tmp_path):
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert done.code == 0, done.err
-    assert re.search(r"always_a Knowledge 24 12 0 \d+ 1.00 0.00 \d+\.\d+ \d+\.\d+ to \d+\.\d+", done.rows)
+    assert re.search(r"Knowledge always_a 24 12 1.00 \d+\.\d+ \d+\.\d+ to \d+\.\d+", done.rows)
     assert "accuracy 0.00" in done.text
     assert "3 of 4 tasks" in done.text
     assert list(tmp_path.iterdir()) == []

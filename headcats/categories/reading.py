@@ -38,6 +38,7 @@ class Reading:
         sign: "helping" or "suppressing".
         approximation: How the effects are approximated, "" where they are exact; known from the results.
         model: Name of the model; known from the results.
+        answers: How much of an answer the metric is of, "" where it is all of it; known from the results.
     """
 
     label: Label = field(default_factory=lambda: Label(""))
@@ -48,6 +49,7 @@ class Reading:
     sign: str = "helping"
     approximation: str = ""
     model: str = ""
+    answers: str = ""
 
     @classmethod
     def parse(
@@ -97,6 +99,7 @@ class Reading:
             metric=self.metric or run.manifest.plan.metrics[0],
             approximation=run.approximation(label),
             model=run.manifest_or_empty.model.name,
+            answers=_answers(run),
         )
 
     @property
@@ -154,7 +157,9 @@ class Reading:
         marked = "".join(f", {mark}" for mark in (approximation, specific, sign) if mark)
         model = f", model {self.model}" if self.model else ""
         place = f"{',' if marked else ''} at {self.label.positions}"
-        return f"{self.label.method}{marked}{place}, {self.metric}{rule}{model}"
+        # Of the first tokens it is another number; other parts of the plan change which prompts it is measured on.
+        answers = f", answers {self.answers}" if self.answers else ""
+        return f"{self.label.method}{marked}{place}, {self.metric}{answers}{rule}{model}"
 
     @property
     def _flags(self) -> dict[str, str]:
@@ -167,6 +172,11 @@ class Reading:
             "min-tasks": str(self.min_tasks),
             "sign": self.sign,
         }
+
+
+def _answers(run: RunResults) -> str:
+    answers = run.manifest.plan.answers if run.has_manifest else ""
+    return "" if answers == "whole" else answers
 
 
 def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Dataset:

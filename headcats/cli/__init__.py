@@ -1,6 +1,7 @@
 """The command line: parse, call, print."""
 
 import ctypes
+import io
 import logging
 import os
 import sys
@@ -77,6 +78,9 @@ def options(
 def main() -> None:
     """Entry point of the `headcats` command; a wrong input is one message on stderr and exit code 2."""
     _tune_process()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Prompts hold any character: a pipe that is not UTF-8 gets escapes, not an error when all is computed.
+        sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("headcats").addHandler(_StderrHandler(logging.INFO))
     logging.getLogger("headcats").setLevel(logging.INFO)
     with ending_on_request(), warnings.catch_warnings():

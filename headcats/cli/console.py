@@ -19,8 +19,10 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from headcats.cli.token_lines import token_lines
+from headcats.prompts.token_texts import visible
 from headcats.results.declaration import registered
-from headcats.results.finding import Finding, Table, paragraph
+from headcats.results.finding import Finding, Prompts, Table, paragraph
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
@@ -178,30 +180,38 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
 
 
 def tell(findings: Iterable[Finding | str]) -> None:
-    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr."""
+    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr.
+
+    Control characters of names and data are shown as escapes.
+    """
     for finding in findings:
-        if isinstance(finding, Table):
+        if isinstance(finding, Table | Prompts):
             if finding.title:
-                out.print(f"\n{finding.title}", style="italic", markup=False)
-            out.print(_rich_table(finding))
+                out.print(f"\n{_safe(finding.title)}", style="italic", markup=False)
+            out.print(_rich_table(finding) if isinstance(finding, Table) else token_lines(finding, width=out.width))
         elif not isinstance(finding, str) and finding.place == "note":
             warn(str(finding))
         else:
             before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
-            sentence = Text(f"{before}{finding}")
+            sentence = Text(f"{before}{_safe(str(finding))}")
             sentence.highlight_regex("`[^`]+`", "bold")
             out.print(sentence)
+
+
+def _safe(text: str) -> str:
+    return visible(text, keep="\n")
 
 
 def _rich_table(finding: Table) -> RichTable:
     """A plain table without its title; numeric columns are flush right."""
     table = RichTable(show_edge=False, pad_edge=False)
-    widths = _widths([list(texts) for texts in zip(finding.columns, *finding.rows, strict=True)], room=out.width)
-    for column, width in zip(finding.columns, widths, strict=True):
+    header, *rows = ([_safe(text) for text in row] for row in (finding.columns, *finding.rows))
+    widths = _widths([list(texts) for texts in zip(header, *rows, strict=True)], room=out.width)
+    for column, text, width in zip(finding.columns, header, widths, strict=True):
         table.add_column(
-            escape(column), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
+            escape(text), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
         )
-    for row in finding.rows:
+    for row in rows:
         table.add_row(*map(escape, row))
     return table
 

@@ -90,7 +90,7 @@ def run_command(
     `views` (files); `sentences`; `files` (`report`, `map`).
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
-    suite_name = check_names(options)
+    suite_name = check_names(options).name
     folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{suite_name}")
     with stopping(lambda: _stopped(folder)):
         _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))

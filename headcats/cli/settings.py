@@ -67,11 +67,11 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     return merged
 
 
-def check_names(options: Mapping[str, Any]) -> str:
-    """The name of the suite; a misspelt suite or task is refused before torch and a model are loaded."""
+def check_names(options: Mapping[str, Any]) -> Suite:
+    """The suite; a misspelt suite or task is refused before torch and a model are loaded."""
     chosen = suite(options["suite"])
     chosen.named(options["tasks"])
-    return chosen.name
+    return chosen
 
 
 def name_of_suite(source: str | Suite) -> str:

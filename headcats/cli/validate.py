@@ -1,10 +1,17 @@
 """`headcats validate`: which tasks a run would score."""
 
+from dataclasses import asdict
+from typing import Any
+
 import typer
 
 from headcats.cli import arguments
 from headcats.cli.console import put, tell
 from headcats.cli.settings import check_names, run_options, settings
+from headcats.registry import names
+from headcats.results.finding import line
+from headcats.results.manifest import SUITE
+from headcats.tasks.suites import Suite
 
 # Exit code where no task can be scored, so that a script need not start the run.
 NOTHING_USABLE = 3
@@ -34,33 +41,48 @@ def validate_command(
 ) -> None:
     """Check which tasks a run would score: prompts kept and dropped, accuracy, and the gap with its interval.
 
-    The exit code is 3 if no task can be scored.
+    Of tasks that are named with --tasks, come from files or from your own code, the first prompt is shown token by
+    token. The exit code is 3 if no task can be scored.
 
     Examples:
     - `headcats validate`
+    - `headcats validate --suite pairs.json --model gpt2`
     - `headcats validate --model gpt2 --template question`
     - `headcats validate --tasks plural,antonym --json`
 
-    Keys of `--json`: the tasks, and of each `category`, `source`, `word_pairs`, `prompts` and `reference_prompts`
-    (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""), `given_answers` (`prompt`,
-    `expected` and `given`, of a task that the model cannot do), `corruption` (if other than asked for), `seconds`, and
-    where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`,
-    `metric`, `gap`, `low`, `high`, `n_items`, and of finished prompts `near_duplicates` (with the contrast of another
-    item; left out if none); of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
-    `n_wrong`, `needed`.
+    Keys of `--json`: the tasks, and of each `category`, `source`, `rows` (of its file), `word_pairs`, `prompts` and
+    `reference_prompts` (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""),
+    `given_answers` (`prompt`, `expected` and `given`, of a task that the model cannot do), `corruption` (if other than
+    asked for), `seconds`, and where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`,
+    `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, null for none;
+    `clean`, `answer`, `corrupted`, `distractor`: the text of every token, "" where a character goes on), and of
+    finished prompts `near_duplicates` (with the contrast of another item; left out if none); of a task that is answered
+    in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks
+    where files hold `rows` of no task, or where files were `ignored`.
     """
     options = settings(None, run_options(locals()))
-    check_names(options)
+    chosen = check_names(options)
+    from headcats.reports.text.first_prompts import first_prompts
     from headcats.reports.text.tasks import validation_findings
     from headcats.study.loading import load_study
     from headcats.study.validation import validate
 
-    loaded, study = load_study(options)
+    loaded, study = load_study(options | {"suite": chosen})  # its files are not read again
     entries = validate(loaded, **study)
+    of_no_task = _of_no_task(chosen)
     if as_json:
-        put(entries)
+        put(entries | ({SUITE: of_no_task} if of_no_task else {}))
     else:
         plan = {name: study[name] for name in ("corruption", "answers")}
-        tell(validation_findings(entries, f"{loaded.name}: {study['suite']}", **plan))
+        is_shown = bool(tasks) or chosen.source not in names("suite")
+        tell(first_prompts(entries) if is_shown else [])
+        tell(validation_findings(entries, f"{loaded.name}: {options['suite']}", **plan, of_no_task=of_no_task))
+        tell([] if is_shown else [line("validation.name_tasks")])
     if all(entry["refusal"] for entry in entries.values()):
         raise typer.Exit(NOTHING_USABLE)
+
+
+def _of_no_task(suite: Suite) -> dict[str, Any]:
+    """Rows of the suite's files that belong to no task, and files that were not read; {} for none of both."""
+    rows = {"rows": asdict(suite.left_out)} if suite.left_out and suite.left_out.dropped else {}
+    return rows | ({"ignored": suite.ignored} if suite.ignored else {})

@@ -1,5 +1,6 @@
 """What was kept and what was dropped, counted by reason; torch-free."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -25,6 +26,14 @@ class DropReport:
         for reason, count in other.dropped.items():
             self.dropped[reason] = self.dropped.get(reason, 0) + count
             self.examples.setdefault(reason, other.examples[reason])
+
+    @classmethod
+    def total(cls, reports: "Iterable[DropReport]") -> "DropReport":
+        """The counts of several reports together."""
+        total = cls()
+        for report in reports:
+            total.add(report)
+        return total
 
     def summary(self) -> str:
         """`60 kept; 3 answer of several tokens (e.g. 'France' -> ' Paris')`."""

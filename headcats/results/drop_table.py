@@ -12,7 +12,7 @@ DROPS = "_drops"
 """Name of the table in a results tree. No task can have this name."""
 KEPT = "kept"
 COLUMNS = ("task", "what", "reason", "n", "example")
-_COUNTED = ("word_pairs", "prompts", "reference_prompts")
+_COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 
 Row = tuple[str, str, str, int, str]
 

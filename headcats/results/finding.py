@@ -1,4 +1,4 @@
-"""What results say: findings with an identifier and fields, and tables. `str` of a finding is its sentence.
+"""What results say: findings with an identifier and fields, tables and prompts. `str` of a finding is its sentence.
 
 Sentences are templates in `wording.toml` beside it, one for each identifier.
 """
@@ -38,6 +38,11 @@ class Finding:
         """One line of plain text; commands and names in it stand in backticks."""
         return _FORMATTER.vformat(templates()[self.id], (), self.fields)
 
+    @property
+    def title(self) -> str:
+        """The sentence, where it stands above what the finding shows."""
+        return str(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Finding):
@@ -52,10 +57,16 @@ class Table(Finding):
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[str] = frozenset()
 
-    @property
-    def title(self) -> str:
-        """What it shows."""
-        return str(self)
+
+@dataclass(frozen=True, kw_only=True)
+class Prompts(Finding):
+    """Prompts and their continuations, token by token; the sentence is their title.
+
+    Attributes:
+        prompts: Name of a prompt -> text of each of its tokens, and of each token that continues it.
+    """
+
+    prompts: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 
 def line(id: str, /, **fields: Any) -> Finding:

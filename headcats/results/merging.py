@@ -135,7 +135,7 @@ def _same_suite(runs: Sequence[RunResults]) -> str:
                 f"The prompts of {run.suite_place} have another template than those of {kept[0].suite_place} "
                 f"({templates[1]}, not {templates[0]}). Run the second again, with --out (out=...) of the first."
             )
-        first, second = (suite_tasks(each.suite_text, source=each.suite_place) for each in (kept[0], run))
+        first, second = (_prompted(suite_tasks(each.suite_text, source=each.suite_place)) for each in (kept[0], run))
         if differing := [name for name in first | second if first.get(name) != second.get(name)]:
             raise PlanError(
                 f"{run.suite_place} is another suite than {kept[0].suite_place}: {', '.join(differing[:_NAMED])} "
@@ -143,6 +143,11 @@ def _same_suite(runs: Sequence[RunResults]) -> str:
                 "the prompts of all. Run both with one suite, and choose the tasks of each with --tasks (tasks=...)."
             )
     return kept[0].suite_text if kept else ""
+
+
+def _prompted(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Without how many rows a file has, which changes no prompt, and which earlier versions did not keep."""
+    return {task: {key: value for key, value in entry.items() if key != "rows"} for task, entry in tasks.items()}
 
 
 def _check_same_plan(first: Manifest, second: Manifest, *, paths: tuple[Any, Any]) -> None:

@@ -90,7 +90,7 @@ class CategoryRecord(Record):
 
 @dataclass(frozen=True)
 class DropCounts(Record):
-    """Word pairs or prompts of a task."""
+    """Rows of the file, word pairs or prompts of a task."""
 
     ALWAYS = ("kept", "dropped", "examples")
 
@@ -107,10 +107,10 @@ class GivenAnswer(Record):
     """What the model says in place of an answer."""
 
     prompt: str
-    """The end of a clean prompt."""
+    """The query of a clean prompt, or the end of a finished one."""
     expected: str
     given: str
-    """The greedy continuation, of a few tokens at least."""
+    """The greedy continuation, as many tokens as are expected."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TaskRecord(Record):
 
     category: str = ""
     source: str = ""
-    """Where its words come from."""
+    """Where its words come from; of a file, with the layout that was recognised."""
     word_pairs: DropCounts = field(default_factory=DropCounts)
     prompts: DropCounts = field(default_factory=DropCounts)
     """Scored prompts."""
@@ -149,6 +149,8 @@ class TaskRecord(Record):
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
+    rows: DropCounts = field(default_factory=DropCounts)
+    """Rows of its file; nothing is counted of a task that is not from a file."""
 
 
 @dataclass(frozen=True)

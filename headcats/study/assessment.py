@@ -29,6 +29,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
     record = TaskRecord(
         category=study.suite.category_of(prepared.task).name,
         source=prepared.task.source,
+        rows=DropCounts() if prepared.task.drops is None else DropCounts(**asdict(prepared.task.drops)),
         word_pairs=DropCounts(**asdict(prepared.words)),
         prompts=DropCounts(**asdict(prepared.prompts)),
         reference_prompts=DropCounts(**asdict(prepared.references)),

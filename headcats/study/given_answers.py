@@ -10,13 +10,11 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.tokens import bos_of
+from headcats.prompts.template import has_query
 from headcats.results.records import GivenAnswer
 
 SHOWN = 3
 """Prompts of a task."""
-_TOKENS = 4
-"""Least number of tokens that the model may say."""
 _END_OF_PROMPT = 40
 """Characters."""
 
@@ -24,7 +22,10 @@ _END_OF_PROMPT = 40
 def given_answers(
     model: HookedModel, batches: Sequence[PromptBatch], accuracy: Float[np.ndarray, " prompt"]
 ) -> tuple[GivenAnswer, ...]:
-    """The greedy continuations of the first prompts with a wrong one (`accuracy` 0), each of another query item."""
+    """The greedy continuations, as many tokens as the answers have, of the first prompts with a wrong one.
+
+    Those are prompts of `accuracy` 0, each of another query item.
+    """
     prompts = [(batch, row) for batch in batches for row in range(len(batch))]
     wrong: dict[str, tuple[PromptBatch, int]] = {}
     for (batch, row), right in zip(prompts, accuracy, strict=True):
@@ -36,13 +37,9 @@ def given_answers(
 def _given_answer(model: HookedModel, batch: PromptBatch, row: int) -> GivenAnswer:
     tokenizer, prompt = model.text_tokenizer, batch.clean[row]
     answer = [token for token in batch.answers[row].tolist() if token >= 0]
-    given = tokenizer.decode(_continuation(model, prompt, n=max(_TOKENS, len(answer))))
-    # Few-shot prompts go on with another line; the answer stands before it.
-    first_line = given.split("\n")[0]
-    last_line = tokenizer.decode(prompt[len(bos_of(tokenizer)) :]).split("\n")[-1]
-    return GivenAnswer(
-        last_line[-_END_OF_PROMPT:], tokenizer.decode(answer), first_line if first_line.strip() else given
-    )
+    given = tokenizer.decode(_continuation(model, prompt, n=len(answer)))
+    shown = batch.items[row] if has_query(batch.roles[row]) else tokenizer.decode(prompt)[-_END_OF_PROMPT:]
+    return GivenAnswer(shown, tokenizer.decode(answer), given)
 
 
 def _continuation(model: HookedModel, prompt: Tensor, *, n: int) -> list[int]:

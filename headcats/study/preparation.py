@@ -40,6 +40,7 @@ class Prepared:
         problem: Why the task cannot be scored, or "".
         near_duplicates: Keys of finished prompts with the contrast of another item.
         corruption: How word pairs are corrupted: as the study asks, or "shuffled_labels" where no other task can.
+        first: The first scored prompt as text; None where there is none.
     """
 
     task: Task
@@ -51,6 +52,7 @@ class Prepared:
     problem: str = ""
     near_duplicates: tuple[str, ...] = ()
     corruption: str = ""
+    first: PromptPair | None = None
 
 
 class Preparation:
@@ -194,7 +196,8 @@ class Preparation:
         scored, prompts = self._batches(task, pairs[:n])
         reference, references = self._batches(task, pairs[n : self._n_used(task)])
         problem = "" if scored else f"no usable prompt ({prompts.summary()})"
-        return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem)
+        first = next((pair for pair in pairs if scored and pair.key == scored[0].keys[0]), None)
+        return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem, first=first)
 
     def _n_used(self, task: Task) -> int:
         """How many of a task's prompts are scored or reference. Half of the finished ones that are not scored are left

@@ -222,8 +222,8 @@ class TaskWork:
 
 def _given_answers(record: TaskRecord) -> str:
     """What the model says instead, behind the reason why a task is skipped."""
-    answers = [f"{each.prompt!r} -> {each.given!r}, not {each.expected!r}" for each in record.given_answers]
-    return f". It says: {'; '.join(answers)}" if answers else ""
+    answers = [f"to {each.prompt!r} {each.given!r}, not {each.expected!r}" for each in record.given_answers]
+    return f". It answers {'; '.join(answers)}" if answers else ""
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:

@@ -15,6 +15,7 @@ from headcats.results.records import TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
 from headcats.study.distractors import settle_distractors
 from headcats.study.doable_suites import advice_on_suites
+from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_options, plan
@@ -40,14 +41,14 @@ def validate(
     Memory and time of the run are estimated and logged. Arguments and errors are those of `hc.run`.
 
     Returns:
-        Task name -> entry: `category`, `source`, `word_pairs`,
+        Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs`,
         `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
-        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
-        `seconds` (of the task's unpatched runs). Where a method that reads answers is run and none that scores task by
-        task, a task that is answered in a sentence has another entry: `category`, `source`, `refusal`, `seconds`,
-        `needed` (answers of either kind that a probe needs), and where answers are left `questions` (kept, dropped by
-        reason, an example of each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high`
-        (95 %).
+        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`,
+        `seconds` (of the task's unpatched runs) and `first_prompt` (what the function of that name returns). Where a
+        method that reads answers is run and none that scores task by task, a task that is answered in a sentence has
+        another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that a probe needs),
+        and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
+        `right` (share of right answers) with `low` and `high` (95 %).
     """
     check_options(options, function=validate)
     check_path(path)
@@ -75,12 +76,14 @@ def validate(
     for task in study.tasks:
         if probe is not None and task in spoken:
             started = time.monotonic()
-            entry = {"category": study.suite.category_of(task).name, "source": task.source}
+            entry: dict[str, Any] = {"category": study.suite.category_of(task).name, "source": task.source}
             alone = replace(inputs, tasks=(task,))
             entry |= probe.method.validate(alone, n_prompts=study.n_prompts, **dict(probe.options))
             seconds[task.name] = round(time.monotonic() - started, 3)
         else:
             entry = records[task.name].to_dict()
+            if tokens := first_prompt(preparation.of(task.name), adapted.tokenizer):
+                entry["first_prompt"] = tokens
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}

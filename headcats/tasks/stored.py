@@ -6,6 +6,7 @@ from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from headcats.errors import HeadcatsError
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span, WordPair
 from headcats.prompts.template import Template
 from headcats.results.suite_text import FORMAT, damaged_suite, parse_suite
@@ -23,7 +24,8 @@ _TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distract
 def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) -> str:
     """JSON of a suite with the pairs of each of its tasks and the template that they are written with.
 
-    One line per task. The same suite gives the same text.
+    One line per task. The same suite gives the same text. Of files it keeps how many rows each task has and which of
+    them were dropped, those of no task, and the files that were not read.
     """
     head = {
         "format": FORMAT,
@@ -31,7 +33,16 @@ def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) 
         "template": {name: text for name, text in asdict(template).items() if _TEMPLATE[name] != text},
         "categories": [asdict(category) for category in suite.categories],
     }
-    tasks = ({name: getattr(task, name) for name in _TASK} | _pairs_entry(pairs[task.name]) for task in suite.tasks)
+    if suite.left_out is not None and suite.left_out.dropped:
+        head["left_out"] = asdict(suite.left_out)
+    if suite.ignored:
+        head["ignored"] = suite.ignored
+    tasks = (
+        {name: getattr(task, name) for name in _TASK}
+        | ({} if task.drops is None else {"rows": asdict(task.drops)})
+        | _pairs_entry(pairs[task.name])
+        for task in suite.tasks
+    )
     return f'{_compact(head)[:-1]},"tasks":[\n' + ",\n".join(map(_compact, tasks)) + "\n]}\n"
 
 
@@ -49,7 +60,7 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
         for task in tasks:
             task.pairs(0, seed=0)  # refuses what no task may give
         categories = tuple(Category(**entry) for entry in stored["categories"])
-        suite = Suite(stored["name"], tasks, categories)
+        suite = Suite(stored["name"], tasks, categories, **_of_files(stored, tasks))
         texts = stored["template"]
         needed = [name for name, default in _TEMPLATE.items() if name in texts or default is MISSING]
         template = Template(**_texts(texts, needed))
@@ -99,7 +110,28 @@ def _task(entry: Mapping[str, Any]) -> Task:
         pairs = [_prompt(prompt) for prompt in entry["prompts"]]
     else:
         pairs = [(word, output) for word, output in entry["pairs"]]
-    return Task(make=lambda n, *, seed: pairs, **{name: entry[name] for name in _TASK})
+    rows = _report(entry["rows"]) if "rows" in entry else None
+    return Task(make=lambda n, *, seed: pairs, drops=rows, **{name: entry[name] for name in _TASK})
+
+
+def _of_files(stored: Mapping[str, Any], tasks: Sequence[Task]) -> dict[str, Any]:
+    """The fields of a suite from files; none where no row was counted, as of other suites and of earlier versions."""
+    reports = [task.drops for task in tasks if task.drops is not None]
+    if not reports:
+        return {}
+    left_out = _report(stored["left_out"]) if "left_out" in stored else DropReport()
+    ignored = tuple(stored.get("ignored", ()))
+    if not all(isinstance(name, str) for name in ignored):
+        raise TypeError(f"ignored is {ignored!r:.60}, no names of files")
+    return {"drops": DropReport.total([left_out, *reports]), "left_out": left_out, "ignored": ignored}
+
+
+def _report(entry: Mapping[str, Any]) -> DropReport:
+    report = DropReport(**entry)
+    whole = all(type(count) is int for count in (report.kept, *report.dropped.values()))
+    if not whole or report.dropped.keys() != _texts(report.examples, list(report.examples)).keys():
+        raise TypeError(f"{entry!r:.60} does not count rows")
+    return report
 
 
 def _prompt(entry: Mapping[str, Any]) -> PromptPair:

@@ -30,6 +30,7 @@ class Suite:
             full path of a file or folder of data, or an address of the hub; "" for a suite that was made in Python.
         ignored: Files of its folder that hold no data and were not read.
         drops: Rows of its files: kept, and dropped by reason, with those that belong to no task; None without files.
+        left_out: Those that belong to no task alone.
 
     Raises:
         DataError: No task, or a task twice.
@@ -51,6 +52,7 @@ class Suite:
     source: str = ""
     ignored: tuple[str, ...] = ()
     drops: DropReport | None = field(default=None, repr=False, compare=False)
+    left_out: DropReport | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -201,7 +203,7 @@ def _of_text(source: str) -> Suite:
 def _of_files(source: str | os.PathLike[str]) -> Suite:
     loaded = load_files(source)
     categories = coloured([task.category for task in loaded.tasks], loaded.categories)
-    return Suite(loaded.name, loaded.tasks, categories, loaded.source, loaded.ignored, loaded.drops)
+    return Suite(loaded.name, loaded.tasks, categories, loaded.source, loaded.ignored, loaded.drops, loaded.left_out)
 
 
 def _own_suite(source: str) -> Suite:

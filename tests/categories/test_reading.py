@@ -77,6 +77,19 @@ def test_results_fill_in_what_is_not_set(results):
 
 
 @pytest.mark.parametrize(
+    ("answers", "mark"), [("whole", ""), ("first_token", ", answers first_token"), ("single", ", answers single")]
+)
+def test_the_title_says_which_part_of_answers_the_metric_is_of(results, answers, mark):
+    plan = {"metrics": ["logit_diff"], "answers": answers}
+    results.tree.attrs["manifest"] = json.dumps({"plan": plan, "model": {"name": "m"}})
+    resolved = Reading(LABEL).resolve(RunResults(results.tree))
+    assert resolved.scores_title == f"denoising_patch at last, logit_diff{mark}, model m"
+    assert f", logit_diff{mark}, rule " in resolved.title
+    del results.tree.attrs["manifest"]
+    assert Reading(LABEL, "logit_diff").title == Reading(LABEL, "logit_diff", answers="").title
+
+
+@pytest.mark.parametrize(
     ("options", "word"),
     [
         ({"effect": "half"}, "effect"),

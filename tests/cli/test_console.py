@@ -1,10 +1,14 @@
 """Tables in narrow terminals fold between words."""
 
+import io
+import logging
 import signal
+import sys
 
 import pytest
 from rich.console import Console
 
+from headcats import cli
 from headcats.cli import console
 from headcats.results.finding import line, note, paragraph, table
 
@@ -40,6 +44,15 @@ def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
     assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
 
 
+def test_control_characters_of_names_and_data_are_shown(monkeypatch, capsys):
+    monkeypatch.setattr(console, "out", Console(width=80))
+    nasty = "a\x1b[2J\x9bb\r"
+    console.tell([table("text.plain", [nasty, "two"], [[nasty, "one\ntwo"]], text=nasty), nasty])
+    text = capsys.readouterr().out
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert text.count(r"a\x1b[2J\x9bb␍") == 4
+
+
 def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
     console.tell([table("text.untitled", COLUMNS, [])])
@@ -65,11 +78,19 @@ def test_a_request_to_end_that_is_not_ours_to_answer_is_left_alone(monkeypatch, 
         pass
 
 
+def test_a_pipe_that_is_not_utf_8_gets_escapes(monkeypatch):
+    monkeypatch.setattr(logging.getLogger("headcats"), "handlers", [])
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(cli, "app", lambda **options: console.tell(["a → b"]))
+    cli.main()
+    sys.stdout.flush()
+    assert written.getvalue() == b"a \\u2192 b\n"
+
+
 def test_every_command_can_be_stopped(monkeypatch, capfd):
     """Also those that take no time now."""
     import typer.testing
-
-    from headcats import cli
 
     def stopped(*arguments, **options):
         raise KeyboardInterrupt

@@ -95,7 +95,7 @@ def test_a_results_folder_brings_its_suite(tmp_path):
     assert [task.name for task in chosen["suite"].tasks] == ["plural", "antonym"]
     assert chosen["suite"].tasks[0].pairs(9, seed=9) == [("a", "b")]
     assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 4)
-    assert check_names(chosen) == "cognitive"
+    assert check_names(chosen).name == "cognitive"
     assert settings(None, {"out": tmp_path / "r", "suite": "icl"})["suite"] == "icl"
     assert settings(None, {"out": tmp_path / "r"}, preset_name="orgad2025")["suite"] == "sentences"
     assert settings(None, {"out": tmp_path / "new"})["suite"] == "icl"

@@ -30,6 +30,9 @@ PARTS = ["format", "plan", "model", "categories", "methods", "tasks", "blocks", 
 
 def full_manifest():
     counts = DropCounts(7, {"too long": 1}, {"too long": "→"})
+    task = TaskRecord(
+        "Knowledge", "made up", counts, counts, counts, "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7, rows=counts
+    )
     return Manifest(
         plan=PlanRecord("icl", ("logit_diff", "prob"), 8, 5, "arrow", "other_task", 0, 0.25),
         suite_source="/mine.py:tasks",
@@ -37,7 +40,7 @@ def full_manifest():
         categories=(CategoryRecord("Knowledge", "#ff7f0e"),),
         methods=("denoising_patch@last", "ov_relation"),
         requested=("a", "b"),
-        tasks={"a": TaskRecord("Knowledge", "made up", counts, counts, counts, "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7)},
+        tasks={"a": task},
         blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
         joint_blocks={
             "ov_relation": JointRecord(

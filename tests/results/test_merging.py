@@ -71,6 +71,15 @@ def test_the_suite_of_all_folders_is_kept(tmp_path):
     assert not (tmp_path / "old" / "suite.json").exists()
 
 
+def test_folders_whose_files_have_other_rows_are_merged(tmp_path):
+    """Rows that are dropped change no prompt, and earlier versions did not count them."""
+    folders = [folder(tmp_path / task, task) for task in "ab"]
+    rows = {"kept": 1, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 3"}}
+    for path, text in zip(folders, [suite_of("a", "b", rows=rows), suite_of("a", "b")], strict=True):
+        ResultsFolder(path).write_suite(text)
+    assert merge(folders, out=tmp_path / "all").attrs["suite"] == suite_of("a", "b", rows=rows)
+
+
 @pytest.mark.parametrize("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
 def test_folders_of_different_suites_are_not_merged(tmp_path, other):
     first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")

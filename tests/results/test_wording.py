@@ -64,6 +64,18 @@ def test_every_identifier_has_a_template():
                                  "comparison": line("evidence.far_more")},
          ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "
          "all at once 0.22: far more, a sign that they stand in for each other.")),
+        ("validation.first_prompts", {"bos": line("validation.bos", token="<s>"), "parts": None},
+         ("First prompt of each task, with the answer (clean) or the distractor (corrupted) behind `⇒`. `│` separates "
+         "tokens, `↵` is a line end, `<s>` is BOS; the token before `⇒` is the position `last`.")),
+        ("validation.first_prompt", {"task": "t", "category": "c", "source": "word pairs (x → y); f.csv"},
+         "t (c): word pairs (x → y); f.csv"),
+        ("validation.ignored", {"n": 1, "names": ["a.txt"]}, "1 file not read, as it holds no data: a.txt"),
+        ("validation.ignored", {"n": 9, "names": list("abcdefghi")},
+         "9 files not read, as they hold no data: a, b, c, d, e, f, g, h and 1 more"),
+        ("tasks.dropped_for", {"counted": "2 rows", "reason": "empty row",
+                               "example": line("tasks.example", of="f.csv, line 3")},
+         "2 rows dropped: empty row (such as f.csv, line 3)"),
+        ("tasks.kept_of", {"kept": 7, "n": 12}, "7 of 12"),
         ("validation.scored", {"usable": 1, "n": 2}, "1 of 2 tasks can be scored."),
     ],
 )  # fmt: skip

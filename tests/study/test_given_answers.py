@@ -5,6 +5,7 @@ import pytest
 from counting import SUITE
 
 import headcats as hc
+from headcats.prompts.encode import encode_pairs
 from headcats.results.run_results import RunResults
 from headcats.study.given_answers import SHOWN, given_answers
 
@@ -28,7 +29,7 @@ def test_it_is_the_greedy_continuation_of_the_first_wrong_prompts(model, batches
             tokens = np.concatenate([tokens, logits.argmax(-1, keepdim=True)], axis=1)
             tokens = batch.clean.new_tensor(tokens)
         assert each.expected.strip() == model.tokenizer.decode([int(batch.answer[row])]).strip()
-        assert model.tokenizer.decode(batch.clean[row]).endswith(each.prompt)
+        assert each.prompt == batch.items[row]
 
 
 def test_every_query_is_shown_once(model, batches):
@@ -50,3 +51,12 @@ def test_results_hold_those_of_tasks_that_are_skipped_for_it(model, options, sho
     }
     told = "\n".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
     assert all(repr(each.given) in told for each in records["shifted"].given_answers)
+
+
+def test_of_finished_prompts_the_end_is_shown(model):
+    clean, other = "w30 w31 w32 w33 w34 w35 w36 w37 w38 w39 w50 w51 →", "w30 →"
+    pair = hc.PromptPair("p", "item", clean, other, " w1", " w2")
+    ((batch,), _) = encode_pairs([pair], model.tokenizer)
+    (given,) = given_answers(model, [batch], np.zeros(1))
+    assert clean.endswith(given.prompt.strip())
+    assert len(given.prompt) == 40

@@ -18,6 +18,7 @@ def test_it_says_what_a_run_finds(model, options, finished):
     assert list(found) == list(stored)
     for task, entry in found.items():
         assert entry.pop("seconds") >= 0
+        assert "".join(entry.pop("first_prompt")["clean"]).count(" →") == 3
         assert entry == stored[task]
     assert [task for task, entry in found.items() if entry["refusal"]] == ["shifted"]
     assert found["always_a"]["category"] == "Knowledge"

@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tasks.files.layout_files import COGQA, write
 
 from headcats.errors import StorageError
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
 from headcats.tasks.categories import Category
@@ -47,6 +49,15 @@ def prompt_pairs(draw):
 
 
 word_pairs = st.dictionaries(words, words, min_size=1, max_size=4).map(lambda pairs: list(pairs.items()))
+counts = st.builds(
+    lambda kept, dropped: {
+        "kept": kept,
+        "dropped": dropped,
+        "examples": {reason: f"row {n}" for reason, n in dropped.items()},
+    },
+    st.integers(0, 9),
+    st.dictionaries(texts, st.integers(1, 9), max_size=2),
+)
 about_task = st.fixed_dictionaries(
     {
         "category": texts,
@@ -54,6 +65,7 @@ about_task = st.fixed_dictionaries(
         "suite": st.none() | st.just("icl"),
         "needs_demonstrations": st.booleans(),
         "exact": st.none() | st.just(r"\d(?: \d)*"),
+        "drops": st.none() | counts,
     }
 )
 pairs_of_tasks = st.dictionaries(
@@ -68,11 +80,16 @@ def made_pair(pair):
     return PromptPair(**arguments, second=None if second is None else SecondCorruption(*second))
 
 
+def made_task(name, about):
+    drops = about["drops"]
+    return Task(name, make=lambda n, *, seed: [], **about | {"drops": drops and DropReport(**drops)})
+
+
 # Plain values are drawn, and objects made in the test: the checks of shapes draw numbers of their own.
 @given(pairs_of_tasks, texts, texts, st.lists(st.text(), min_size=5, max_size=5))
 def test_all_of_a_suite_comes_back(drawn, name, category, texts_of_template):
     pairs = {task: [made_pair(pair) for pair in of_task] for task, (_, of_task) in drawn.items()}
-    tasks = tuple(Task(task, make=lambda n, *, seed: [], **about) for task, (about, _) in drawn.items())
+    tasks = tuple(made_task(task, about) for task, (about, _) in drawn.items())
     before = Suite(name, tasks, coloured([task.category for task in tasks], [Category(category, "#12345a")]))
     template = Template(*texts_of_template)
     text = suite_text(before, pairs=pairs, template=template)
@@ -99,6 +116,27 @@ def test_a_template_is_stored_as_it_always_was_but_for_what_is_new() -> None:
     task = Task("a", "knowledge", "made up", lambda n, *, seed: [("x", "y")])
     text = suite_text(make_suite([task]), pairs={"a": [("x", "y")]}, template=chat)
     assert stored_suite(text, source="x")[1] == chat
+
+
+def test_what_was_dropped_of_files_comes_back(tmp_path):
+    write(tmp_path / "notes.txt", "not data")
+    write(tmp_path / "steps.json", COGQA)
+    write(tmp_path / "pairs.csv", "input,output\na,b\na,b\nc,d\n")
+    before = suite(tmp_path)
+    pairs = {task.name: task.pairs(9, seed=0) for task in before.tasks}
+    text = suite_text(before, pairs=pairs, template=ARROW)
+    after, _ = stored_suite(text, source="x")
+    assert after.ignored == ("notes.txt",)
+    assert [task.drops for task in after.tasks] == [task.drops for task in before.tasks]
+    assert after.left_out == before.left_out
+    assert (after.drops.kept, sum(after.drops.dropped.values())) == (before.drops.kept, 3)
+    assert suite_text(after, pairs=pairs, template=ARROW) == text, "else a run that goes on would change its folder"
+
+
+def test_suites_of_earlier_versions_count_no_rows():
+    after, _ = stored_suite(json.dumps(example()), source="x")
+    assert after.tasks[0].drops is after.drops is after.left_out is None
+    assert not {"rows", "left_out", "ignored"} & (set(example()) | set(example()["tasks"][0]))
 
 
 def test_the_largest_bundled_suite_is_small():
@@ -144,6 +182,10 @@ DAMAGED = {
     "a category": json.dumps(example(tasks=task_entry(category="other"))),
     "a prompt of numbers": json.dumps(example(tasks=task_entry(prompts=[PROMPT | {"answer": 3}]))),
     "a role outside": json.dumps(example(tasks=task_entry(prompts=[PROMPT | {"roles": {"x": [[0, 1], [0, 9]]}}]))),
+    "rows of text": json.dumps(example(tasks=task_entry(rows={"kept": "3"}))),
+    "rows without an example": json.dumps(example(tasks=task_entry(rows={"kept": 3, "dropped": {"empty": 1}}))),
+    "no rows": json.dumps(example(tasks=task_entry(rows=[]))),
+    "files of no name": json.dumps(example(tasks=task_entry(rows={"kept": 3}), ignored=[3])),
     "half a prompt": json.dumps(example(tasks=task_entry(prompts=[{"key": "k"}]))),
 }
 
@@ -162,7 +204,7 @@ def test_a_newer_format_is_refused_as_newer():
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3)
        | st.dictionaries(st.sampled_from(["format", "tasks", "name", "pairs", "prompts", "template"]), inner)),
-       st.sampled_from([*example(), "pairs", "prompts", "category", "exact", "source"]))  # fmt: skip
+       st.sampled_from([*example(), "pairs", "prompts", "category", "exact", "source", "rows"]))  # fmt: skip
 def test_no_content_is_another_error(content, key):
     stored = example(**{key: content}) if key in example() else example(tasks=task_entry(**{key: content}))
     with suppress(StorageError):

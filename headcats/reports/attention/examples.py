@@ -13,11 +13,11 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import Part, attention_patterns
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.token_texts import visible
 from headcats.sweeps.runs import BaseRuns
 
 # Prompts that are looked through for one that the model answers rightly.
 _LOOKED_AT = 16
-_VISIBLE = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,5 @@ def _side(
 def _token_text(tokenizer: Any, *tokens: int) -> str:
     """As text; -1 stands behind the end of an answer."""
     ids = [token for token in tokens if token >= 0]
-    text = str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
-    for blank, mark in _VISIBLE.items():
-        text = text.replace(blank, mark)
+    text = visible(str(tokenizer.decode(ids, clean_up_tokenization_spaces=False)))
     return text.strip() or "␣" * len(text) or f"(token {ids[0]})"

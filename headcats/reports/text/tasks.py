@@ -3,19 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headcats.errors import pluralize
 from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import DropCounts, TaskRecord
+from headcats.study.defaults import DEFAULTS
+
+_COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 
 
 def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list[list[str]]:
-    """Name, category and the numbers of `columns` of every task."""
+    """Name, category and the numbers of `columns` of every task; `7 of 12` are kept where the others are dropped."""
     rows = []
     for task, record in records.items():
-        counts = (record.word_pairs, record.prompts)
         numbers = {
-            "pairs": number_text(record.word_pairs.kept, 0),
-            "prompts": number_text(record.prompts.kept, 0),
-            "dropped": str(sum(sum(count.dropped.values()) for count in counts)),
+            "rows": _kept(record.rows),
+            "pairs": _kept(record.word_pairs),
+            "prompts": _kept(record.prompts),
             "queries": number_text(record.n_items, 0),
             "accuracy": number_text(record.accuracy),
             "corrupted": number_text(record.corrupted_accuracy),
@@ -26,29 +29,53 @@ def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list
     return rows
 
 
+def count_columns(records: Mapping[str, TaskRecord]) -> list[str]:
+    """The columns of what is kept; that of rows only where a task is from a file."""
+    return [*(["rows"] if any(record.rows.kept is not None for record in records.values()) else []), "pairs", "prompts"]
+
+
+def _kept(counts: DropCounts) -> str:
+    if counts.kept is None or not counts.dropped:
+        return number_text(counts.kept, 0)
+    return str(line("tasks.kept_of", kept=counts.kept, n=counts.kept + sum(counts.dropped.values())))
+
+
 def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
-    """Why anything of a task is dropped, counts too often, or the task is skipped.
+    """Why anything of a task is dropped or counts too often, how its prompts differ, and why the task is skipped.
 
     `answers` are counts of other things than prompts.
     """
-    parts = {name: getattr(record, name) for name in ("word_pairs", "prompts", "reference_prompts")} | answers
+    parts = {name: getattr(record, name) for name in _COUNTED} | answers
     for name, count in parts.items():
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
-            counted = name.replace("_", " ")
-            yield task, str(line("tasks.dropped_for", n=number, what=counted, reason=reason, example=example))
+            counted = pluralize(number, name.replace("_", " ").removesuffix("s"))
+            yield task, str(line("tasks.dropped_for", counted=counted, reason=reason, example=example))
     if record.near_duplicates:
         yield task, str(line("tasks.near_duplicates", n=record.near_duplicates))
+    if record.corruption:
+        yield task, str(line("tasks.other_corruption", corruption=record.corruption.replace("_", " ")))
     if record.refusal:
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
+    elif record.accuracy is not None and record.accuracy < DEFAULTS["min_accuracy"]:
+        yield task, str(line("tasks.unsolved", accuracy=record.accuracy))
+    for each in record.given_answers:
+        texts = {name: repr(text) for name, text in each.to_dict().items()}
+        yield task, str(line("tasks.given_answer", **texts))
 
 
 def validation_findings(
-    entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str, answers: str
+    entries: Mapping[str, Mapping[str, Any]],
+    title: str,
+    *,
+    corruption: str,
+    answers: str,
+    of_no_task: Mapping[str, Any] | None = None,
 ) -> Iterator[Finding]:
     """What `validate` returns: tasks with prompts, those that are answered in sentences, and what is dropped.
 
-    `title` names model and suite, `corruption` how prompts are corrupted, `answers` how much of an answer is scored.
+    `title` names model and suite, `corruption` how prompts are corrupted, `answers` how much of an answer is scored;
+    `of_no_task` are `rows` of the suite's files that belong to none, and files that were `ignored`.
     """
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
     prompted = {name: record for name, record in records.items() if "word_pairs" in entries[name]}
@@ -56,9 +83,10 @@ def validation_findings(
     questions = {name: DropCounts.from_dict(entry.get("questions", {})) for name, entry in spoken.items()}
     if prompted:
         metric = next((record.metric for record in prompted.values() if record.metric), "no metric")
-        columns = ["pairs", "prompts", "dropped", "queries", "accuracy", "corrupted", "gap", "95 % interval"]
+        # Without the category in a column of its own, and without what says least, this fits 80 columns.
+        columns = [*count_columns(prompted), "accuracy", "gap", "95 % interval"]
         yield table(
-            "validation.prompts", ["task", "category", *columns], task_rows(prompted, columns), numeric=columns,
+            "validation.prompts", ["task", *columns], _under_categories(task_rows(prompted, columns)), numeric=columns,
             title=title, corruption=corruption, answers=answers, metric=metric,
         )  # fmt: skip
     if spoken:
@@ -69,13 +97,29 @@ def validation_findings(
         for name, record in records.items()
         for row in dropped_rows(name, record, **({"answers": questions[name]} if name in questions else {}))
     ]
+    of_no_task = of_no_task or {}
+    reasons += dropped_rows(str(line("validation.no_task")), TaskRecord.from_dict(of_no_task))
     if reasons:
         yield table("validation.dropped", ["task", "why"], reasons)
+    if ignored := of_no_task.get("ignored"):
+        yield paragraph("validation.ignored", n=len(ignored), names=list(ignored))
     if prompted:
         usable = sum(not record.refusal for record in prompted.values())
         yield paragraph("validation.scored", usable=usable, n=len(prompted))
     if spoken:
         yield _conclusion(spoken)
+
+
+def _under_categories(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Rows of task, category and numbers as rows without the category, which heads those of its tasks."""
+    categories = list(dict.fromkeys(category for _, category, *_ in rows))
+    for name in categories:
+        of_category = [[task, *numbers] for task, category, *numbers in rows if category == name]
+        if len(categories) == 1:
+            yield from of_category
+            return
+        yield [name, *[""] * (len(of_category[0]) - 1)]
+        yield from ([f"  {task}", *numbers] for task, *numbers in of_category)
 
 
 def _spoken(entries: Mapping[str, Mapping[str, Any]], answers: Mapping[str, DropCounts], *, title: str) -> Table:

@@ -31,6 +31,7 @@ class LoadedFiles:
         source: Where the files are: a full path, or an address of the hub.
         ignored: Paths within the folder that hold no data.
         drops: Rows of all files: kept, and dropped by reason, with those that belong to no task.
+        left_out: Those that belong to no task alone.
     """
 
     name: str
@@ -39,6 +40,7 @@ class LoadedFiles:
     source: str
     ignored: tuple[str, ...] = ()
     drops: DropReport = field(default_factory=DropReport)
+    left_out: DropReport = field(default_factory=DropReport)
 
 
 def is_path(source: str) -> bool:
@@ -123,10 +125,8 @@ def _loaded(
     name: str, source: str, contents: Mapping[PurePosixPath, FileContent], settings: SuiteSettings
 ) -> LoadedFiles:
     """The tasks of these files; `name` is the last resort for the suite and its categories."""
-    drops = DropReport()
-    for content in contents.values():
-        for report in (content.left_out, *(task.report for task in content.tasks)):
-            drops.add(report)
+    left_out = DropReport.total(content.left_out for content in contents.values())
+    drops = DropReport.total([left_out, *(task.report for content in contents.values() for task in content.tasks)])
     tasks = named_tasks(
         [
             Placed(task, path, settings.files.get(str(path), _UNSET), name)
@@ -136,4 +136,4 @@ def _loaded(
     )
     used = {task.category.casefold() for task in tasks}
     categories = tuple(category for category in settings.categories if category.name.casefold() in used)
-    return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops)
+    return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)

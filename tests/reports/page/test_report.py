@@ -15,6 +15,7 @@ from reports.page.test_numbers import unpacked
 
 import headcats as hc
 from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
+from headcats.prompts.answers import ANSWERS
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked, _sentence
 from headcats.results.finding import line
 
@@ -110,6 +111,28 @@ def test_tasks_tell_what_was_refused_and_why(page: Path, finished: Path):
     assert "cannot do it" in refusal
     assert f"skipped: {refusal}" in said
     assert "1 task was skipped" in section(page.read_text(encoding="utf-8"), "caution")
+
+
+def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Path):
+    assert "rows dropped" not in section(page.read_text(encoding="utf-8"), "tasks")
+    rows = {"kept": 24, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 9"}}
+    about = {"rows": rows, "source": "word pairs (x → y); f.csv"}
+    change_manifest(copied, lambda manifest: manifest["tasks"]["always_a"].update(about))
+    content = written(copied)
+    said = section(content, "tasks")
+    assert "always_a Knowledge 24 of 26 24 12 " in said
+    assert "always_b Knowledge - 24 12 " in said
+    assert "always_a 2 rows dropped: empty row (such as f.csv, line 9)" in said
+    assert "always_a word pairs (x → y); f.csv" in said
+    assert sentence("caution.because", n=2, reason="empty row") in section(content, "caution")
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_how_much_of_an_answer_is_scored_is_said(copied: Path, answers: str):
+    change_manifest(copied, lambda manifest: manifest["plan"].update(answers=answers))
+    content = written(copied)
+    assert sentence(f"tasks.answers_{answers}") in section(content, "tasks")
+    assert (f", answers {answers}, rule " in section(content, "summary")) == (answers != "whole")
 
 
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):

@@ -3,6 +3,7 @@
 from reports.by_id import by_id
 
 from headcats.reports.text.tasks import task_rows, validation_findings
+from headcats.results.finding import line
 from headcats.results.records import TaskRecord
 
 
@@ -36,8 +37,38 @@ def test_a_run_and_a_check_say_the_same_of_a_task():
     entry = {"category": "c", "refusal": "", "word_pairs": counts, "prompts": {"kept": 4}, "n_items": 3} | measured
     (table, dropped, _) = validation_findings({"t": entry}, "m: s", corruption="other_task", answers="whole")
     assert table.fields["metric"] == "prob"
-    assert table.rows == (("t", "c", "3", "4", "2", "3", "0.50", "0.25", "1.00", "0.50 to 1.50"),)
+    assert table.columns == ("task", "pairs", "prompts", "accuracy", "gap", "95 % interval")
+    assert table.rows == (("t", "3 of 5", "4", "0.50", "1.00", "0.50 to 1.50"),)
     assert dropped.rows == (("t", "2 word pairs dropped: long (such as x)"),)
     record = TaskRecord.from_dict(entry)
-    assert task_rows({"t": record}, ["gap", "dropped"]) == [["t", "c", "1.00", "2"]]
+    assert task_rows({"t": record}, ["gap", "pairs", "corrupted"]) == [["t", "c", "1.00", "3 of 5", "0.25"]]
     assert task_rows({"t": TaskRecord()}, ["gap", "pairs", "95 % interval"]) == [["t", "", "-", "-", "-"]]
+
+
+def prompted(category, **more):
+    return {"category": category, "refusal": "", "word_pairs": {"kept": 3}, "prompts": {"kept": 2}} | more
+
+
+def test_several_categories_head_their_tasks_in_the_order_of_the_suite():
+    entries = {"a": prompted("x"), "b": prompted("y"), "c": prompted("x")}
+    (table, _) = validation_findings(entries, "m: s", corruption="other_task", answers="whole")
+    assert [row[0] for row in table.rows] == ["x", "  a", "  c", "y", "  b"]
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_rows_are_counted_of_tasks_from_files_and_of_no_task():
+    rows = {"kept": 3, "dropped": {"empty row": 1, "duplicate": 2}, "examples": {"duplicate": "f.csv, line 3"}}
+    entries = {"a": prompted("x", rows=rows), "b": prompted("x")}
+    left_out = {"kept": 0, "dropped": {"no skill": 1}, "examples": {"no skill": "step 1"}}
+    of_no_task = {"rows": left_out, "ignored": ["notes.txt", "b.md"]}
+    told = validation_findings(entries, "m: s", corruption="other_task", answers="whole", of_no_task=of_no_task)
+    found = by_id(told)
+    table = found["validation.prompts"]
+    assert table.columns[1] == "rows"
+    assert [row[1] for row in table.rows] == ["3 of 6", "-"]
+    assert found["validation.dropped"].rows == (
+        ("a", "1 row dropped: empty row"),
+        ("a", "2 rows dropped: duplicate (such as f.csv, line 3)"),
+        (str(line("validation.no_task")), "1 row dropped: no skill (such as step 1)"),
+    )
+    assert found["validation.ignored"].fields == {"n": 2, "names": ["notes.txt", "b.md"]}

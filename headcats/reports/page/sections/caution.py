@@ -37,7 +37,7 @@ def _of_run(material: Material) -> Iterator[Finding]:
         yield note("caution.skipped", tasks=skipped, n=len(skipped))
     dropped = Counter[str]()
     for record in manifest.tasks.values():
-        for counts in (record.word_pairs, record.prompts):
+        for counts in (record.rows, record.word_pairs, record.prompts):
             dropped.update(counts.dropped)
     if dropped:
         reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]

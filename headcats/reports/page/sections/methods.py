@@ -19,14 +19,20 @@ from headcats.results.label import Label
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each, then all of them on one grid."""
-    metric, model = material.reading.metric, material.run.manifest.model.name
     parts = []
     for label, block in material.run.joint_blocks.items():
         title = suite_title(block) if material.run.declarations[label].figure else ""
         parts.append((label, block, title, suite_findings(block)))
     for label, scores in material.scores.items():
         if material.run.declarations[label].figure:
-            parts.append((label, scores, Reading(Label.parse(label), metric, model=model).scores_title, []))
+            parts.append(
+                (
+                    label,
+                    scores,
+                    Reading(Label.parse(label), material.reading.metric).resolve(material.run).scores_title,
+                    [],
+                )
+            )
     for place, (label, table, title, findings) in enumerate(parts):
         yield Heading(label)
         yield from findings

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Part, section
-from headcats.reports.text.tasks import dropped_rows, task_rows
+from headcats.reports.text.tasks import count_columns, dropped_rows, task_rows
 from headcats.results.finding import line, number_text, table
 
 
@@ -13,16 +13,18 @@ def tasks(material: Material) -> Iterator[Part]:
     """One row per task; below it what was dropped or skipped."""
     records = material.run.manifest.tasks
     if records:
-        columns = ["pairs", "prompts", "dropped", "accuracy", "corrupted", "gap", "95 % interval"]
+        columns = [*count_columns(records), "accuracy", "corrupted", "gap", "95 % interval"]
         reliability = material.tables["scores"]["reliability"].to_series().to_dict() if material.tables else {}
         rows = [
             [f"{task} (skipped)" if records[task].refusal else task, *cells, number_text(reliability.get(task))]
             for task, *cells in task_rows(records, columns)
         ]
-        columns[5] = f"gap ({material.run.manifest.plan.metrics[0]})"
+        plan = material.run.manifest.plan
+        columns[columns.index("gap")] = f"gap ({plan.metrics[0]})"
         numeric = [*columns, "reliability"]
         yield table("text.untitled", ["task", "category", *numeric], rows, numeric=numeric)
         yield line("tasks.columns")
+        yield line(f"tasks.answers_{plan.answers}")
         dropped = [row for task, record in records.items() for row in dropped_rows(task, record)]
         if dropped:
             yield Folded(line("tasks.dropped"), (table("text.untitled", ["task", "why"], dropped),))

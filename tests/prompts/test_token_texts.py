@@ -1,0 +1,69 @@
+"""Tokens as text: joined they are the prompt, whatever the tokenizer, and nothing of them is obeyed by a terminal."""
+
+import pytest
+from tokenizer_zoo import ZOO
+
+from headcats.prompts.token_texts import token_texts, visible
+from headcats.prompts.tokens import encode
+
+TEXTS = [
+    "France → Paris\nItaly → Rome\nChile →",
+    "Q: 12345  é naïve\n\nA:",
+    "  two blanks, and two behind  ",
+    "首都 of 日本 is 東京 👩‍🚀",
+    "tab\there, [bold]markup[/] and \x1b[31mescapes",
+]
+
+
+@pytest.fixture(scope="module", params=ZOO)
+def tokenizer(request):
+    return ZOO[request.param]()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_joined_they_are_the_text(tokenizer, text):
+    (ids,) = encode(tokenizer, [text])
+    texts = token_texts(tokenizer, ids, text=text)
+    assert len(texts) == len(ids)
+    assert "".join(texts) == text
+    for n in range(len(ids)):
+        assert token_texts(tokenizer, ids[:n], text=text) == texts[:n]
+
+
+def test_each_is_what_its_token_says():
+    tokenizer = ZOO["byte-level"]()
+    text = "France: Paris\nItaly:"
+    (ids,) = encode(tokenizer, [text])
+    assert token_texts(tokenizer, ids, text=text) == [tokenizer.decode([token]) for token in ids]
+
+
+def test_a_character_of_several_tokens_is_the_text_of_the_first():
+    tokenizer = ZOO["byte-level"]()
+    (ids,) = encode(tokenizer, ["a東b"])
+    assert token_texts(tokenizer, ids, text="a東b") == ["a", "東", "", "", "b"]
+    assert token_texts(tokenizer, [], text="") == []
+
+
+def test_tokens_of_another_text_are_decoded():
+    tokenizer = ZOO["byte-level"]()
+    (ids,) = encode(tokenizer, ["France: Paris"])
+    assert "".join(token_texts(tokenizer, ids, text="something else")) == "France: Paris"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb\r\tc", "a↵b␍⇥c"),
+        ("\x1b[31m\x07\x9b", r"\x1b[31m\x07\x9b"),
+        ("\u202eevil\u200b", r"\u202eevil\u200b"),
+        ("[bold]é 首[/] 👩 \\", "[bold]é 首[/] 👩 \\"),
+        ("no\u00a0break", r"no\xa0break"),
+    ],
+)
+def test_nothing_is_obeyed_and_nothing_invisible(text, shown):
+    assert visible(text) == shown
+    assert visible(shown) == shown
+
+
+def test_what_is_kept():
+    assert visible("a\n\x1b", keep="\n") == "a\n\\x1b"

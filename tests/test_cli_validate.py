@@ -1,0 +1,177 @@
+"""`headcats validate` shows what a study is made of: first prompts, and what becomes of every row of the files."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from counting import INPUTS, SUITE, counting_folder, finished_pairs
+from rich.cells import cell_len
+from tasks.files.layout_files import COGQA, write
+from test_cli import Done
+
+from headcats import cli
+from headcats.tasks.suites import suite
+
+GOOD = [[word, "w40"] for word in INPUTS]
+FAULTY = [
+    *GOOD,
+    GOOD[0],  # duplicate
+    GOOD[1],
+    ["w30", "w40"],  # contradiction
+    ["w30", "w41"],
+    ["w31", ""],  # empty cells
+    ["", "w40"],
+    ["w32", None],
+    ["w33", ["w40", "w41"]],  # several outputs
+    [" w0 ", "w40"],  # a duplicate without its spaces
+    ["w34", ["w40"]],  # none: a list of one
+]
+N_FAULTS = 9
+STEPS = [step for entry in COGQA for step in entry["generated"]]
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return counting_folder(tmp_path_factory.mktemp("validate") / "model")
+
+
+@pytest.fixture
+def validate(capfd, monkeypatch, tmp_path, model_folder):
+    """Function: arguments -> what `headcats validate` prints, in an empty folder, with a model that counts words."""
+    monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("headcats")
+
+    def command(*arguments):
+        given = ["headcats", "validate", "--model", model_folder, "--n-prompts", 6, "--n-demos", 2, *arguments]
+        monkeypatch.setattr(sys, "argv", list(map(str, given)))
+        handlers, level, code = list(logger.handlers), logger.level, 0
+        capfd.readouterr()
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        finally:
+            logger.handlers = handlers
+            logger.setLevel(level)
+        return Done(code, *capfd.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Word pairs with every fault, CogQA, a file that holds no data, and pairs that corrupt the first ones."""
+    write(tmp_path / "mine" / "faulty.json", FAULTY)
+    write(tmp_path / "mine" / "other.csv", "word,target\n" + "".join(f"{word},w41\n" for word in INPUTS))
+    write(tmp_path / "mine" / "steps.json", COGQA)
+    write(tmp_path / "mine" / "notes.txt", "not data")
+    return tmp_path / "mine"
+
+
+def n_rows(entry):
+    return entry["rows"]["kept"] + sum(entry["rows"]["dropped"].values())
+
+
+def test_every_row_of_the_files_is_counted_once(validate, folder):
+    done = validate("--suite", folder, "--json")
+    found = json.loads(done.out)
+    assert sum(map(n_rows, found.values())) == len(FAULTY) + len(INPUTS) + len(STEPS)
+    faulty = found["faulty"]["rows"]
+    assert faulty["kept"] == len(FAULTY) - N_FAULTS == found["faulty"]["word_pairs"]["kept"]
+    assert sorted(faulty["dropped"].values()) == [1, 1, 2, 2, 3]
+    assert faulty["examples"].keys() == faulty["dropped"].keys()
+    assert all(example.startswith("faulty.json, record ") for example in faulty["examples"].values())
+    assert found["_suite"]["ignored"] == ["notes.txt"]
+    assert found["_suite"]["rows"]["kept"] == 0
+    assert n_rows(found["_suite"]) == 1, "the only step of its function"
+
+
+def test_the_layouts_that_were_recognised_are_named(validate, folder):
+    done = validate("--suite", folder)
+    assert done.code == 0, done.err
+    # Also where a task gives no prompt, since the model knows no word of it.
+    for task in suite(folder).tasks:
+        assert f"{task.name} ({task.category}): {task.source}" in done.text
+    assert len(suite(folder).tasks) - done.out.count("  clean ") == 2
+    assert "word pairs (word → target); other.csv" in done.text
+    assert f"faulty {len(FAULTY) - N_FAULTS} of {len(FAULTY)} " in done.rows
+    assert "notes.txt" in done.text
+
+
+def test_first_prompts_are_those_of_the_study(validate, folder):
+    arguments = ["--suite", folder, "--tasks", "faulty"]
+    first = json.loads(validate(*arguments, "--json").out)["faulty"]["first_prompt"]
+    assert first["bos"] == "<bos>"
+    assert (first["answer"], first["distractor"]) == ([" w40"], [" w41"])
+    words = [word for word in first["clean"] if word not in (" →", "\n")]
+    assert "".join(first["clean"]) == f"{words[0]} → w40\n{words[2]} → w40\n{words[4]} →"
+    assert "".join(first["corrupted"]) == "".join(first["clean"]).replace("w40", "w41")
+    text = validate(*arguments).out
+    assert f"<bos>│{words[0]}│ →│ w40│↵│{words[2]}│ →│ w40│↵│{words[4]}│ →⇒ w40\n" in text
+    assert text.count("⇒ w41") == 1
+
+
+def test_registered_suites_are_short_unless_tasks_are_named(validate):
+    arguments = ["--suite", SUITE]
+    assert "⇒" not in validate(*arguments).out
+    named = validate(*arguments, "--tasks", "always_a")
+    assert "⇒ w40" in named.out
+    assert "always_a (Knowledge): made up" in named.text
+    assert "first_prompt" in json.loads(validate(*arguments, "--json").out)["always_b"]
+
+
+def test_own_code_is_shown(validate, tmp_path):
+    code = """
+import headcats as hc
+
+def mine():
+    pairs = {"one": "w40", "two": "w41"}
+    tasks = [
+        hc.Task(name, "letters", "[bold]my[/] list", lambda n, *, seed, word=word: [(f"w{k}", word) for k in range(20)])
+        for name, word in pairs.items()
+    ]
+    return hc.make_suite(tasks, name="mine")
+"""
+    write(tmp_path / "my.py", code)
+    done = validate("--suite", "my.py:mine")
+    assert done.code == 0, done.err
+    assert "one (letters): [bold]my[/] list" in done.text
+    assert re.search(r"│ →⇒ w40\n", done.out)
+    assert " rows " not in done.rows
+
+
+def test_files_are_read_once(validate, folder, monkeypatch):
+    from headcats.tasks import suites
+
+    read = []
+    load = suites.load_files
+    monkeypatch.setattr(suites, "load_files", lambda source: read.append(source) or load(source))
+    assert validate("--suite", folder).code == 0
+    assert len(read) == 1
+
+
+def test_finished_prompts_of_a_file(validate, tmp_path):
+    pairs = finished_pairs(24, seed=0)
+    rows = "".join(f'"{pair.clean}","{pair.corrupted}",{pair.answer},{pair.distractor}\n' for pair in pairs)
+    write(tmp_path / "x.csv", f"clean,corrupted,answer,wrong\n{rows}w1 →,w1 →, w40, w41\n")
+    done = validate("--suite", "x.csv")
+    assert "x (x): prompts (clean, corrupted, answer, wrong); x.csv" in done.text
+    assert "│w30│ →│ w40│↵│w0│ →⇒ w40" in done.out
+    assert "x 24 of 25 24 6 1.00 " in done.rows
+
+
+def test_a_narrow_terminal(model_folder, folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "headcats", "validate", "--model", model_folder, "--suite", folder, "--n-demos", "2"],
+        capture_output=True, encoding="utf-8", check=False,
+        env={**os.environ, "FORCE_COLOR": "1", "COLUMNS": "40", "TERM": "xterm-256color"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\x1b[" in done.stdout
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    assert max(map(cell_len, plain.splitlines())) <= 40
+    assert "│ →⇒ w40" in plain
