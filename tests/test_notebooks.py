@@ -19,7 +19,7 @@ BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 COLAB = REPOSITORY.replace("https://github.com/", "https://colab.research.google.com/github/") + "/blob/main/tutorials/"
 NAMES = [
     "01_first_map",
-    "02_your_own_tasks",
+    "02_your_own_data",
     "03_your_own_model",
     "04_is_it_real",
     "05_five_methods",

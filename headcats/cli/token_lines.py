@@ -3,6 +3,8 @@
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -37,8 +39,8 @@ def token_lines(finding: Prompts, *, width: int) -> Text:
         for number, line in enumerate(lines):
             text.append("\n" if text else "")
             text.append(f"{'' if number else ' ' * _INDENT + name:<{column}}", "bold")
-            for piece, style in line:
-                text.append(piece, style)
+            for style, pieces in groupby(line, key=itemgetter(1)):
+                text.append("".join(piece for piece, _ in pieces), style)
     return text
 
 
