@@ -85,3 +85,10 @@ def test_the_digit_behind_a_bare_space_is_one_token_again():
     assert encode_pairs([pair], tokenizer, answers="first_token")[1].dropped == {
         "answer and distractor begin with the same token": 1
     }
+
+
+@pytest.mark.parametrize("suite", ["induction", "ioi", "greater_than", "agreement"])
+def test_every_finished_prompt_is_kept(tokenizer, suite):
+    for task in hc.suite(suite).tasks:
+        _, report = encode_pairs(task.pairs(N_PROMPTS, seed=0)[:N_PROMPTS], tokenizer, task=task.name)
+        assert (report.kept, report.dropped) == (N_PROMPTS, {})
