@@ -1,12 +1,9 @@
 """What makes a batch of prompts meaningless: shapes that do not match, and answers that begin alike."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from headcats.errors import DataError
-
-if TYPE_CHECKING:
-    from headcats.prompts.batch import PromptBatch
 
 
 class UnmatchedPrompts(DataError):
@@ -17,8 +14,8 @@ class UnmatchedPrompts(DataError):
         self.prompts = tuple(prompts)
 
 
-def check_batch(batch: "PromptBatch") -> None:
-    """Raise a DataError for the first that is found."""
+def check_batch(batch: Any) -> None:
+    """Raise a DataError for the first problem of what is to be a `PromptBatch`."""
     shape = tuple(batch.clean.shape)
     if batch.clean.ndim != 2 or 0 in shape:
         raise DataError(f"clean tokens must be [prompt, pos] with at least one prompt and one token; got {shape}.")
