@@ -533,7 +533,7 @@ def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
 
     suite = hc.suite("icl").with_tasks(my_plural)
     found = hc.run(mini, suite=suite, tasks=["my_plural", "country_capital"], methods=["denoising_patch"], n_prompts=8)
-    assert set(found.children) == {"my_plural", "country_capital"}
+    assert set(RunResults(found).tasks) == {"my_plural", "country_capital"}
     block = found["my_plural"]["denoising_patch@last"]
     assert "english_french" in block.distractor_task.values
     assert float((block.clean - block.corrupted).mean()) > 0
