@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError, UnknownNameError
-from headcats.metrics.rest import LOGITS_AT_A_TIME, NO_REST, Rest
+from headcats.metrics.rest import NO_REST, Rest
+from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]

@@ -8,9 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError
-
-LOGITS_AT_A_TIME = 2**22
-"""Numbers that metrics look at together: temporaries of more would leave a processor's caches."""
+from headcats.models.replay.recording import LOGITS_AT_A_TIME
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,34 +55,46 @@ NO_REST = Rest(*torch.zeros(3))
 """Every answer is one token. Adding it changes no number, not even its last bit."""
 
 
-def later_scores(
-    read: Callable[[Int[Tensor, " place"]], Float[Tensor, "place vocab"]],
-    predicted: Int[Tensor, "*row step"],
-    *,
-    at_a_time: int,
-    ranked: bool,
-) -> tuple[Float[Tensor, "*row"], Float[Tensor, "*row"]]:
-    """Log-probability of `predicted`, summed over steps, and the sum of -ln(1 + number of tokens with a larger logit).
+Scores = tuple[Float[Tensor, " place"], Float[Tensor, " place"]]
+"""Of tokens: log-probability, and -ln(1 + number of tokens with a larger logit)."""
 
-    -1 stands where an answer has ended. `read` gives the logits, in fp32, of some places of `predicted.flatten()`; they
-    are read `at_a_time`, and only where there is a token. Without `ranked`, ranks are 0. NaN logits are a ModelError.
+
+def later_scores(
+    score: Callable[[Int[Tensor, " place"], Int[Tensor, " place"]], Scores], predicted: Int[Tensor, "*row step"]
+) -> tuple[Float[Tensor, "*row"], Float[Tensor, "*row"]]:
+    """The scores of `predicted`, summed over steps; -1 stands where an answer has ended.
+
+    `score` takes places of `predicted.flatten()` and the tokens there. NaN is a ModelError.
     """
     flat = predicted.flatten()
     places = (flat >= 0).nonzero().flatten()
-    scores = [
-        _of_tokens(logits, tokens, ranked=ranked)
-        for part in places.split(at_a_time)
-        for logits, tokens in _in_caches(read(part), flat[part])
-    ]
-    log_probs, ranks = (torch.cat(parts) for parts in zip(*scores, strict=True))
-    if bool(log_probs.isnan().any()):
+    scores = score(places, flat[places])
+    if bool(scores[0].isnan().any()):
         raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
-    index = places.to(log_probs.device)
+    index = places.to(scores[0].device)
     log_prob, rank = (
-        values.new_zeros(len(flat)).index_put((index,), values).view(predicted.shape).sum(-1)
-        for values in (log_probs, ranks)
+        values.new_zeros(len(flat)).index_put((index,), values).view(predicted.shape).sum(-1) for values in scores
     )
     return log_prob, rank
+
+
+def logit_scores(
+    read: Callable[[Int[Tensor, " place"]], Float[Tensor, "place vocab"]],
+    places: Int[Tensor, " place"],
+    tokens: Int[Tensor, " place"],
+    *,
+    at_a_time: int,
+    ranked: bool,
+) -> Scores:
+    """Scores from the logits, in fp32, that `read` gives of some places, `at_a_time`; without `ranked`, ranks are 0."""
+    parts = zip(places.split(at_a_time), tokens.split(at_a_time), strict=True)
+    scores = [
+        _of_tokens(logits, of_logits, ranked=ranked)
+        for part, of_part in parts
+        for logits, of_logits in _in_caches(read(part), of_part)
+    ]
+    log_probs, ranks = (torch.cat(values) for values in zip(*scores, strict=True))
+    return log_probs, ranks
 
 
 def _in_caches(logits: Tensor, tokens: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -92,9 +102,7 @@ def _in_caches(logits: Tensor, tokens: Tensor) -> Iterator[tuple[Tensor, Tensor]
     return zip(logits.split(size), tokens.split(size), strict=True)
 
 
-def _of_tokens(
-    logits: Float[Tensor, "place vocab"], tokens: Int[Tensor, " place"], *, ranked: bool
-) -> tuple[Float[Tensor, " place"], Float[Tensor, " place"]]:
+def _of_tokens(logits: Float[Tensor, "place vocab"], tokens: Int[Tensor, " place"], *, ranked: bool) -> Scores:
     own = logits.gather(-1, tokens.to(logits.device)[:, None])
     log_prob = own[:, 0] - logits.logsumexp(-1)
     return log_prob, -torch.log1p((logits > own).sum(-1).float()) if ranked else torch.zeros_like(log_prob)

@@ -18,10 +18,10 @@ import psutil
 import torch
 
 from headcats.errors import OptionError, pluralize
-from headcats.metrics.rest import LOGITS_AT_A_TIME
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import keeps_logits
+from headcats.models.replay.recording import LOGITS_AT_A_TIME
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
 # 1,000 and 6,000), and what leaves its caches is slower again.

@@ -212,17 +212,17 @@ class BridgeRecording(Recording):
         with self._model.lock:
             return self._unembed(residual) if self._plain else self._finish(residual)
 
-    def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
         unembed = self._model.model.unembed
-        weight = unembed.W_U.T
-        bias = getattr(unembed.original_component, "bias", None)
-        index = ids.to(weight.device)
-        return weight[index], None if bias is None else bias[index]
+        return unembed.W_U.T, getattr(unembed.original_component, "bias", None)
 
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        normed = self._model.model.ln_final(residual).to(weight.device)
-        logits = torch.einsum("prd,ptd->prt", normed.to(weight.dtype), weight)
+        logits = torch.einsum("prd,ptd->prt", self._normed(residual), weight)
         return (logits if bias is None else logits + bias[:, None]).float()
+
+    def _normed(self, residual: Tensor) -> Tensor:
+        weight = self._model.model.unembed.W_U
+        return self._model.model.ln_final(residual).to(weight.device, weight.dtype)
 
     def _unembed(self, residual: Tensor) -> Tensor:
         model = self._model.model

@@ -120,10 +120,9 @@ class HookedTransformerRecording(Recording):
                 into.copy_(self._capped(torch.addmm(unembed.b_U, part, unembed.W_U)))
         return logits
 
-    def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
         unembed = self._model.model.unembed
-        index = ids.to(unembed.W_U.device)
-        return unembed.W_U.T[index], unembed.b_U[index]
+        return unembed.W_U.T, unembed.b_U
 
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         assert bias is not None

@@ -1,15 +1,21 @@
 """Recordings: one unpatched run of a model, from which fast paths replay its blocks."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from headcats.errors import ModelError
 from headcats.models.continued import Continued
+
+LOGITS_AT_A_TIME = 2**22
+"""Numbers that are looked at together: temporaries of more would leave a processor's caches."""
 
 Rows = Float[Tensor, "prompt _row _pos d_model"]
 RowEdit = Callable[[Tensor], Tensor]
@@ -79,19 +85,63 @@ class Recording(ABC):
             return None
         with self._model.lock:
             if self._columns is None or not torch.equal(self._columns[0], ids):
-                self._columns = (ids.clone(), *self._unembedding(ids))
+                weight, bias = self._unembedding()
+                index = ids.to(weight.device)
+                self._columns = (ids.clone(), weight[index], None if bias is None else bias[index])
                 logits = self._dot(self.final[:, :1], *self._columns[1:])[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
                 self._plain_columns = reads_alike(logits, expected, self._model.dtype)
             return self._dot(residual, *self._columns[1:]) if self._plain_columns else None
 
+    @cached_property
+    def reads_parts(self) -> bool:
+        """Whether `log_probs` can be used: the readout is a plain unembedding, whose parts give what the whole does."""
+        if not self._plain:
+            return False
+        likeliest = self.logits.argmax(-1)
+        expected = self.logits.log_softmax(-1).gather(1, likeliest[:, None])[:, 0]
+        return reads_alike(self.log_probs(self.final[:, 0], likeliest), expected, self._model.dtype)
+
+    @torch.no_grad()
+    def log_probs(self, residual: Float[Tensor, "row d_model"], tokens: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """Log-probability of one token per row, in fp32.
+
+        Of logits over the whole vocabulary a part is held at a time, which takes two thirds of the time of `read`.
+        """
+        with self._model.lock:
+            return self._log_probs(residual, tokens)
+
+    def _log_probs(self, residual: Tensor, tokens: Tensor) -> Tensor:
+        (weight, bias), normed = self._unembedding(), self._normed(residual)
+        tokens = tokens.to(weight.device)
+        # As many columns of the unembedding at a time as stay in a processor's caches.
+        columns = max(1, LOGITS_AT_A_TIME // len(normed))
+        own, totals = torch.full_like(tokens, math.nan, dtype=torch.float32), []
+        for start in range(0, len(weight), columns):
+            part = slice(start, start + columns)
+            logits = functional.linear(normed, weight[part], None if bias is None else bias[part])
+            logits = self._capped(logits).float()
+            totals.append(logits.logsumexp(-1))
+            place = tokens - start
+            here = (place >= 0) & (place < logits.shape[1])
+            own = torch.where(here, logits.gather(1, place.clamp(0, logits.shape[1] - 1)[:, None])[:, 0], own)
+        return own - torch.stack(totals).logsumexp(0)
+
     @abstractmethod
-    def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Weights `[prompt, token, d_model]` and biases of some columns of the unembedding."""
+    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
+        """Weights `[d_vocab, d_model]` and biases of the unembedding."""
+
+    @abstractmethod
+    def _normed(self, residual: Tensor) -> Tensor:
+        """Residual streams after the last norm, as the unembedding takes them."""
 
     @abstractmethod
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Logits of these columns."""
+        """Logits of some columns of the unembedding, with weights `[prompt, token, d_model]`."""
+
+    def _capped(self, logits: Tensor) -> Tensor:
+        """What the model makes of its logits in the end; may be done in place."""
+        return logits
 
 
 def reads_alike(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
