@@ -154,12 +154,18 @@ def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
     # Of two rows in the first block, one is not the last: what acts on the last position alone would not reach it.
     heads.append(Head(layers[0], model.n_heads[layers[0]] - 1))
     sets: list[HeadSet] = list(dict.fromkeys([*((head,) for head in heads), tuple(sorted(set(heads)))]))
-    mask = torch.ones(len(continued), continued.packed_length - first, dtype=torch.bool)
+    masks = [torch.ones(len(continued), continued.packed_length - first, dtype=torch.bool)]
+    if continued.steps and first == continued.length - 1:
+        # Where what follows a prompt is left alone, rows begin in another way.
+        masks.append(torch.arange(continued.packed_length - first).expand(len(continued), -1) == 0)
     try:
         recording = record(model, continued, first=first)
         # The negative of z is never z itself, and no larger.
         new = {layer: -recording.z[layer] for layer in layers}
-        residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
+        residual = torch.cat(
+            [replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers) for mask in masks],
+            1,
+        )
         fast = recording.read(residual.flatten(0, 2)).unflatten(0, residual.shape[:3])
         unpatched = recording.read(recording.final.flatten(0, 1)).unflatten(0, recording.final.shape[:2])
         ids = fast[:, 0, 0].topk(2).indices
@@ -175,7 +181,7 @@ def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
 
     def exact_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set read vocab"]:
         """One set at a time."""
-        passes = [hooked_logits(model, continued, [heads], z.__getitem__, mask) for heads in sets]
+        passes = [hooked_logits(model, continued, [heads], z.__getitem__, mask) for mask in masks for heads in sets]
         return torch.stack([continued.pack(logits) for logits in passes], 1)
 
     base = continued.pack(model.forward_last(continued.rows, continued.steps + 1, hooks={}))
@@ -185,7 +191,7 @@ def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
     pairs = ((fast, exact), (unpatched, base), (recording.logits, base[:, 0]))
     differences = [(quick.to(slow.device) - slow).abs().max() for quick, slow in pairs]
     if few_logits is not None:
-        expected = exact[:, :, 0].gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
+        expected = exact[:, :, 0].gather(2, ids.to(exact.device)[:, None].expand(-1, exact.shape[1], -1))
         differences.append((few_logits.to(exact.device) - expected).abs().max())
     difference = float(torch.stack([largest.cpu() for largest in differences]).max())  # NaN stays NaN
     reason = ""

@@ -67,17 +67,38 @@ def replayed_residual(
     """
     tree = grow(sets, n_layers=n_layers)
     rows: Tensor | None = None
+    # Where z changes at the last token of the prompts alone, what follows them changes from the next layer on.
+    at_last = recording.first == recording.continued.length - 1 and not bool(mask[:, 1:].any())
     for step in tree.steps:
         if rows is not None and step.parents is not None:
             rows = rows[:, torch.tensor(step.parents, device=rows.device)]
-        edit = _edit(step, new_z(step.layer), mask) if step.heads else None
         last = step.layer == n_layers - 1
-        rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
+        if at_last and recording.width > 1 and step.fresh:
+            rows = _begun_at_last(recording, rows, step, new_z(step.layer), mask, last_only=last)
+        else:
+            edit = _edit(step, new_z(step.layer), mask) if step.heads else None
+            rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
     assert rows is not None
     rows = rows[:, :, -recording.continued.tail :]
     if tree.row_of == tuple(range(rows.shape[1])):
         return rows
     return rows[:, torch.tensor(tree.row_of, device=rows.device)]
+
+
+def _begun_at_last(
+    recording: Recording, rows: Tensor | None, step: Step, new: Z, mask: Bool[Tensor, "prompt pos"], *, last_only: bool
+) -> Tensor:
+    """A step with fresh rows in which z changes at their first position alone: no other one is computed of them."""
+    older, fresh = step.apart()
+    parts = []
+    if rows is not None:
+        edit = _edit(older, new, mask) if older.heads else None
+        parts.append(recording.block(step.layer, rows, fresh=0, edit=edit, last_only=last_only))
+    edit = _edit(fresh, new[:, :1], mask[:, :1])
+    begun = recording.block(step.layer, None, fresh=step.fresh, edit=edit, last_only=last_only, width=1)
+    unchanged = recording.block(step.layer, None, fresh=1, edit=None, last_only=last_only)[:, :, 1:]
+    parts.append(torch.cat([begun, unchanged.expand(-1, step.fresh, -1, -1)], 2))
+    return torch.cat(parts, 1)
 
 
 def _edit(step: Step, new: Z, mask: Bool[Tensor, "prompt pos"]) -> RowEdit:

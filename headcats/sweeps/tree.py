@@ -25,6 +25,20 @@ class Step:
     rows: tuple[int, ...]
     """Rows in which a head is replaced, one entry per replacement."""
     heads: tuple[int, ...]
+    n_rows: int
+    """Rows behind this layer."""
+
+    def apart(self) -> tuple["Step", "Step"]:
+        """What happens in the rows that were there before, and in the fresh ones on their own."""
+        n_old = self.n_rows - self.fresh
+        replaced = list(zip(self.rows, self.heads, strict=True))
+        old = [(row, head) for row, head in replaced if row < n_old]
+        new = [(row - n_old, head) for row, head in replaced if row >= n_old]
+        return self._with(old, fresh=0, n_rows=n_old), self._with(new, fresh=self.fresh, n_rows=self.fresh)
+
+    def _with(self, replaced: Sequence[tuple[int, int]], *, fresh: int, n_rows: int) -> "Step":
+        rows, heads = (tuple(pair[part] for pair in replaced) for part in (0, 1))
+        return Step(self.layer, None, fresh, rows, heads, n_rows)
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
         replaced = [(row, head.head) for row, heads in enumerate(rows) for head in heads if head.layer == layer]
         changes = parents != tuple(range(len(places)))
         replaced_rows, replaced_heads = (tuple(pair[part] for pair in replaced) for part in (0, 1))
-        steps.append(Step(layer, parents if changes else None, len(fresh), replaced_rows, replaced_heads))
+        steps.append(Step(layer, parents if changes else None, len(fresh), replaced_rows, replaced_heads, len(rows)))
         places = {heads: row for row, heads in enumerate(rows)}
     return Tree(tuple(steps), tuple(places[heads] for heads in ordered))
 

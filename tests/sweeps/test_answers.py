@@ -14,6 +14,7 @@ from prefixes import prefixed_batch
 from toys import BACKENDS, D_VOCAB, random_tokens, tiny_model
 
 from headcats.models.adapter import adapt
+from headcats.models.replay.record import record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.joint import joint_sweep
@@ -148,6 +149,28 @@ def check(model: Any, method: str, positions: str, n_prompts: int) -> float:
     return difference
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("positions", ["last", "answer"])
+def test_more_layers_than_a_self_check_looks_at(backend: Any, positions: str) -> None:
+    check(tiny_model("gpt2", backend, n_layers=7).model, "denoising_patch", positions, 4)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+def test_log_probabilities_of_a_part_of_the_vocabulary_at_a_time(
+    layout: Any, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch = adapt(tiny_model(layout, backend).model), answered(random_batch(4, 6))
+    recording = record(model, batch.continued("clean"), first=5)
+    assert recording.reads_parts
+    residual = recording.final.flatten(0, 1)
+    tokens = torch.arange(len(residual)) % D_VOCAB
+    expected = recording.read(residual).log_softmax(-1).gather(1, tokens[:, None])[:, 0]
+    for at_a_time in (1, 7 * len(residual), 1 << 20):
+        monkeypatch.setattr("headcats.models.replay.recording.LOGITS_AT_A_TIME", at_a_time)
+        assert (recording.log_probs(residual, tokens) - expected).abs().max() < 1e-5
+
+
 class TestOneToken:
     """A batch of answers of one token gives today's numbers to the bit, whatever else is in its shape."""
 
@@ -279,7 +302,7 @@ class TestReference:
     @pytest.mark.parametrize("positions", ["answer", "all"])
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_means(self, backend: Any, positions: str) -> None:
-        model, reference = tiny_model("llama", backend).model, self.batch(24, seed=5, task="other")
+        model, reference = tiny_model("llama", backend).model, self.batch(40, seed=5, task="other")
         batch = self.batch(4, seed=1, task="own")
         mask = batch.positions(positions)
         mean = Reference(reference).mean(adapt(model), batch, 1, mask)

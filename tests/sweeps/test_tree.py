@@ -32,6 +32,20 @@ def test_every_set_ends_with_its_heads_replaced(sets: list[HeadSet]) -> None:
 
 
 @given(SETS)
+def test_older_and_fresh_rows_apart_are_the_step(sets: list[HeadSet]) -> None:
+    for step in grow(sets, n_layers=N_LAYERS).steps:
+        older, fresh = step.apart()
+        assert older.n_rows + fresh.n_rows == step.n_rows
+        assert (older.fresh, fresh.fresh) == (0, step.fresh)
+        moved = [
+            *zip(older.rows, older.heads, strict=True),
+            *((row + older.n_rows, head) for row, head in zip(fresh.rows, fresh.heads, strict=True)),
+        ]
+        assert sorted(moved) == sorted(zip(step.rows, step.heads, strict=True))
+        assert all(row < part.n_rows for part in (older, fresh) for row in part.rows)
+
+
+@given(SETS)
 def test_no_row_is_there_twice(sets: list[HeadSet]) -> None:
     tree = grow(sets, n_layers=N_LAYERS)
     for step, later in zip(tree.steps, [*tree.steps[1:], None], strict=True):

@@ -182,16 +182,25 @@ class BridgeRecording(Recording):
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
 
     @torch.no_grad()
-    def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
+    def block(
+        self,
+        layer: int,
+        rows: Rows | None,
+        *,
+        fresh: int,
+        edit: RowEdit | None,
+        last_only: bool,
+        width: int | None = None,
+    ) -> Rows:
         """See `Recording.block`."""
-        residual = self._with_fresh(layer, rows, fresh)
+        residual = self._with_fresh(layer, rows, fresh)[:, :, :width]
         prompts, count, width = residual.shape[:3]
         arguments, (keys, values) = self._arguments[layer], self._prefixes[layer]
         first, read = self.first, self.continued.length - 1
         with self._model.lock, fused(self._activations[layer]):
             if first == read:
                 with self._editing(layer, edit, lambda z: z.unflatten(1, (count, width)), lambda z: z.flatten(1, 2)):
-                    prefix, at = FixedPrefix(keys, values), self._standing.at(slice(first, None))
+                    prefix, at = FixedPrefix(keys, values), self._standing.at(slice(first, first + width))
                     after = arguments.call(residual.flatten(1, 2), prefix=prefix, at=at, one_sequence=True)
                 return after.unflatten(1, (count, width))
             batch = residual.flatten(0, 1)

@@ -78,11 +78,21 @@ class HookedTransformerRecording(Recording):
         self.logits = self.read(self.final[:, 0])
 
     @torch.no_grad()
-    def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
+    def block(
+        self,
+        layer: int,
+        rows: Rows | None,
+        *,
+        fresh: int,
+        edit: RowEdit | None,
+        last_only: bool,
+        width: int | None = None,
+    ) -> Rows:
         """See `Recording.block`."""
         block, base, z_base = self._layers[layer].block, self._layers[layer].residual, self.z[layer]
         if last_only:
             base, z_base = (values[:, -self.continued.tail :] for values in (base, z_base))
+        base, z_base = base[:, :width], z_base[:, :width]
         old = base.new_empty(len(base), 0, *base.shape[1:]) if rows is None else rows.to(base.device)
         count = old.shape[1]
         with self._model.lock:

@@ -57,7 +57,16 @@ class Recording(ABC):
         return self.continued.packed_length - self.first
 
     @abstractmethod
-    def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
+    def block(
+        self,
+        layer: int,
+        rows: Rows | None,
+        *,
+        fresh: int,
+        edit: RowEdit | None,
+        last_only: bool,
+        width: int | None = None,
+    ) -> Rows:
         """Run a block on rows that changed before it and on rows that change in it.
 
         Args:
@@ -67,6 +76,8 @@ class Recording(ABC):
             edit: Edits z of all rows, the fresh ones last; with `last_only`, at the returned positions only.
             last_only: Return the last position of the prompts and those after it alone, and skip the others where
                 possible; always so for the last block.
+            width: Compute only so many positions, from `first` on, if that is the last one of the prompts; None for
+                all.
 
         Returns:
             Residual stream after the block, `[prompt, row, pos, d_model]`.
