@@ -1,18 +1,18 @@
 """Which token of one prompt belongs to which of the other, where z of one replaces that of the other."""
 
 import itertools
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from headcats.errors import DataError
 from headcats.prompts.batch import PromptBatch, Side
 from headcats.prompts.batch_checks import UnmatchedPrompts
 
 
 def aligned_places(
-    batch: PromptBatch, mask: Bool[Tensor, "prompt packed"], *, base: Side, source: Side
+    batch: PromptBatch, mask: Bool[Tensor, "prompt packed"], *, base: Side, source: Side, tokenizer: Any = None
 ) -> Int[Tensor, "prompt packed"] | None:
     """For each packed position of the base prompts, the position of the source prompts whose z belongs there.
 
@@ -22,7 +22,7 @@ def aligned_places(
 
     Raises:
         UnmatchedPrompts: Masked tokens whose role the source prompt does not have, or prompts of unequal length without
-            roles.
+            roles. The message shows both prompts: as the text that `tokenizer` makes of them, or as ids without one.
     """
     lengths = [getattr(batch, side).shape[1] for side in (base, source)]
     roles, others = batch.roles_of(base), batch.roles_of(source)
@@ -40,22 +40,27 @@ def aligned_places(
             else:
                 unmatched.setdefault(prompt, place)
     if unmatched:
-        raise UnmatchedPrompts(_problem(batch, *next(iter(unmatched.items())), sides=(base, source)), list(unmatched))
+        prompt, place = next(iter(unmatched.items()))
+        shown = [
+            f" {side.capitalize()}: {ids if tokenizer is None else tokenizer.decode(ids)!r}."
+            for side in (base, source)
+            for ids in [getattr(batch, side)[prompt].tolist()]
+        ]
+        raise UnmatchedPrompts(_problem(batch, prompt, place, (base, source)) + "".join(shown), list(unmatched))
     return places
 
 
-def check_same_places(batch: PromptBatch, mask: Bool[Tensor, "prompt packed"]) -> None:
-    """A DataError for prompts whose masked tokens are not at the same places in the clean and the corrupted prompt."""
-    alike = batch.clean.shape == batch.corrupted.shape
-    if not alike or aligned_places(batch, mask, base="corrupted", source="clean") is not None:
-        raise DataError(
-            f"Clean and corrupted prompts must have their tokens at the same places here, and {batch.keys[0]!r} has "
-            f"{batch.length} and {batch.corrupted.shape[1]} tokens, or other roles in one than in the other. Leave "
-            "such prompts out, or patch heads (hc.sweep), which matches tokens by role."
-        )
+def at_places(
+    packed: Shaped[Tensor, "prompt all_source *rest"], places: Int[Tensor, "prompt packed"] | None, *, width: int
+) -> Shaped[Tensor, "prompt width *rest"]:
+    """Values of the source prompts at the last `width` packed positions of the base prompts, as `places` tells."""
+    if places is None:
+        return packed[:, packed.shape[1] - width :]
+    index = places[:, places.shape[1] - width :].to(packed.device)
+    return packed[torch.arange(len(index), device=packed.device)[:, None], index]
 
 
-def _problem(batch: PromptBatch, prompt: int, place: int, *, sides: tuple[Side, Side]) -> str:
+def _problem(batch: PromptBatch, prompt: int, place: int, sides: tuple[Side, Side]) -> str:
     lengths = [getattr(batch, side).shape[1] for side in sides]
     problem = f"they have {lengths[0]} and {lengths[1]} tokens, and no roles to match them by"
     if batch.labels is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
@@ -18,8 +18,9 @@ from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z, keeping
-from headcats.prompts.alignment import check_same_places
+from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
 from headcats.sweeps.later_tokens import rest_of_rows
@@ -53,13 +54,19 @@ def estimated_changes(
     model, batch = runs.model, runs.batch
     n, heads = len(batch), sum(model.n_heads.values())
     clean_logits = runs.clean.logits
-
-    check_same_places(batch, mask)
+    places = aligned_places(batch, mask, base="corrupted", source="clean", tokenizer=model.tokenizer)
+    if ig_steps and batch.clean.shape != batch.corrupted.shape:
+        raise UnmatchedPrompts(
+            f"{batch.keys[0]!r} has {batch.length} clean and {batch.corrupted.shape[1]} corrupted tokens, and no "
+            "straight path leads from one to the other: leave ig_steps out, or take prompts of equal length.",
+            range(n),
+        )
 
     def changes(rows: slice) -> Tensor:
         part = batch.select(range(rows.start, rows.stop))
         targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
-        return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
+        of_part = None if places is None else places[rows]
+        return _changes(model, part, targets, metrics=metrics, mask=mask[rows], places=of_part, ig_steps=ig_steps)
 
     with leaving_no_graph(model):
         # The path ends at the clean run if tokens act through the residual stream before the first block alone.
@@ -80,22 +87,25 @@ def _changes(
     targets: Targets,
     *,
     metrics: tuple[str, ...],
-    mask: Bool[Tensor, "prompt pos"],
+    mask: Bool[Tensor, "prompt packed"],
+    places: Int[Tensor, "prompt packed"] | None,
     ig_steps: int,
 ) -> Float[Tensor, "metric prompt layer head"]:
     """`estimated_changes` of prompts that fit into memory together.
 
     Rows of a prompt (see `Continued`) are runs of their own, whose gradients add up.
     """
-    continued = batch.continued("corrupted")
+    continued, of_clean = batch.continued("corrupted"), batch.continued("clean")
     row_mask = continued.unpack(mask)
     first = int(row_mask.any(0).nonzero()[0])
-    _, clean = model.capture(batch.continued("clean").rows, first=first)
+    width = continued.packed_length - first
+    _, clean = model.capture(of_clean.rows, first=of_clean.packed_length - width if places is None else 0)
     _, corrupted = model.capture(continued.rows, first=first)
     difference = {}
     for layer in model.layers:
         counts = row_mask[:, first:, None, None].to(clean[layer].device)
-        difference[layer] = torch.where(counts, clean[layer].float() - corrupted[layer].float(), 0.0)
+        donor = continued.unpack(at_places(of_clean.pack(clean[layer]), places, width=width))
+        difference[layer] = torch.where(counts, donor.float() - corrupted[layer].float(), 0.0)
     del clean, corrupted
     shape = (len(metrics), len(batch), len(model.layers), model.max_heads)
     total = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")

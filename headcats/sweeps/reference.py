@@ -38,7 +38,8 @@ class Reference:
 
     Means are taken first over the prompts of a task, then over tasks with equal weight. A role, or the last token,
     counts for a task that shows it in at least 16 reference prompts. Where one side has no roles at all, every
-    reference prompt counts alike.
+    reference prompt counts alike. Behind a prompt, tokens of an answer or a distractor that predict the next one are
+    matched with those of the reference prompts' own answers: with the mean of all of them, whatever their place.
 
     Attributes:
         batches: The prompts; `PromptBatch.task` says which task each belongs to.
@@ -208,12 +209,12 @@ class Reference:
             by_task[batch.task].append((tokens, roles, self._tokens(batch).shape[1] - 1))
         of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
         for runs in by_task.values():
-            sums, counts = role_sums(model, runs)
-            for label, count in counts.items():
+            sums, n_tokens, n_prompts = role_sums(model, runs)
+            for label, count in n_prompts.items():
                 self._counts[label] = max(self._counts.get(label, 0), count)
                 if count >= LEAST_PROMPTS_PER_ROLE:
                     for layer in model.layers:
-                        of_tasks[layer][label].append(sums[layer][label] / count)
+                        of_tasks[layer][label].append(sums[layer][label] / n_tokens[label])
         return {
             layer: {label: torch.stack(means).mean(0).to(model.dtype) for label, means in labels.items()}
             for layer, labels in of_tasks.items()

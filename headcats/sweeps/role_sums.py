@@ -16,12 +16,15 @@ RoleSource = tuple[Tensor, tuple[Labels, ...], int]
 """Tokens, their roles, and the place of the last token of the prompts."""
 
 
-def role_sums(model: HookedModel, runs: list[RoleSource]) -> tuple[dict[int, dict[str, Tensor]], dict[str, int]]:
-    """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens.
+def role_sums(
+    model: HookedModel, runs: list[RoleSource]
+) -> tuple[dict[int, dict[str, Tensor]], Counter[str], Counter[str]]:
+    """Per layer and role, the sum of z over all tokens of that role; the number of these, and of prompts with any.
 
     The last token of every prompt is counted once more, as the role `LAST`.
     """
     counts: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
     sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
     for tokens, roles, last in runs:
         for start in range(0, len(tokens), ROWS):
@@ -31,9 +34,10 @@ def role_sums(model: HookedModel, runs: list[RoleSource]) -> tuple[dict[int, dic
             names = list(dict.fromkeys(labels))
             index = torch.tensor([names.index(label) for label in labels])
             counts.update(labels)
+            prompts.update(label for prompt_labels in roles[rows] for label in {*prompt_labels, LAST})
             for layer, value in z.items():
                 flat = torch.cat([value.flatten(0, 1), value[:, last]]).float()
                 total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
-    return sums, dict(counts)
+    return sums, counts, prompts

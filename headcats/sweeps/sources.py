@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import ModelError
-from headcats.prompts.alignment import aligned_places
+from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch, Side
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
@@ -49,12 +49,14 @@ class _LayerSources(Sources):
         run: Run = getattr(self._runs, source)
         places = None
         if source != self._side:
-            places = aligned_places(self._runs.batch, self._mask, base=self._side, source=source)
+            runs = self._runs
+            places = aligned_places(
+                runs.batch, self._mask, base=self._side, source=source, tokenizer=runs.model.tokenizer
+            )
         if places is None:
             # A copy: a replacement may write into it.
             return run.z(self._layer, first=run.continued.packed_length - self._width).clone()
-        z, prompts = run.z(self._layer, first=0), torch.arange(len(places))[:, None]
-        return z[prompts.to(z.device), places[:, self._first :].to(z.device)]
+        return at_places(run.z(self._layer, first=0), places, width=self._width)
 
     @property
     def mean(self) -> Z:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from batches import random_batch, random_role_batch
 from counting import SUITE, counting_folder
 from planted import planted_model, slot_batch
-from toys import tiny_model
+from toys import random_tokens, tiny_model
 from typer.testing import CliRunner
 
 import headcats as hc
@@ -21,6 +22,7 @@ from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
+from headcats.prompts.batch import PromptBatch
 from headcats.results.declaration import approximation_label
 from headcats.results.merging import merge
 from headcats.study.plan import plan
@@ -54,7 +56,49 @@ def results(folder: Path) -> xr.DataTree:
     return hc.load(folder)
 
 
+def of_lengths(clean: int, corrupted: int) -> PromptBatch:
+    """Three prompts of these numbers of tokens, and answers of one or two tokens."""
+    draws = (random_tokens(3, n, seed=n) for n in (clean, corrupted))
+    return PromptBatch.from_tokens(*draws, [[3], [4, 9], [5]], [[6], [7], [8, 3]])
+
+
+def by_hand(model: Any, batch: PromptBatch, layer: int) -> torch.Tensor:
+    """`d logit_diff / dz (z_clean - z_corrupted)` at the last token of every prompt, one continuation at a time."""
+    total = torch.zeros(len(batch), 4)
+    for answers, sign in ((batch.answers, 1), (batch.distractors, -1)):
+        for row in range(len(batch)):
+            tokens = answers[row][answers[row] >= 0]
+            clean, corrupted = (torch.cat([side[row], tokens[:-1]])[None] for side in (batch.clean, batch.corrupted))
+            place = batch.corrupted.shape[1] - 1
+            _, z_clean = adapt(model).capture(clean, layers=[layer])
+            zeros = torch.zeros_like(adapt(model).capture(corrupted, layers=[layer])[1][layer], requires_grad=True)
+            z: list[torch.Tensor] = []
+
+            def add(value: torch.Tensor, hook: Any) -> torch.Tensor:
+                z.append(value.detach())  # noqa: B023
+                return value + zeros  # noqa: B023
+
+            logits = model.run_with_hooks(corrupted, fwd_hooks=[(f"blocks.{layer}.attn.hook_z", add)])
+            log_probs = logits.log_softmax(-1)[0, place : place + len(tokens)].gather(1, tokens[:, None]).sum()
+            (gradient,) = torch.autograd.grad(log_probs, zeros)
+            change = z_clean[layer][0, batch.length - 1] - z[0][0, place]
+            total[row] += sign * (gradient[0, place] * change).sum(-1)
+    return total
+
+
 class TestCall:
+    @pytest.mark.parametrize(("clean", "corrupted"), [(6, 6), (7, 5), (5, 7)])
+    def test_at_the_last_token_lengths_may_differ(self, clean: int, corrupted: int) -> None:
+        model, batch = tiny_model("llama", n_layers=2).model, of_lengths(clean, corrupted)
+        ds = hc.methods.attribution_patch(model, batch)
+        for layer in (0, 1):
+            estimated = (ds.patched - ds.corrupted).sel(metric="logit_diff", layer=layer)
+            np.testing.assert_allclose(estimated, by_hand(model, batch, layer), atol=2e-4)
+
+    def test_a_path_between_prompts_needs_equal_lengths(self, toy: Any) -> None:
+        with pytest.raises(DataError, match="7 clean and 5 corrupted tokens"):
+            hc.methods.attribution_patch(toy, of_lengths(7, 5), ig_steps=2)
+
     def test_the_result_is_that_of_a_sweep_with_its_own_provenance(self, toy: Any) -> None:
         batch, metrics = random_batch(), ["prob", "logit_diff"]
         ds = hc.methods.attribution_patch(toy, batch, metrics=metrics)

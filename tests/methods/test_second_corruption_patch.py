@@ -96,7 +96,7 @@ class TestPromptsWithout:
         expected = np.concatenate([part.patched.values for part in parts], axis=1)
         assert np.abs(found.patched.values - expected).max() < 1e-5
         assert found.second_task.values.tolist() == [name for batch in kept for name in batch.second_tasks]
-        assert method.why_dropped.endswith("second corruption")
+        assert "second corruption" in method.why_dropped
 
     def test_a_task_without_any_is_refused_in_a_sentence(self, model: Any) -> None:
         with pytest.raises(DataError, match="none of the 7 prompts"):

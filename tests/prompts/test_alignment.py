@@ -3,9 +3,9 @@
 import pytest
 import torch
 from batches import role_batch
+from toys import word_tokenizer
 
-from headcats.errors import DataError
-from headcats.prompts.alignment import aligned_places, check_same_places
+from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 
@@ -43,7 +43,6 @@ def test_last_tokens_belong_together_whatever_their_roles(positions: str) -> Non
 def test_prompts_that_align_need_no_places() -> None:
     batch = role_batch([[1, 2, 3]], [["bos", "x1", "end"]], task="t")
     assert aligned_places(batch, batch.positions("all"), base="clean", source="corrupted") is None
-    check_same_places(batch, batch.positions("all"))
 
 
 @pytest.mark.parametrize("positions", ["x1", "all"])
@@ -55,11 +54,26 @@ def test_a_role_of_another_number_of_tokens_is_refused_by_name(positions: str) -
     ) as caught:
         aligned_places(batch, mask, base="corrupted", source="clean")
     assert caught.value.prompts == (0, 1)
+    assert "Corrupted: [0, 1, 2, 3, 4, 5]. Clean: [0, 1, 2, 3, 4]." in str(caught.value)
+
+
+def test_both_prompts_are_shown_as_text() -> None:
+    tokenizer, batch = word_tokenizer(), unequal()
+    mask = batch.positions("x1", of="corrupted")
+    with pytest.raises(UnmatchedPrompts) as caught:
+        aligned_places(batch, mask, base="corrupted", source="clean", tokenizer=tokenizer)
+    for side, ids in (("Corrupted", range(6)), ("Clean", range(5))):
+        assert f"{side}: {tokenizer.decode(list(ids))!r}." in str(caught.value)
 
 
 def test_without_roles_prompts_of_unequal_length_are_refused() -> None:
     batch = unequal().without_roles()
     with pytest.raises(UnmatchedPrompts, match="6 and 5 tokens, and no roles"):
         aligned_places(batch, batch.positions("all", of="corrupted"), base="corrupted", source="clean")
-    with pytest.raises(DataError, match="at the same places"):
-        check_same_places(batch, batch.positions("last"))
+
+
+@pytest.mark.parametrize("places", [None, torch.tensor([[0, 2, 1], [3, 0, 3]])])
+def test_values_are_taken_where_the_places_are(places: torch.Tensor | None) -> None:
+    values = torch.arange(8).view(2, 4, 1)
+    expected = [[2, 3], [6, 7]] if places is None else [[2, 1], [4, 7]]
+    assert at_places(values, places, width=2)[..., 0].tolist() == expected

@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.methods.causal.on_task import TaskInputs, join_batches
+from headcats.methods.causal.on_task import TaskInputs, join_batches, matched_blocks
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics import metric_traits
 from headcats.models.adapter import HookedModel
@@ -72,9 +72,9 @@ class AttributionPatch:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-            batch: Clean and corrupted prompts of one length.
+            batch: Clean prompts of one length and corrupted prompts of one length.
             metrics: Names of smooth metrics (not `rank` or `accuracy`, whose gradient is 0); one backward pass each.
-            positions: "last" (default), "all" or a token role.
+            positions: "last" (default), "answer", "all" or a token role.
             ig_steps: Points on the path from the corrupted to the clean embeddings, each one more forward and backward
                 pass; 0 takes the gradient at the corrupted run.
             memory: Limit beside the model's weights, as in `hc.sweep`.
@@ -104,17 +104,16 @@ class AttributionPatch:
                 )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
-        """The approximation over every batch of a task, as `CausalMethod.on_task`; nothing is ever `dropped`."""
+        """The approximation over every batch of a task, as `CausalMethod.on_task`."""
         self.check_metrics(inputs.metrics)
-        parts = [
-            self._on_batch(runs, inputs.metrics, positions, ig_steps, inputs.advance).assign_attrs(dropped=0)
-            for runs in inputs.runs
-        ]
-        return join_batches(parts)
+        blocks = matched_blocks(
+            inputs.runs, lambda runs: self._on_batch(runs, inputs.metrics, positions, ig_steps, inputs.advance)
+        )
+        return join_batches(blocks)
 
-    def first_change(self, batch: PromptBatch, positions: str) -> int:
-        """0: a gradient runs through the whole prompt."""
-        return 0
+    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str) -> int:
+        """A forward and a backward pass, which costs as much as two, whatever the positions; of one metric."""
+        return 3 * model.n_layers * batch.continued("corrupted").rows.numel()
 
     def memory_plan(
         self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
@@ -133,7 +132,7 @@ class AttributionPatch:
         ig_steps: int,
         advance: Callable[[int], None] = lambda heads: None,
     ) -> xr.Dataset:
-        mask = runs.batch.positions(positions)
+        mask = runs.batch.positions(positions, of="corrupted")
         estimate = estimated_changes(runs, metrics=metrics, mask=mask, ig_steps=ig_steps, advance=advance)
         model = runs.model
         provenance = {
@@ -147,6 +146,6 @@ class AttributionPatch:
         }
         corrupted = runs.measured(metrics, runs.corrupted).cpu()
         ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, model.axes, provenance)
-        first = min(int(mask.any(0).nonzero()[0]), runs.batch.length - 1)
+        first = min(int(mask.any(0).nonzero()[0]), runs.batch.corrupted.shape[1] - 1)
         noise = measured_noise(runs, "corrupted", metrics, first=first, choice=Choice("hooked", ""))
         return mark_noise(ds, noise)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,7 +50,7 @@ class TaskMethod(Protocol):
     Attributes:
         declaration: Of kind "task".
         name: Its registered name.
-        positions: Where it acts by default: "last", "all" or a token role.
+        positions: Where it acts by default: "last", "answer", "all" or a token role.
         options: Name of an option -> its values, the default first.
     """
 
@@ -60,8 +59,8 @@ class TaskMethod(Protocol):
     positions: str
     options: dict[str, Option]
 
-    def first_change(self, batch: PromptBatch, positions: str) -> int:
-        """First position of a batch that the method changes."""
+    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str) -> int:
+        """Tokens times blocks that the method computes for a batch."""
 
     def memory_plan(
         self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
@@ -79,18 +78,20 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
     """See `CausalMethod.on_task`; `reference` is None for a replacement that needs none."""
     prompts = inputs.reference(reference) if reference else None
     lacking = [runs.batch.lacks_second() if intervention.uses_second else [] for runs in inputs.runs]
-    n_prompts = sum(len(runs.batch) for runs in inputs.runs)
-    parts: list[xr.Dataset] = []
-    problems: list[UnmatchedPrompts] = []
-    for runs, left_out in zip(inputs.runs, lacking, strict=True):
-        if len(left_out) < len(runs.batch):
-            of_batch = prompts or Reference(runs.batch)
-            block = _on_batch(runs, intervention, inputs, positions, of_batch, left_out, problems)
-            parts += [block] if block is not None else []
-    n_unmatched = sum(len(problem.prompts) for problem in problems)
-    if 2 * n_unmatched > n_prompts - sum(map(len, lacking)):
-        raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
-    if not parts:
+
+    def swept(runs: BaseRuns) -> xr.Dataset:
+        return sweep_runs(
+            runs,
+            intervention,
+            metrics=inputs.metrics,
+            positions=positions,
+            reference=prompts or Reference(runs.batch),
+            path=inputs.path,
+            advance=inputs.advance,
+        )
+
+    blocks = matched_blocks(inputs.runs, swept, left_out=lacking)
+    if not blocks:
         reason = "give finished prompts one, PromptPair(..., second=hc.SecondCorruption(...))."
         if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
             reason = (
@@ -100,32 +101,42 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
             f"{intervention.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: "
             f"{reason}"
         )
-    joined = join_batches(parts)
-    return joined.assign_attrs(dropped=n_prompts - joined.sizes["prompt"])
+    return join_batches(blocks)
 
 
-def _on_batch(
-    runs: BaseRuns,
-    intervention: Intervention,
-    inputs: TaskInputs,
-    positions: str,
-    reference: Reference,
-    left_out: Sequence[int],
-    problems: list[UnmatchedPrompts],
-) -> xr.Dataset | None:
-    """The sweep over one batch without the prompts `left_out`, and without those that have no counterpart.
+def matched_blocks(
+    all_runs: Sequence[BaseRuns],
+    swept: Callable[[BaseRuns], xr.Dataset],
+    *,
+    left_out: Sequence[Sequence[int]] | None = None,
+) -> list[xr.Dataset]:
+    """The blocks of batches, without the prompts `left_out` of each and those without a counterpart.
 
-    What those lack is added to `problems`; None where no prompt has one.
+    Each block counts its own as `dropped`; those of which no prompt is left are not there.
+
+    Raises:
+        DataError: More than half of the prompts have no counterpart.
     """
-    swept = partial(
-        sweep_runs,
-        intervention=intervention,
-        metrics=inputs.metrics,
-        positions=positions,
-        reference=reference,
-        path=inputs.path,
-        advance=inputs.advance,
-    )
+    blocks: list[xr.Dataset] = []
+    problems: list[UnmatchedPrompts] = []
+    left_out = left_out or [[]] * len(all_runs)
+    n_prompts, n_dropped = sum(len(runs.batch) for runs in all_runs), 0
+    for runs, of_batch in zip(all_runs, left_out, strict=True):
+        block = None
+        if len(of_batch) < len(runs.batch):
+            block = _matched_block(runs, swept, of_batch, problems)
+        n_dropped += len(runs.batch) - (0 if block is None else block.sizes["prompt"])
+        blocks += [] if block is None else [block]
+    n_unmatched = sum(len(problem.prompts) for problem in problems)
+    if 2 * n_unmatched > n_prompts - sum(map(len, left_out)):
+        raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
+    return [block.assign_attrs(dropped=0 if number else n_dropped) for number, block in enumerate(blocks)]
+
+
+def _matched_block(
+    runs: BaseRuns, swept: Callable[[BaseRuns], xr.Dataset], left_out: Sequence[int], problems: list[UnmatchedPrompts]
+) -> xr.Dataset | None:
+    """The block of a batch; what prompts without a counterpart lack is added to `problems`."""
     try:
         block = swept(runs)
     except UnmatchedPrompts as problem:
@@ -138,7 +149,7 @@ def _on_batch(
         # Swept with the others: separate unpatched runs would cost more.
         keys = {runs.batch.keys[prompt] for prompt in left_out}
         block = block.isel(prompt=[place for place, key in enumerate(block.key.values) if key not in keys])
-    return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
+    return block
 
 
 def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:

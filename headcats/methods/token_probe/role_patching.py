@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
@@ -18,9 +18,10 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, keeping
-from headcats.prompts.alignment import check_same_places
+from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
-from headcats.statistics.task import PromptEffects, estimate, intervals
+from headcats.prompts.batch_checks import UnmatchedPrompts
+from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 from headcats.sweeps.later_tokens import rest_of_rows
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
@@ -41,19 +42,20 @@ def patching_by_role(
     In the corrupted run, the value at every token of the role is replaced by that of the clean run. Effect =
     mean(patched - corrupted) / mean(clean - corrupted): 1 restores the clean answer, positive = the value helps the
     task. At layer 0 the residual stream is the embedding, so a role with the same tokens in both prompts has 0 there.
+    Each role is patched in the prompts in which it has as many tokens in both, and compared with their gap.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-        batches: Clean and corrupted prompts with named roles at the same places, as `hc.task_prompts` returns them;
-            lengths may differ between batches.
+        batches: Clean and corrupted prompts with named roles, as `hc.task_prompts` returns them, of any lengths.
         quantity: "resid" (`hook_resid_pre`) or "attn_out" (`hook_attn_out`).
         metric: Name of a metric.
         roles: Roles such as "y1" or "last"; None takes those that every prompt has, in the order of the text.
         seed: Seed of the draws behind the intervals.
 
     Returns:
-        `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals over resampled query items; `gap`,
-        `n`, `n_items`. Attribute `left_out`: roles that some prompts lack, one per line.
+        `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals over resampled query items;
+        `gap, n, n_items (role)`, of the prompts in which the role is patched. Attribute `left_out`: roles that some
+        prompts lack, or that have as many tokens in both prompts nowhere, one per line.
 
     Raises:
         OptionError: Another quantity.
@@ -87,34 +89,53 @@ def patching_by_role(
     names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
     parts = [part for batch in batches for part in batch.in_parts()]
     changes, gaps = zip(*(_patched(adapted, part, names, roles, metric) for part in parts), strict=True)
-    change = np.concatenate(changes)
-    prompts = PromptEffects(
-        change.reshape(len(change), -1),
-        np.concatenate(gaps),
-        np.array([item for batch in batches for item in batch.items], dtype=object).astype(str),
-        np.array([task for batch in batches for task in batch.distractor_tasks], dtype=object).astype(str),
-    )
-    name = f"layer_role {batches[0].task}"
-    effects = estimate(prompts, task=name, seed=seed)
-    if not effects.gap_low > 0:
-        raise DataError(
-            f"The prompts show no clear gap between clean and corrupted ({metric} {effects.gap:.2f}, 95 % interval "
-            f"from {effects.gap_low:.2f}), so no share of it means anything: take a task that the model solves."
-        )
-    low, high = intervals({name: effects}, seed=seed)[name]
+    change, gap = np.concatenate(changes), np.concatenate(gaps)
+    effects = {role: _estimated(change[:, :, column], gap, batches, role, seed) for column, role in enumerate(roles)}
+    left_out += [role for role, of_role in effects.items() if of_role is None]
+    estimates = {role: of_role for role, of_role in effects.items() if of_role is not None}
+    if not estimates:
+        raise DataError(f"No role of {', '.join(roles)} has as many tokens in a clean as in its corrupted prompt.")
+    for role, of_role in estimates.items():
+        if not of_role.gap_low > 0:
+            shown = f"{metric} {of_role.gap:.2f}, 95 % interval from {of_role.gap_low:.2f}"
+            raise DataError(
+                f"The {of_role.n} prompts with {role!r} show no clear gap between clean and corrupted ({shown}), so no "
+                "share of it means anything: take a task that the model solves, or more prompts."
+            )
+    ends = intervals(estimates, seed=seed)
     values: dict[str, Any] = {
-        name: (("layer", "role"), ends.reshape(change.shape[1:]))
-        for name, ends in (("effect", effects.effect), ("low", low), ("high", high))
+        "effect": (("layer", "role"), np.stack([of_role.effect for of_role in estimates.values()], 1)),
+        "low": (("layer", "role"), np.stack([low for low, _ in ends.values()], 1)),
+        "high": (("layer", "role"), np.stack([high for _, high in ends.values()], 1)),
     }
-    values |= {"gap": effects.gap, "n": effects.n, "n_items": effects.n_items}
+    values |= {
+        name: ("role", [getattr(of_role, name) for of_role in estimates.values()]) for name in ("gap", "n", "n_items")
+    }
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
-    return by_layer_and_role(adapted, roles, values, attrs | tasks_of(batches))
+    return by_layer_and_role(adapted, list(estimates), values, attrs | tasks_of(batches))
+
+
+def _estimated(
+    change: Float[np.ndarray, "prompt layer"],
+    gap: Float[np.ndarray, " prompt"],
+    batches: Sequence[PromptBatch],
+    role: str,
+    seed: int,
+) -> Estimate | None:
+    """Effects at one role, of the prompts in which it is patched; None where it is in none."""
+    patched = np.isfinite(change).all(1)
+    if not patched.any():
+        return None
+    items = np.array([item for batch in batches for item in batch.items], dtype=object).astype(str)
+    tasks = np.array([task for batch in batches for task in batch.distractor_tasks], dtype=object).astype(str)
+    prompts = PromptEffects(change[patched], gap[patched], items[patched], tasks[patched])
+    return estimate(prompts, task=f"layer_role {batches[0].task} {role}", seed=seed)
 
 
 def _patched(
     model: HookedModel, batch: PromptBatch, names: Sequence[str], roles: Sequence[str], metric: str
 ) -> tuple[Float[np.ndarray, "prompt layer role"], Float[np.ndarray, " prompt"]]:
-    """Change of the metric by every patch, and the gap."""
+    """Change of the metric by every patch, NaN where a role has no counterpart in the clean prompt; and the gap."""
     clean: dict[str, Tensor] = {}
     keep = {name: keeping(clean, name) for name in names}
     clean_logits, clean_rest = _read(model, batch.continued("clean"), keep)
@@ -125,15 +146,33 @@ def _patched(
         return np.asarray(measure((metric,), logits, targets, rest=rest)[0].cpu().double())
 
     corrupted = measured(*_read(model, continued, {}))
-    change = np.empty((len(batch), len(names), len(roles)))
+    change = np.full((len(batch), len(names), len(roles)), np.nan)
     for column, role in enumerate(roles):
-        packed_mask = batch.positions(role)
-        check_same_places(batch, packed_mask)
-        mask = continued.unpack(packed_mask)
+        mask, places, without = _matched(batch, role)
+        if len(without) == len(batch):
+            continue
+        width = mask.shape[1] - int(mask.any(0).nonzero()[0])
+        of_rows = continued.unpack(mask[:, -width:])
         for row, name in enumerate(names):
-            patched = _read(model, continued, {name: partial(_set, clean[name], mask)})
-            change[:, row, column] = measured(*patched) - corrupted
+            donor = at_places(batch.continued("clean").pack(clean[name]), places, width=width)
+            edit = partial(_set, continued.unpack(donor), of_rows)
+            change[:, row, column] = measured(*_read(model, continued, {name: edit})) - corrupted
+        change[without, :, column] = np.nan
     return change, measured(clean_logits, clean_rest) - corrupted
+
+
+def _matched(
+    batch: PromptBatch, role: str
+) -> tuple[Bool[Tensor, "prompt packed"], Int[Tensor, "prompt packed"] | None, list[int]]:
+    """Tokens of a role in the corrupted prompts, their places in the clean ones, and prompts in which it has none."""
+    mask, without = batch.positions(role, of="corrupted"), list[int]()
+    try:
+        places = aligned_places(batch, mask, base="corrupted", source="clean")
+    except UnmatchedPrompts as problem:
+        without = list(problem.prompts)
+        mask[without] = False
+        places = aligned_places(batch, mask, base="corrupted", source="clean")
+    return mask, places, without
 
 
 @torch.no_grad()
@@ -145,8 +184,12 @@ def _read(
     return logits[: len(continued), 0], rest_of_rows(continued, logits[:, 1:])
 
 
-def _set(clean: Tensor, mask: Bool[Tensor, "prompt pos"], value: Tensor) -> Tensor:
-    return torch.where(mask.to(value.device)[..., None], clean, value)
+def _set(donor: Tensor, mask: Bool[Tensor, "row width"], value: Tensor) -> Tensor:
+    """The value with that of the donor at the last positions, where the mask is true."""
+    edited = value.clone()
+    end = edited[:, -mask.shape[1] :]
+    end.copy_(torch.where(mask.to(value.device)[..., None], donor.to(value.device, value.dtype), end))
+    return edited
 
 
 def shared_roles(batches: Sequence[PromptBatch], roles: Sequence[str] | None) -> tuple[list[str], list[str]]:

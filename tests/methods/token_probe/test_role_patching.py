@@ -61,7 +61,7 @@ def test_effects_are_those_of_one_hook_at_a_time(layout: Any, backend: Any, quan
             cell = found.sel(layer=layer, role=role)
             assert abs(float(cell.effect) - float(change / gap)) < 1e-4
             assert cell.low <= cell.effect <= cell.high
-    assert abs(float(found.gap) - float(gap)) < 1e-4
+    assert abs(found.gap - float(gap)).max() < 1e-4
     assert float(abs(found.effect).max()) > 0.05
 
 
@@ -122,10 +122,11 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
     both = patching_by_role(model, [short, long])
     assert both.role.values.tolist() == ["bos", "slot1", "slot2", "query"]
     assert both.attrs["left_out"] == "extra"
-    assert (int(both.n), int(both.n_items)) == (20, 12)  # the items of both have the same names
+    assert both.n.values.tolist() == [20] * 4
+    assert both.n_items.values.tolist() == [12] * 4  # the items of both have the same names
     one, other = (patching_by_role(model, batch, roles=["slot2"]) for batch in (short, long))
     assert one.identical(patching_by_role(model, short, roles="slot2"))
-    together = (8 * one.effect * one.gap + 12 * other.effect * other.gap) / (20 * both.gap)
+    together = (8 * one.effect * one.gap + 12 * other.effect * other.gap) / (20 * both.gap.sel(role=["slot2"]))
     assert abs(both.effect.sel(role=["slot2"]) - together).max() < 1e-6
     looks = attention_by_role(model, [short, long])
     apart = [attention_by_role(model, batch, roles=["slot2"]).attention for batch in (short, long)]
@@ -166,6 +167,39 @@ def test_bad_input_is_refused() -> None:
         patching_by_role(model, [])
     with pytest.raises(DataError, match="no clear gap"):
         patching_by_role(model, replace(batch, corrupted=batch.clean))
-    moved = replace(batch, corrupted_labels=((*LABELS[:3], "x_query", "y1", "last"),) * 12)
-    with pytest.raises(DataError, match="at the same places"):
-        patching_by_role(model, moved)
+    without = replace(batch, corrupted_labels=(("a", "b", "c", "d", "e", "f"),) * 12)
+    with pytest.raises(DataError, match="no role 'y1'"):
+        patching_by_role(model, without, roles=["y1"])
+
+
+@pytest.mark.parametrize("quantity", ["resid", "attn_out"])
+def test_prompts_of_unequal_length_are_matched_by_role(quantity: str) -> None:
+    """`x1` has two tokens in three of the clean prompts, and one in all corrupted ones: it is patched in the others."""
+    model = tiny_model("llama", n_layers=2).model
+    same, longer = (random_tokens(4, n, seed=n) for n in (5, 6))
+    corrupted, names = random_tokens(4, 5, seed=1), ("bos", "x1", "y1", "x_query", "last")
+    two = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "last")
+    short = role_batch(same.tolist(), [names] * 4, corrupted=corrupted.tolist(), task="t")
+    long = role_batch(longer.tolist(), [two] * 4, corrupted=corrupted.tolist(), corrupted_labels=[names] * 4, task="t")
+    logits = {side: adapt(model).logits(getattr(batch, side)) for batch in (long,) for side in ("clean", "corrupted")}
+    gap = logits["clean"] - logits["corrupted"]
+    short, long = (
+        replace(batch, answer=gap.argmax(-1), distractor=gap.argmin(-1), keys=tuple(f"{n} {k}" for k in range(4)))
+        for n, batch in enumerate((short, long))
+    )
+    found = patching_by_role(model, [long, replace(short, clean=longer[:, 1:])], quantity=quantity, roles=["y1", "x1"])
+    assert found.n.sel(role="y1") == 8
+    assert found.n.sel(role="x1") == 4
+    hook = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}[quantity]
+    seen: list[torch.Tensor] = []
+    model.run_with_hooks(long.clean, fwd_hooks=[(f"blocks.1.{hook}", lambda x, hook: seen.append(x.detach().clone()))])
+
+    def patch(x: torch.Tensor, hook: Any) -> torch.Tensor:
+        x[:, 2] = seen[0][:, 3]
+        return x
+
+    with torch.no_grad():
+        patched = model.run_with_hooks(long.corrupted, fwd_hooks=[(f"blocks.1.{hook}", patch)])[:, -1]
+    alone = patching_by_role(model, long, quantity=quantity, roles=["y1"])
+    change = (diff(patched, long) - diff(logits["corrupted"], long)).mean()
+    assert abs(float(alone.effect.sel(layer=1, role="y1") * alone.gap[0]) - float(change)) < 1e-4
