@@ -1,6 +1,8 @@
 """Tables of the `datasets` library: saved on disk, or of the hub."""
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ from headcats.tasks.files.table_file import arrow_records
 HUB = "hf://datasets/"
 _MARKS = ("dataset_info.json", "dataset_dict.json")
 _ROWS = 8192
+# A name of the hub; `.` and `..` are none.
+_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]+")
+# Seconds until the hub counts as out of reach.
+_PATIENCE = 10
 
 
 def is_saved_dataset(folder: Path) -> bool:
@@ -35,14 +41,58 @@ def hub_records(address: str) -> Records:
     """A dataset of the hub, downloaded if it is not in the cache: `hf://datasets/user/name[/config[/split]]`.
 
     Raises:
-        DataError: Another form of address, no such dataset or no network, or several configs or splits and none named.
+        DataError: Another form of address, no such dataset, neither a network nor a copy in the cache, or several
+            configs or splits and none named.
     """
-    parts = [part for part in address.removeprefix(HUB).split("/") if part]
-    if not address.startswith(HUB) or not 2 <= len(parts) <= 4:
+    parts = address.removeprefix(HUB).rstrip("/").split("/")
+    if not (address.startswith(HUB) and 2 <= len(parts) <= 4 and all(parts) and all(map(_NAME.fullmatch, parts[:2]))):
         raise DataError(
             f"Expected a dataset of the hub as {HUB}user/name, /config and /split behind it; got {address!r}."
         )
-    return loaded_records("/".join(parts[:2]), *parts[2:])
+    user, name, *chosen = parts
+    if Path(user, name).exists():
+        raise DataError(
+            f"{user}/{name} is a folder here too, which would be loaded in place of the dataset of the hub: name it as "
+            "a folder, or start from another one."
+        )
+    if _is_reachable(f"{user}/{name}"):
+        return loaded_records(f"{user}/{name}", *chosen)
+    try:
+        with _offline():
+            return loaded_records(f"{user}/{name}", *chosen)
+    except DataError:
+        raise DataError(
+            f"The hub cannot be reached, and the dataset {name!r} is not in the cache: connect, or save it with "
+            "`save_to_disk` where there is a network and name the folder."
+        ) from None
+
+
+def _is_reachable(name: str) -> bool:
+    """Whether the hub answers, and with this dataset; asked once, where `load_dataset` would try for half a minute."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    try:
+        HfApi().dataset_info(name, timeout=_PATIENCE)
+    except RepositoryNotFoundError:
+        raise DataError(
+            f"The hub has no dataset {name!r} that you may read: check the name, or log in with `hf auth login`."
+        ) from None
+    except Exception:  # noqa: BLE001 - of whichever library speaks HTTP
+        return False
+    return True
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    import datasets
+
+    before = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
 
 
 def loaded_records(name: str, config: str | None = None, split: str | None = None) -> Records:
@@ -56,12 +106,10 @@ def loaded_records(name: str, config: str | None = None, split: str | None = Non
 
 
 def _records(load: Callable[[], Any], name: str, advice: str) -> Records:
-    import pyarrow as pa
-
     try:
         table = load()
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    except Exception as error:  # noqa: BLE001 - any of datasets, pyarrow, fsspec and the readers of each format
+        reason = next(iter(str(error).splitlines()), "").rstrip(".") or type(error).__name__
         raise DataError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
     if isinstance(table, dict):
         if len(table) != 1:

@@ -1,8 +1,12 @@
 """Parquet and tables of `datasets`, on disk and of the hub, by the code of the libraries themselves."""
 
+from types import SimpleNamespace
+
 import datasets
+import huggingface_hub
 import pyarrow as pa
 import pytest
+from huggingface_hub.errors import RepositoryNotFoundError
 from pyarrow import parquet
 from tasks.files.layout_files import write
 
@@ -75,15 +79,63 @@ def test_what_the_hub_serves(tmp_path, monkeypatch):
         loaded_records(str(home), "default", "dev")
 
 
+@pytest.fixture
+def hub(monkeypatch):
+    """What the hub answers when it is asked for a dataset: set `hub.error` to an exception."""
+
+    class Answer:
+        error: Exception | None = None
+
+    def dataset_info(*arguments, **options):
+        if Answer.error is not None:
+            raise Answer.error
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    return Answer
+
+
 @pytest.mark.parametrize("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
-def test_the_hub_without_network(monkeypatch, address):
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    with pytest.raises(DataError, match=r"'nothing' cannot be loaded: .*Hub") as caught:
+def test_the_hub_without_network(hub, address, capfd):
+    hub.error = ConnectionError("Name or service not known")
+    with pytest.raises(DataError, match="the dataset 'nothing' is not in the cache: connect, or save it") as caught:
         hc.suite(address)
     assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+    assert not datasets.config.HF_HUB_OFFLINE
 
 
-def test_an_address_of_the_hub_names_the_suite(monkeypatch):
+def test_a_dataset_that_the_hub_does_not_show(hub):
+    hub.error = RepositoryNotFoundError("404 Client Error", response=SimpleNamespace(headers={}, request=None))
+    with pytest.raises(DataError, match="no dataset 'nobody/nothing' that you may read"):
+        hc.suite("hf://datasets/nobody/nothing")
+
+
+def test_whatever_a_loader_raises_is_one_sentence(hub, monkeypatch):
+    def load(*arguments, **options):
+        raise ArithmeticError("first line\nsecond line")
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    with pytest.raises(DataError) as caught:
+        hc.suite("hf://datasets/user/capitals")
+    assert str(caught.value) == "The dataset 'capitals' cannot be loaded: first line."
+
+
+@pytest.mark.parametrize(
+    "address", ["../..", "user/..", "./name", "user", "user//name", "user/my name", "user/name/a/b/c", "~/x/../.."]
+)
+def test_other_addresses(address):
+    with pytest.raises(DataError, match="user/name, /config and /split"):
+        hc.suite(f"hf://datasets/{address}")
+
+
+def test_a_folder_is_not_taken_for_a_dataset_of_the_hub(tmp_path, monkeypatch):
+    write(tmp_path / "user" / "capitals" / "train.csv", "input,output\nFrance,Paris\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="user/capitals is a folder here too"):
+        hc.suite("hf://datasets/user/capitals")
+
+
+def test_an_address_of_the_hub_names_the_suite(hub, monkeypatch):
     asked = []
 
     def load(*arguments, **options):
@@ -91,7 +143,7 @@ def test_an_address_of_the_hub_names_the_suite(monkeypatch):
         return datasets.Dataset.from_dict(PAIRS)
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    suite = hc.suite("hf://datasets/user/my capitals/main/test")
-    assert (suite.name, suite.source) == ("my_capitals", "hf://datasets/user/my capitals/main/test")
-    assert asked == [("user/my capitals", "main", {"split": "test"})]
-    assert suite.tasks[0].source.endswith("; my capitals")
+    suite = hc.suite("hf://datasets/user/my.capitals/main/test")
+    assert (suite.name, suite.source) == ("my.capitals", "hf://datasets/user/my.capitals/main/test")
+    assert asked == [("user/my.capitals", "main", {"split": "test"})]
+    assert suite.tasks[0].source.endswith("; my.capitals")
