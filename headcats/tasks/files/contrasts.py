@@ -77,7 +77,10 @@ class _Rows:
 
     def _checked(self, texts: Texts) -> Texts | str:
         clean, corrupted, *answers = texts
-        answer, wrong = (f" {text}" if lacks_space(clean, text) else text for text in answers[:2])
+        pair = (answers[0], answers[1])
+        answer, wrong = (
+            f" {text}" if lacks_space(clean, text, other=other) else text for text, other in (pair, pair[::-1])
+        )
         if clean == corrupted:
             return "clean equals corrupted"
         if answer == wrong:

@@ -1,13 +1,14 @@
 """JSON and JSON Lines."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError
 from headcats.tasks.files.content import reading
-from headcats.tasks.files.records import Records
+from headcats.tasks.files.records import ABSENT, Records
 
 
 def json_content(path: Path) -> Any:
@@ -21,7 +22,9 @@ def json_content(path: Path) -> Any:
     if not content.strip():
         raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_object)
+    except DataError as problem:
+        raise DataError(f"{path.name}: {problem}") from None
     except (ValueError, RecursionError) as problem:
         # Only line feeds separate entries: JSON strings may hold other line separators as they are.
         lines = content.removesuffix("\n").split("\n")
@@ -30,18 +33,30 @@ def json_content(path: Path) -> Any:
 
 def _line(line: str, number: int, path: Path, whole: Exception) -> Any:
     try:
-        return json.loads(line) if line.strip() else None
+        return json.loads(line, object_pairs_hook=_object) if line.strip() else None
+    except DataError as problem:
+        raise DataError(f"{path.name}, line {number}: {problem}") from None
     except (ValueError, RecursionError) as problem:
         raise DataError(
             f"{path.name} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}): correct it there."
         ) from None
 
 
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, which Python itself would make of the last field of each name."""
+    made = dict(fields)
+    if len(made) < len(fields):
+        (name, _), *_ = Counter(name for name, _ in fields).most_common(1)
+        raise DataError(f"an object has the field {name!r} twice; rename or remove one of them.")
+    return made
+
+
 def json_records(entries: Sequence[Any], *, file: str) -> Records:
-    """Entries that are all objects with the same fields, or all lists of two (input, output); None is an empty row.
+    """Entries that are all objects with the fields of the first, or all lists of two (input, output); None is an empty
+    row, and a field that another object lacks is `ABSENT`.
 
     Raises:
-        DataError: No entry, or none of either kind; while rows are read, an entry of another kind, or without a field.
+        DataError: No entry, or none of either kind; while rows are read, an entry of another kind.
     """
     first = next((entry for entry in entries if entry is not None), None)
     if isinstance(first, dict) and first:
@@ -65,10 +80,7 @@ _Cells = Callable[[Any, tuple[str, ...], str], Sequence[Any]]
 def _of_object(entry: Any, columns: tuple[str, ...], place: str) -> Sequence[Any]:
     if not isinstance(entry, dict):
         raise DataError(f"{place}: expected an object with {', '.join(columns)} as in the first; got {entry!r:.60}.")
-    if missing := [name for name in columns if name not in entry]:
-        has = ", ".join(map(repr, entry)) or "none"
-        raise DataError(f"{place}: field {missing[0]!r} is missing, which the first record has; there are {has}.")
-    return [entry[name] for name in columns]
+    return [entry.get(name, ABSENT) for name in columns]
 
 
 def _of_list(entry: Any, columns: tuple[str, ...], place: str) -> Sequence[Any]:

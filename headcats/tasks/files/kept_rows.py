@@ -94,7 +94,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
             numbers.append(np.array([number for number, _ in usable], np.uint32))
             store.append(encoded)
     if not len(store):
-        raise DataError(f"{file} holds no usable row: {report.summary()}.")
+        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or take it away.")
     places, inputs = np.concatenate(numbers), np.concatenate(hashes)
     del numbers, hashes
     keep = np.ones(len(store), dtype=bool)
@@ -106,7 +106,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
     report.kept = int(keep.sum())
     assert report.kept + sum(report.dropped.values()) == n_rows
     if not report.kept:
-        raise DataError(f"{file} holds no usable row: {report.summary()}.")
+        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or take it away.")
     marks = (inputs >> np.uint64(32)).astype(np.uint32)
     return KeptRows(report, store, np.flatnonzero(keep).astype(np.uint32), places[keep], marks[keep])
 

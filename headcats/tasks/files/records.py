@@ -9,6 +9,8 @@ from headcats.errors import DataError
 from headcats.tasks.files.packed_texts import Texts
 
 EMPTY = "empty row"
+ABSENT = object()
+"""A cell that a record lacks."""
 _AT_ONCE = 4096
 
 
@@ -42,7 +44,8 @@ class Records:
         text is taken in the columns `several`; elsewhere the row is dropped.
 
         Raises:
-            DataError: A cell that is neither, or a column of both numbers and text; the message names the row.
+            DataError: A cell that is neither or `ABSENT`, or a column of both numbers and text; the message names the
+                row.
         """
         columns = {name: self.columns.index(name) for name in names}
         cells = _Cells(self.place, columns, strip=strip, several=several)
@@ -87,6 +90,8 @@ class _Cells:
         texts = []
         for name, index in self.columns.items():
             value = cells[index]
+            if value is ABSENT:
+                raise DataError(f"{self.place(number)}: field {name!r} is missing, which the first record has; add it.")
             if type(value) is list and all(type(text) is str for text in value):
                 if len(value) > 1 and name not in self.several:
                     return f"several values in column {name!r}"
@@ -104,6 +109,6 @@ class _Cells:
     def _refusal(self, number: int, name: str, value: Any) -> str:
         place, shown = self.place(number), f"{value!r:.60}"
         if type(value) in (str, int):
-            kinds = "a number, and others text" if type(value) is int else "text, and others numbers"
+            kinds = "a number, and other rows text" if type(value) is int else "text, and other rows numbers"
             return f"{place}: column {name!r} holds {kinds}; write all of them as text: got {shown}."
         return f"{place}: column {name!r} must hold text, or whole numbers in every row; got {shown}."

@@ -14,18 +14,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 8192
+_DELIMITERS = (";", "\t", ",", "|")
 
 
 def separated_records(path: Path, *, delimiter: str) -> Records:
     """A file of cells between delimiters, below a line of column names; every cell is text.
 
     Raises:
-        DataError: No line, or not UTF-8; while rows are read, one with more or fewer cells than there are columns.
+        DataError: No line, not UTF-8, or another delimiter; while rows are read, one with more or fewer cells than
+            there are columns.
     """
     with reading(path), _open(path) as file:
         header = next(_rows(file, path, delimiter), (1, []))[1]
     if not header:
         raise DataError(f"{path.name}, line 1: expected the names of the columns; got an empty line.")
+    if len(header) == 1 and (other := next((mark for mark in _DELIMITERS if mark in header[0]), None)):
+        raise DataError(
+            f"{path.name}, line 1: expected cells between {delimiter!r}; got {header[0]!r:.60}, which has {other!r} in "
+            f"that place: write the file with {delimiter!r}."
+        )
 
     def read() -> Iterator[tuple[int, Sequence[Any]]]:
         with reading(path), _open(path) as file:

@@ -110,6 +110,8 @@ NUMBERS = {"prompts": [{"clean": [1, 2], "corrupt": [2, 1], "answers": [1], "wro
         ("first.csv", "\ninput,output\n", r"first\.csv, line 1"),
         ("latin.csv", b"input,output\na,b\nSpain,Espa\xf1a\n", r"latin\.csv, line 3: not text in UTF-8"),
         ("latin.json", '[["Spain",\n"Espa\xf1a"]]'.encode("latin-1"), r"latin\.json, line 2: not text in UTF-8"),
+        ("semicolons.csv", "input;output\na;b\n", r"semicolons\.csv, line 1: .*which has ';'.*write the file with ','"),
+        ("commas.tsv", "input,output\na,b\n", r"commas\.tsv, line 1: .*which has ','"),
         ("wide.csv", "input,output\na,b\nc,d,e\n", r"wide\.csv, line 3: expected 2 cells"),
         ("quotes.csv", 'input,output\na,b\n"c"d,e\n', r"quotes\.csv, line 3"),
         ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has the column 'input' twice"),

@@ -83,14 +83,20 @@ def test_a_table_of_prompts(tmp_path):
 
 
 def test_answers_without_their_leading_space(tmp_path):
-    rows = "clean,corrupted,answer,wrong\nAnn told,Bob told,Bob,Ann\nThe 14,The 13,52, 3\n"
+    rows = "clean,corrupted,answer,wrong\nAnn told,Bob told,Bob,Ann\nThe 14,The 13,52, 3\n17,16,33,20\n"
     task = only(write(tmp_path / "ioi.csv", rows + "中国的首都是,法国的首都是,北京,巴黎\n"))
     assert [(p.answer, p.distractor) for p in task.pairs(9, seed=0)] == [
         (" Bob", " Ann"),
-        ("52", " 3"),
+        (" 52", " 3"),  # as its distractor has one
+        ("33", "20"),
         ("北京", "巴黎"),
     ]
-    assert "a leading space put before the answers of 1 row" in task.source
+    assert "a leading space put before the answers of 2 rows" in task.source
+
+
+def test_a_record_may_lack_what_is_not_read(tmp_path):
+    entries = [{"input": "a", "output": "b", "note": "seen"}, {"input": "c", "output": "d"}]
+    assert only(write(tmp_path / "notes.json", entries)).pairs(3, seed=0) == [("a", "b"), ("c", "d")]
 
 
 def test_items_are_the_clean_prompts_or_a_column(tmp_path):
