@@ -11,7 +11,7 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
-from headcats.prompts.token_ids import given_answers, hash_of, second_fields, token_ids
+from headcats.prompts.token_ids import hash_of, read_answers, second_fields, token_ids
 
 Labels = tuple[str, ...]
 Side = Literal["clean", "corrupted", "second"]
@@ -134,7 +134,7 @@ class PromptBatch:
         return cls(
             clean=clean_ids,
             corrupted=corrupted_ids,
-            **given_answers(answer, distractor),
+            **read_answers(answer, distractor),
             keys=keys,
             items=keys if items is None else tuple(map(str, items)),
             distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
@@ -232,13 +232,18 @@ class PromptBatch:
     def positions(self, positions: str, *, of: Side = "clean") -> Bool[Tensor, "prompt packed"]:
         """Mask of the tokens at the given positions.
 
-        Where answers have several tokens, it goes on behind the prompts, as `Continued` packs them: after the prompt
-        come the tokens of the answer but its last, then those of the distractor. At `last` the answers' own tokens are
-        left alone; they see the change through the keys and values that the last token has in later layers. At `answer`
-        a head is replaced wherever a token is predicted: at step j of a continuation by z of the other run at step j of
-        the same continuation, whatever the lengths of the prompts. By hand: prompt `The capital is` with answer
-        ` New York` and distractor ` Rio de Janeiro` packs `The capital is New` and ` Rio de`. `last` is ` is` alone;
-        `answer` is ` is`, ` New`, ` Rio` and ` de`, which predict ` New` or ` Rio`, ` York`, ` de` and ` Janeiro`.
+        An answer a_1 .. a_k is scored by the sum over j of log p(a_j | prompt, a_1 .. a_(j-1)). Behind a prompt of P
+        tokens, term j is read at position P - 2 + j, the first of all being 0. `last` replaces z[P - 1] alone: the
+        answer's own tokens are left as they are, and see the change through the keys and values that the last token of
+        the prompt has in later layers. `answer` replaces z[P - 2 + j] for j = 1 .. k, wherever a token is predicted.
+        New values come from z[Q - 2 + j] of the other run, Q the length of its prompts: from the same step of the same
+        answer, so that prompts and answers may differ in length. The distractor is treated likewise.
+
+        The mask goes on behind the prompts, as `Continued` packs them: the answer's tokens but its last, then those of
+        the distractor, the shorter filled up. By hand: `The capital is` with ` New York` and ` Rio de Janeiro` packs
+        as `The capital is` at 0 1 2, ` New` at 3 (and nothing at 4), ` Rio de` at 5 6. `last` is 2, where ` New` and
+        ` Rio` are predicted; `answer` is 2, 3, 5 and 6, where ` York`, ` de` and ` Janeiro` are too. From a prompt of
+        two tokens more, they take their z at 4, 5, 7 and 8.
 
         Args:
             positions: "last", the last token of the prompt; "answer", every token that predicts one of the answer (or
@@ -248,6 +253,14 @@ class PromptBatch:
 
         Raises:
             DataError: A role that a prompt lacks.
+
+        Example:
+            >>> import headcats as hc
+            >>> batch = hc.PromptBatch.from_tokens([[7, 8, 9]], [[6, 6, 7, 8, 9]], [[20, 21]], [[22, 23, 24]])
+            >>> batch.positions("answer").nonzero()[:, 1].tolist()
+            [2, 3, 5, 6]
+            >>> batch.positions("answer", of="corrupted").nonzero()[:, 1].tolist()
+            [4, 5, 7, 8]
         """
         prompts = getattr(self, of)
         mask = torch.zeros(prompts.shape, dtype=torch.bool)

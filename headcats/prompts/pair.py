@@ -9,6 +9,8 @@ from headcats.errors import DataError
 WordPair = tuple[str, str]
 """Input and output of a task."""
 _BEFORE_A_WORD = ",;:?!"
+# Positions of a method that are no roles.
+_TAKEN = ("last", "answer", "all")
 
 
 class Span(NamedTuple):
@@ -71,8 +73,8 @@ class PromptPair:
         second: A second corruption of the same query (a `SecondCorruption`), or None.
 
     Raises:
-        DataError: An empty text, an answer that is its own distractor or lacks its leading space, or a role outside its
-            text.
+        DataError: An empty text, an answer that is its own distractor or lacks its leading space, a role outside its
+            text, or one called "last", "answer" or "all".
 
     Example:
         >>> import headcats as hc
@@ -124,26 +126,32 @@ class PromptPair:
                 f"Prompt pair {self.key!r}: answer and distractor are both {self.answer!r}; they must differ, "
                 "or the logit difference is always 0."
             )
-        for answer in (self.answer, self.distractor):
-            if lacks_space(self.clean, answer):
+        for answer, other in ((self.answer, self.distractor), (self.distractor, self.answer)):
+            if lacks_space(self.clean, answer, other=other):
                 raise DataError(
-                    f"Prompt pair {self.key!r}: {answer!r} would continue the last word of {self.clean[-20:]!r}; write "
-                    f"{f' {answer}'!r}, with its leading space. To continue a word on purpose, pass tokens: "
-                    "hc.PromptBatch.from_tokens."
+                    f"Prompt pair {self.key!r}: {answer!r} would continue the last word of {self.clean[-20:]!r}, or "
+                    f"lacks the space that {other!r} has; write {f' {answer}'!r}, with its leading space. To continue "
+                    "a word on purpose, pass tokens: hc.PromptBatch.from_tokens."
                 )
         for name, spans in self.roles.items():
             for text, span in zip((self.clean, self.corrupted), spans, strict=True):
                 check_span(f"Prompt pair {self.key!r}", name, span, text)
 
 
-def lacks_space(prompt: str, answer: str) -> bool:
-    """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words."""
+def lacks_space(prompt: str, answer: str, *, other: str) -> bool:
+    """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words.
+
+    Also if the `other` answer begins with a space, and this one with a letter or digit.
+    """
     last, first = prompt[-1], answer[0]
-    joined = (last.isalpha() and first.isalpha()) or (last in _BEFORE_A_WORD and first.isalnum())
-    return " " in prompt and joined
+    joined = (last.isalpha() or last in _BEFORE_A_WORD) and first.isalnum()
+    spaced = other[0] == " " and not other.isspace()
+    return (" " in prompt and joined) or (spaced and first.isalnum())
 
 
 def check_span(owner: str, role: str, span: Span, text: str) -> None:
-    """Raise a DataError if the span does not lie in its text."""
+    """Raise a DataError if the span does not lie in its text, or the role bears the name of other positions."""
+    if role in _TAKEN:
+        raise DataError(f"{owner}: no role may be called {role!r}, which names positions of its own; rename it.")
     if not 0 <= span[0] < span[1] <= len(text):
         raise DataError(f"{owner}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")

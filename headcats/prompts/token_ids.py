@@ -21,17 +21,24 @@ def second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:
     return {"second": ids, "second_tasks": tuple("second" if row else "" for row in differs)} if any(differs) else {}
 
 
-def given_answers(answer: Any, distractor: Any) -> dict[str, Any]:
-    """The fields of answers of one token, `[prompt]`, or of several."""
+def read_answers(answer: Any, distractor: Any) -> dict[str, Any]:
+    """The fields of answers of one token, `[prompt]`, or of several; a DataError for ids of any other shape."""
     given = {"answer": answer, "distractor": distractor}
     if all(_has_tokens(value) for value in given.values()):
-        rows = {name: [token_ids(name, row, "[token]").tolist() for row in value] for name, value in given.items()}
-        # A tensor or array has as many tokens in every row; -1 stands behind the end of shorter answers.
-        rows = {name: [[i for i in row if i != -1] for row in of_name] for name, of_name in rows.items()}
+        rows = {name: [_tokens(name, row) for row in value] for name, value in given.items()}
         if empty := [name for name, of_name in rows.items() if not all(of_name)]:
             raise DataError(f"{empty[0]} must hold at least one token id per prompt.")
         return answer_fields(rows["answer"], rows["distractor"])
     return {name: token_ids(name, value, "[prompt]") for name, value in given.items()}
+
+
+def _tokens(name: str, row: Any) -> list[int]:
+    """A tensor or array has as many tokens in every row: -1 stands behind the end of shorter answers."""
+    ids = token_ids(name, row, "[token]").tolist()
+    end = ids.index(-1) if -1 in ids else len(ids)
+    if set(ids[end:]) - {-1}:
+        raise DataError(f"{name} token ids may end in -1, for no token, and not hold it before others; got {ids}.")
+    return ids[:end]
 
 
 def _has_tokens(value: Any) -> bool:

@@ -38,6 +38,13 @@ def test_from_tokens_takes_lists_tensors_and_arrays():
     assert batch.labels is None
 
 
+def test_answers_of_several_tokens_are_filled_up_or_not():
+    listed = tokens(answer=[[10, 14], [11]], distractor=[[12], [13]])
+    filled = tokens(answer=torch.tensor([[10, 14], [11, -1]]), distractor=torch.tensor([[12, -1], [13, -1]]))
+    assert listed.answers.tolist() == [[10, 14], [11, -1]]
+    assert listed.fingerprint() == filled.fingerprint()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -52,6 +59,8 @@ def test_from_tokens_takes_lists_tensors_and_arrays():
         ({"clean": 3}, r"must be \[prompt, pos\]"),
         ({"answer": [10]}, r"answer .* \[2\]; got \(1,\)"),
         ({"distractor": [[12], [13]]}, r"distractor .* \[prompt\] .* \(2, 1\)"),
+        ({"answer": [[10, -1, 14], [11]], "distractor": [[12], [13]]}, r"answer .* end in -1.*\[10, -1, 14\]"),
+        ({"answer": [[-1, -1], [11, 14]], "distractor": [[12], [13]]}, "answer .* at least one token id per prompt"),
         ({"items": ["only one"]}, "^items .* 2 prompts, 1 entries"),
         ({"distractor_tasks": ["a"] * 3}, "^distractor_tasks .* 2 prompts, 3"),
     ],

@@ -41,7 +41,7 @@ def test_an_answer_without_its_leading_space_is_refused_and_the_right_one_named(
     [("from 1732 to 17", "33"), ("東京は日本の", "首都"), ("He was born in (", "Paris"), ("2 + 2 =", "4")],
 )
 def test_other_continuations_are_left_alone(prompt, answer):
-    assert pair(clean=prompt, answer=answer).answer == answer
+    assert pair(clean=prompt, answer=answer, distractor="y").answer == answer
 
 
 @pytest.mark.parametrize("span", [(-1, 2), (2, 2), (3, 2), (0, 6)])
