@@ -18,17 +18,18 @@ from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
-from headcats.results.declaration import approximation_label, default_methods
+from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
+from headcats.tasks.suites import suite
 
 _METHODS = (
     "Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
-    "`name:option=value@positions` (last, all or a token role), such as `head_gating:n_seeds=3` or "
+    "`name:option=value@positions` (last, answer, all or a token role), such as `head_gating:n_seeds=3` or "
     "`mean_ablation:reference=task@last`. `headcats list methods` names them; default: those of the suite."
 )
 _PRESET = (
@@ -90,14 +91,14 @@ def run_command(
     `views` (files); `sentences`; `files` (`report`, `map`).
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
-    suite_name = check_names(options).name
-    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{suite_name}")
+    chosen = check_names(options)
+    options["methods"] = list(options["methods"] or methods_of_suite(chosen))
+    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}")
     with stopping(lambda: _stopped(folder)):
         _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
 
 
 def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
-    options["methods"] = list(options["methods"] or default_methods())
     note_control(Label.parse(next(iter(options["methods"]), "")))
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
     _check_demonstrations(options, specs)
@@ -113,12 +114,12 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
     """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that."""
     corrupting = [spec.name for spec in specs if not spec.is_joint]
     name = name_of_suite(options["suite"])
-    if not corrupting or options["n_demos"] or OF_SUITE.get(name, {}).get("n_demos") != 0:
+    if not corrupting or options["n_demos"] != 0 or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
-        f"without any, answered in sentences, which {', '.join(methods_of_suite(name))} reads. Name another suite, "
-        f"such as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']}."
+        f"without any, answered in sentences, which {', '.join(methods_of_suite(suite(name)))} reads. Name another "
+        f"suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {OF_STUDY['n_demos']}."
     )
 
 

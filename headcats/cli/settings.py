@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from headcats.registry import unknown_name_message
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
-from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
@@ -60,8 +60,7 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     if "suite" not in of_user and (stored := _suite_of_folder(of_user.get("out"))) is not None:
         of_user["suite"] = stored
     suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
-    of_suite = OF_SUITE.get(suite_name, {}) | {"methods": list(methods_of_suite(suite_name)) or None}
-    merged = DEFAULTS | of_suite | of_user
+    merged = DEFAULTS | OF_SUITE.get(suite_name, {}) | of_user
     if merged["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))
     return merged
@@ -75,14 +74,18 @@ def check_names(options: Mapping[str, Any]) -> Suite:
 
 
 def name_of_suite(source: str | Suite) -> str:
-    """A suite as it is named in what a suite changes in the defaults."""
-    return source.name if isinstance(source, Suite) else source
+    """A suite as it is named in what a suite changes in the defaults: by where it is from, whatever it calls itself."""
+    return source.source if isinstance(source, Suite) else source
 
 
 def _suite_of_folder(folder: str | Path | None) -> Suite | None:
     results = None if folder is None else ResultsFolder(folder)
     text = "" if results is None else results.read_suite()
-    return stored_suite(text, source=str(results.suite_path))[0] if results and text else None
+    if results is None or not text:
+        return None
+    suite_of_results, _ = stored_suite(text, source=str(results.suite_path))
+    manifest = results.read_manifest()
+    return replace(suite_of_results, source="" if manifest is None else manifest.suite_source)
 
 
 def _read_study(path: Path) -> dict[str, Any]:

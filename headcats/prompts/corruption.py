@@ -128,8 +128,11 @@ def each_pair(
 def distractor_tasks(pairs: Mapping[str, str], others: PairsByTask, *, n_demos: int) -> dict[str, dict[str, str]]:
     """Possible distractor tasks: name -> its outputs for the shared inputs that it answers differently.
 
-    Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out. Sorted by name: a suite's order does not matter.
+    Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out; without demonstrations nothing shows a task.
+    Sorted by name: a suite's order does not matter.
     """
+    if not n_demos:
+        return {}
     shared = {
         name: {word: output for word, output in others[name] if word in pairs and pairs[word] != output}
         for name in sorted(others)

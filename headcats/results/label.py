@@ -17,7 +17,7 @@ class Label:
     options: tuple[tuple[str, str], ...] = ()
     """(option, value) pairs as texts, in the order written."""
     positions: str = ""
-    """"last", "all" or a token role; "" for a joint method, or where none is named."""
+    """"last", "answer", "all" or a token role; "" for a joint method, or where none is named."""
 
     def __str__(self) -> str:
         return f"{self.method}@{self.positions}" if self.positions else self.method

@@ -129,6 +129,8 @@ class TaskRecord(Record):
     """Prompts for means and resampling."""
     refusal: str = ""
     """Why the task was skipped, or ""."""
+    refused_by: str = ""
+    """Which condition it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
     accuracy: float | None = None
     """Share of clean prompts whose most likely next token is the answer."""
     corrupted_accuracy: float | None = None

@@ -17,6 +17,9 @@ from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.memory import MemoryPlan, budget
 from headcats.sweeps.runs import BaseRuns
+from headcats.tasks.definition import Task
+
+NOT_DRAWN = "not drawn, as a study takes no more"
 
 
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
@@ -29,11 +32,12 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
     record = TaskRecord(
         category=study.suite.category_of(prepared.task).name,
         source=prepared.task.source,
-        rows=DropCounts() if prepared.task.drops is None else DropCounts(**asdict(prepared.task.drops)),
-        word_pairs=DropCounts(**asdict(prepared.words)),
+        rows=_rows(prepared.task, n_used=len(study.pairs[prepared.task.name])),
+        word_pairs=DropCounts() if prepared.words is None else DropCounts(**asdict(prepared.words)),
         prompts=DropCounts(**asdict(prepared.prompts)),
         reference_prompts=DropCounts(**asdict(prepared.references)),
         refusal=prepared.problem,
+        refused_by="prompts" if prepared.problem else "",
         near_duplicates=len(prepared.near_duplicates),
         corruption=prepared.corruption if prepared.corruption != study.corruption else "",
     )
@@ -54,11 +58,13 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
     )
     items = np.array([item for batch in prepared.scored for item in batch.items])
     gap, low, high = interval = mean_interval(clean[0] - corrupted[0], items)
-    reason = _not_done(study, clean[1], clean[2], items)
+    refused_by, reason = _not_done(study, clean[1], clean[2], items)
     given = given_answers(runs[0].model, prepared.scored, clean[1]) if reason else ()
     if not prepared.task.needs_demonstrations:
+        refused_by = "demonstrations"
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
     elif not reason and not low > 0:
+        refused_by = "gap"
         reason = f"no clear gap between clean and corrupted prompts: {metric} {_interval_text(interval)}"
     return replace(
         record,
@@ -70,9 +76,20 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         high=high,
         n_items=len(np.unique(items)),
         refusal=reason,
+        refused_by=refused_by,
         given_answers=given,
         prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )
+
+
+def _rows(task: Task, *, n_used: int) -> DropCounts:
+    """What became of the rows of a task's file: of more than a study can use, some are drawn."""
+    if task.drops is None:
+        return DropCounts()
+    counts = DropCounts(**asdict(task.drops))
+    if counts.kept is None or counts.kept <= n_used:
+        return counts
+    return replace(counts, kept=n_used, dropped={**counts.dropped, NOT_DRAWN: counts.kept - n_used})
 
 
 def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:
@@ -87,18 +104,19 @@ def _not_done(
     accuracy: Float[np.ndarray, " prompt"],
     logit_diff: Float[np.ndarray, " prompt"],
     items: Shaped[np.ndarray, " prompt"],
-) -> str:
-    """Why the model cannot do a task, by the clean prompts, or ""."""
+) -> tuple[str, str]:
+    """Which gate a task fails by its clean prompts, and why in words; empty texts if it passes both."""
     if accuracy.mean() < study.min_accuracy:
         share = f"accuracy {accuracy.mean():.2f} on clean prompts, below min_accuracy={study.min_accuracy:g}"
-        return f"the model cannot do it: {share}"
+        return "min_accuracy", f"the model cannot do it: {share}"
     if study.min_logit_diff is None:
-        return ""
+        return "", ""
     interval = mean_interval(logit_diff, items)
     if interval[1] > study.min_logit_diff:
-        return ""
+        return "", ""
     least = f"not clearly above min_logit_diff={study.min_logit_diff:g}"
-    return f"the model does not prefer the answer: logit_diff {_interval_text(interval)} on clean prompts, {least}"
+    shown = f"logit_diff {_interval_text(interval)} on clean prompts, {least}"
+    return "min_logit_diff", f"the model does not prefer the answer: {shown}"
 
 
 def _interval_text(interval: tuple[float, float, float]) -> str:
@@ -117,7 +135,12 @@ def memory_plan(
     path = path if is_replayable(model) else "hooked"
     methods = study.task_methods
     batches = {
-        (len(batch), batch.length, *(spec.method.first_change(batch, spec.positions) for spec in methods)): batch
+        (
+            batch.clean.shape,
+            batch.corrupted.shape,
+            batch.steps,
+            *(spec.method.work(model, batch, positions=spec.positions, path=path) for spec in methods),
+        ): batch
         for task in study.tasks
         for batch in preparation.prepared[task.name].scored
     }
@@ -134,21 +157,20 @@ def memory_plan(
 def seconds_expected(
     model: HookedModel, study: Study, preparation: Preparation, unpatched: Mapping[str, float], *, path: str = "auto"
 ) -> float:
-    """Seconds of the sweeps, estimated from those of the unpatched runs and the tokens that each block will see.
+    """Seconds of the sweeps, estimated from those of the unpatched runs and the tokens that each block computes.
 
     `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. Tiny models
     take longer, because calling a block takes time too.
     """
-    replays = path != "hooked" and is_replayable(model)
-    blocks = sum(heads * (model.n_layers - layer * replays) for layer, heads in model.n_heads.items())
+    path = path if is_replayable(model) else "hooked"
     total = 0.0
     for task, seconds in unpatched.items():
         batches = preparation.prepared[task].scored
-        tokens = sum(len(batch) * batch.length for batch in batches)
-        swept = sum(
-            len(batch) * (batch.length - replays * spec.method.first_change(batch, spec.positions))
+        of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
+        of_sweeps = sum(
+            spec.method.work(model, batch, positions=spec.positions, path=path)
             for spec in study.task_methods
             for batch in batches
         )
-        total += seconds / (2 * model.n_layers * tokens) * swept * blocks
+        total += seconds * of_sweeps / (model.n_layers * of_runs)
     return total

@@ -7,7 +7,13 @@ DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
 # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
 DEFAULT_PROMPTS = 64
 # What a study takes where DEFAULTS has None.
-OF_STUDY: dict[str, Any] = {"n_prompts": DEFAULT_PROMPTS, "metrics": ["logit_diff"]}
+OF_STUDY: dict[str, Any] = {
+    "n_prompts": DEFAULT_PROMPTS,
+    "metrics": ["logit_diff"],
+    "n_demos": 5,
+    "corruption": "other_task",
+    "min_accuracy": 0.5,
+}
 DEFAULTS: dict[str, Any] = {
     "model": "mini",
     "suite": "icl",
@@ -15,12 +21,12 @@ DEFAULTS: dict[str, Any] = {
     "tasks": None,
     "metrics": None,
     "n_prompts": None,
-    "n_demos": 5,
+    "n_demos": None,
     "template": "arrow",
-    "corruption": "other_task",
+    "corruption": None,
     "answers": "whole",
     "seed": 0,
-    "min_accuracy": 0.5,
+    "min_accuracy": None,
     "min_logit_diff": None,
     "out": None,
     "device": None,
@@ -30,7 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "path": "auto",
     "memory": None,
 }
-# What a bundled suite changes in them: a model that can do it, and what its tasks are made for.
+# What a bundled suite changes in them: what its tasks are made for and, on the command line, a model that can do it.
 OF_SUITE: dict[str, dict[str, Any]] = {
     "icl": {"model": "mini"},
     "cognitive": {"model": "mini-cognitive", "n_demos": 4},
@@ -41,5 +47,3 @@ OF_SUITE: dict[str, dict[str, Any]] = {
     "greater_than": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
     "agreement": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
 }
-# Bundled suites of finished prompts, which have few roles in common: they are scored at the last position.
-FINISHED = ("induction", "ioi", "greater_than", "agreement")

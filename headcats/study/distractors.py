@@ -3,7 +3,8 @@
 A corrupted prompt shows another task, and its distractor is that task's answer. Of a task that the model cannot do it
 would neither give that answer nor be led away by the demonstrations: the gap would be that of prompts without any task.
 So tasks that are skipped corrupt no others. What they would have corrupted is written anew with the remaining ones, or
-with shuffled labels where none remains, and judged again, until nothing changes.
+with shuffled labels where none remains, and judged again, until nothing changes. A task without a clear gap may have
+one once its prompts show tasks that the model can do; so it is taken out only when nothing else changes any more.
 
 What is decided for a task depends on the tasks that it is linked to by shared inputs, scored or not. So it is the same
 whichever tasks a run is asked for.
@@ -36,13 +37,17 @@ def settle_distractors(
     """
     candidates, known = preparation.candidates, frozenset(preparation.distractors)
     linked = _linked(candidates, [task for task in tasks if task not in known])
-    marked = {task.name for task in preparation.study.suite.tasks if not task.needs_demonstrations}
     records: dict[str, TaskRecord] = {}
     out: set[str] = set()
     to_assess = linked
-    while to_assess:
-        records |= assess(to_assess)
-        out |= {task for task in to_assess if records[task].refusal and task not in marked}
+    while True:
+        records |= assess(to_assess) if to_assess else {}
+        skipped = {task: record.refused_by for task, record in records.items() if record.refusal and task not in out}
+        no_gap = {task for task, reason in skipped.items() if reason == "gap"}
+        cannot = {task for task, reason in skipped.items() if reason not in ("gap", "demonstrations")}
+        if not cannot | no_gap:
+            break
+        out |= cannot or no_gap
         to_assess = []
         for task in linked:
             remaining = tuple(name for name in candidates[task] if name not in out)
@@ -56,10 +61,10 @@ def settle_distractors(
 
 def _linked(candidates: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> list[str]:
     """These tasks and all that are linked to them, in a fixed order; without those that no other could corrupt."""
-    found, to_visit = set[str](), [task for task in tasks if candidates.get(task)]
+    linked, to_visit = set[str](), [task for task in tasks if candidates.get(task)]
     while to_visit:
         task = to_visit.pop()
-        if task not in found:
-            found.add(task)
+        if task not in linked:
+            linked.add(task)
             to_visit += candidates[task]
-    return sorted(found)
+    return sorted(linked)

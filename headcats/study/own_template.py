@@ -32,9 +32,7 @@ def with_own_template(study: Study, model: HookedModel, *, out: str | os.PathLik
     if study.template != CHAT:
         return study
     template = study.template.written_by(model.text_tokenizer, tried=list(_first_prompts(study)))
-    completed = replace(study, template=_template_of(out, template))
-    vars(completed)["pairs"] = study.pairs  # each task is asked once
-    return completed
+    return study.changed(template=_template_of(out, template))
 
 
 def _first_prompts(study: Study) -> Iterator[Conversation]:

@@ -2,27 +2,31 @@
 
 import functools
 import inspect
+import logging
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
-from headcats.prompts.corruption import CORRUPTIONS
+from headcats.prompts.corruption import CORRUPTIONS, distractor_tasks
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
-from headcats.tasks.definition import Task, word_pairs
+from headcats.study.defaults import OF_STUDY, OF_SUITE
+from headcats.study.suite_methods import methods_of_suite
+from headcats.tasks.definition import Task
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
+_log = logging.getLogger("headcats")
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
-# Shuffling labels defines no natural distractor, so a logit difference would compare with an arbitrary word.
+# Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
 PRIMARY_METRICS = {"other_task": "logit_diff", "shuffled_labels": "log_prob"}
 
 
@@ -79,6 +83,17 @@ class Study:
         pool = max(1024, 4 * (self.n_prompts + REFERENCE_PROMPTS))
         return {task.name: task.pairs(pool, seed=self.seed) for task in self.suite.tasks}
 
+    def word_pairs(self, task: str) -> list[WordPair]:
+        """Those pairs of a task that are no finished prompts."""
+        return [pair for pair in self.pairs[task] if not isinstance(pair, PromptPair)]
+
+    def changed(self, **fields: Any) -> "Study":
+        """The study with other fields, and the same pairs, of which each task is asked once."""
+        other = replace(self, **fields)
+        if "pairs" in vars(self):
+            vars(other)["pairs"] = self.pairs
+        return other
+
     def suite_text(self) -> str:
         """The suite with these pairs and the template, as results keep it (see `headcats.tasks.stored`)."""
         return suite_text(self.suite, pairs=self.pairs, template=self.template)
@@ -106,21 +121,26 @@ def plan(
     methods: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
     n_prompts: int,
-    n_demos: int = 5,
+    n_demos: int | None = None,
     template: str = "arrow",
-    corruption: str = "other_task",
+    corruption: str | None = None,
     answers: str = "whole",
     seed: int = 0,
-    min_accuracy: float = 0.5,
+    min_accuracy: float | None = None,
     min_logit_diff: float | None = None,
 ) -> Study:
-    """A checked study; arguments as in `hc.run`.
+    """A checked study; arguments as in `hc.run`. What is None is that of a bundled suite, or the usual.
 
     Raises:
         UnknownNameError: A suite, task, method, metric, template, corruption or kind of answers that does not exist.
         OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
         DataError: An empty suite.
     """
+    chosen = suite(suite_source)
+    usual = OF_STUDY | OF_SUITE.get(chosen.source, {})
+    n_demos = usual["n_demos"] if n_demos is None else n_demos
+    min_accuracy = usual["min_accuracy"] if min_accuracy is None else min_accuracy
+    min_logit_diff = usual.get("min_logit_diff") if min_logit_diff is None else min_logit_diff
     for name, number, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
             raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
@@ -142,36 +162,54 @@ def plan(
         if value is not None and (isinstance(value, str) or not value):
             raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
     for option, value, known in (("corruption", corruption, CORRUPTIONS), ("answers", answers, ANSWERS)):
-        if value not in known:
+        if value is not None and value not in known:
             raise UnknownNameError(unknown_name_message(option, value, known))
-    metrics = metrics or (PRIMARY_METRICS[corruption],)
-    for metric in metrics:
+    for metric in metrics or ():
         lookup("metric", metric)
-    specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods or default_methods()))
-    tasks_of_suite = suite(suite_source)
-    scored = tasks_of_suite.named(tasks)
-    corrupting = [spec.name for spec in specs if not spec.is_joint]
-    if n_demos == 0 and corrupting and any(word_pairs(task, seed=seed) for task in scored):
-        raise OptionError(
-            f"n_demos must be a whole number of at least 1; got 0: {corrupting[0]} needs prompts that are corrupted in "
-            "their demonstrations."
-        )
-    for spec in specs:
-        # Refused before a model is loaded.
-        getattr(spec.method, "check_metrics", lambda names: None)(metrics)
-    return Study(
-        suite=tasks_of_suite,
-        tasks=scored,
-        methods=specs,
-        metrics=tuple(dict.fromkeys(metrics)),
+    study = Study(
+        suite=chosen,
+        tasks=chosen.named(tasks),
+        methods=(),
+        metrics=(),
         n_prompts=n_prompts,
         n_demos=n_demos,
         template=lookup("template", template),
-        corruption=corruption,
+        corruption=corruption or "other_task",
         answers=answers,
         seed=seed,
         min_accuracy=float(min_accuracy),
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
+    )
+    named = methods or methods_of_suite(chosen, study.pairs)
+    study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
+    corrupting = [spec.name for spec in study.methods if not spec.is_joint]
+    if n_demos == 0 and corrupting and any(study.word_pairs(task.name) for task in study.tasks):
+        raise OptionError(
+            f"n_demos must be a whole number of at least 1; got 0: {corrupting[0]} needs prompts that are corrupted in "
+            "their demonstrations."
+        )
+    if corruption is None and n_demos and corrupting and not _tasks_corrupt_each_other(study):
+        study = study.changed(corruption="shuffled_labels")
+        _log.warning(
+            "No two tasks of suite %r share inputs enough to corrupt each other: demonstrations get shuffled labels, "
+            "which define no distractor%s.",
+            chosen.name,
+            "" if metrics else f"; so effects are measured by {PRIMARY_METRICS['shuffled_labels']}",
+        )
+    study = study.changed(metrics=tuple(dict.fromkeys(metrics or (PRIMARY_METRICS[study.corruption],))))
+    for spec in study.methods:
+        # Refused before a model is loaded.
+        getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
+    return study
+
+
+def _tasks_corrupt_each_other(study: Study) -> bool:
+    """Whether some task of word pairs shares enough inputs with another one; True where there is no such task."""
+    words = {name: pairs for name in study.pairs if (pairs := study.word_pairs(name))}
+    others = ({name: pairs for name, pairs in words.items() if name != task} for task in words)
+    return not words or any(
+        distractor_tasks(dict(pairs), rest, n_demos=study.n_demos)
+        for pairs, rest in zip(words.values(), others, strict=True)
     )
 
 

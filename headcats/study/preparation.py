@@ -34,7 +34,7 @@ class Prepared:
         task: The task.
         scored: Batches to be scored, as `encode_pairs` groups them.
         reference: Batches of other prompts of the task, for means and resampling.
-        words: Word pairs kept and dropped.
+        words: Word pairs kept and dropped; None of a task of finished prompts.
         prompts: Prompt pairs kept and dropped.
         references: Reference prompt pairs kept and dropped.
         problem: Why the task cannot be scored, or "".
@@ -46,7 +46,7 @@ class Prepared:
     task: Task
     scored: tuple[PromptBatch, ...] = ()
     reference: tuple[PromptBatch, ...] = ()
-    words: DropReport = field(default_factory=DropReport)
+    words: DropReport | None = None
     prompts: DropReport = field(default_factory=DropReport)
     references: DropReport = field(default_factory=DropReport)
     problem: str = ""
@@ -175,7 +175,7 @@ class Preparation:
         study, source = self.study, self._pairs[task.name]
         if isinstance(source, list):
             alike = tuple(pair.key for pair in near_duplicates(source))
-            return replace(self._encode(task, source, DropReport(kept=len(source))), near_duplicates=alike)
+            return replace(self._encode(task, source, None), near_duplicates=alike)
         words, report = source
         if not words:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
@@ -190,7 +190,7 @@ class Preparation:
             return Prepared(task, words=report, problem=f"{alone}{error}{dropped}", corruption=writing["corruption"])
         return replace(self._encode(task, pairs, report), corruption=writing["corruption"])
 
-    def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport) -> Prepared:
+    def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport | None) -> Prepared:
         """The first prompts are scored, the others are reference; no prompt is both."""
         n = self.study.n_prompts
         scored, prompts = self._batches(task, pairs[:n])

@@ -78,7 +78,7 @@ def task_prompts(
     prepared = Preparation(adapted, with_own_template(study, adapted)).of(task)
     if prepared.problem:
         raise DataError(f"Task {task!r} has no prompts: {prepared.problem}.")
-    if prepared.words.dropped:
+    if prepared.words is not None and prepared.words.dropped:
         _log.info("Word pairs of %s: %s.", task, prepared.words.summary())
     if prepared.prompts.kept < n_prompts:
         warnings.warn(

@@ -72,8 +72,8 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     name, template_name = options.pop("suite"), options.pop("template")
     if not run.suite_text:
         given = _found_suite(manifest, name) if suite_source is None else suite_source
-        found = plan(suite_source=given, template=template_name, **options)
-        return replace(found, distractors=manifest.distractors)
+        study = plan(suite_source=given, template=template_name, **options)
+        return replace(study, distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
     given = stored if suite_source is None else suite(suite_source)
     if differences := suite_differences(stored, given):

@@ -188,8 +188,8 @@ class TaskWork:
             return
         block = block.assign_attrs(fingerprint=mark, declaration=spec.method.declaration.as_text())
         if dropped := int(block.attrs["dropped"]):
-            reason = getattr(spec.method, "why_dropped", "left out")
-            _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, reason)
+            reason = getattr(spec.method, "why_dropped", "have no counterpart")
+            _log.warning("%s on task %s leaves out %d prompts, which %s", spec.label, name, dropped, reason)
         records[spec.label] = replace(
             _block_record(block),
             seconds=round(time.monotonic() - started, 3),

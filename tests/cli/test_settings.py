@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from results.folders import folder
 
 from headcats import registry
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.spec import MethodSpec
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
@@ -44,12 +44,10 @@ def test_every_suite_has_a_model_that_can_do_it():
     assert settings(None, {}) == DEFAULTS
 
 
-@pytest.mark.parametrize("name", ["induction", "ioi", "greater_than", "agreement"])
-def test_suites_of_finished_prompts_are_scored_at_the_last_position(name):
+@pytest.mark.parametrize("name", ["greater_than", "agreement"])
+def test_suites_with_several_right_answers_have_a_gate_of_their_own(name):
     chosen = settings(None, {"suite": name})
-    assert [MethodSpec.parse(method).positions for method in chosen["methods"]] == ["last"] * 3
-    gates = (0, 0) if name in ("greater_than", "agreement") else (0.5, None)
-    assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == gates
+    assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == (0, 0)
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
@@ -61,7 +59,7 @@ def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
 
 def test_a_suite_of_sentences_is_probed_without_demonstrations():
     chosen = settings(None, {"suite": "sentences"})
-    assert (chosen["model"], chosen["n_demos"], chosen["methods"]) == ("mini-cognitive", 0, ["token_probe"])
+    assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 0)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +85,15 @@ def test_a_preset_names_its_suite_and_so_its_model():
     assert settings(None, {"suite": "icl"}, preset_name="cogmirrors2025")["model"] == "mini"
 
 
-def test_a_results_folder_brings_its_suite(tmp_path):
+@pytest.mark.parametrize("source", ["", "cognitive"])
+def test_a_results_folder_brings_its_suite(tmp_path, source):
     made = make_suite(["plural", "antonym"], name="cognitive")
     text = suite_text(made, pairs={task.name: [("a", "b")] for task in made.tasks}, template=ARROW)
-    ResultsFolder(tmp_path / "r").write_suite(text)
+    ResultsFolder(folder(tmp_path / "r", suite_source=source)).write_suite(text)
     chosen = settings(None, {"out": tmp_path / "r"})
     assert [task.name for task in chosen["suite"].tasks] == ["plural", "antonym"]
     assert chosen["suite"].tasks[0].pairs(9, seed=9) == [("a", "b")]
-    assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 4)
+    assert (chosen["model"], chosen["n_demos"]) == (("mini-cognitive", 4) if source else ("mini", None))
     assert check_names(chosen).name == "cognitive"
     assert settings(None, {"out": tmp_path / "r", "suite": "icl"})["suite"] == "icl"
     assert settings(None, {"out": tmp_path / "r"}, preset_name="orgad2025")["suite"] == "sentences"

@@ -54,10 +54,13 @@ def test_only_tasks_with_enough_shared_inputs_and_other_answers_are_shown():
     assert list(distractor_tasks(dict(OWN), OTHERS, n_demos=3)) == ["blue", "green", "red"]
     assert list(distractor_tasks(dict(OWN), OTHERS, n_demos=6)) == ["blue", "green", "red"]
     assert list(distractor_tasks(dict(OWN), OTHERS, n_demos=7)) == ["green", "red"]
-    assert distractor_tasks(dict(OWN), {"half": [("w0", "own-w0"), ("w1", "x")]}, n_demos=0) == {}
     # An input that both tasks answer alike is left out.
-    half = {"half": [("w0", "own-w0"), ("w1", "x"), ("w2", "y")]}
-    assert distractor_tasks(dict(OWN), half, n_demos=0) == {"half": {"w1": "x", "w2": "y"}}
+    different = {f"w{i}": f"x{i}" for i in range(1, 5)}
+    half = [("w0", "own-w0"), *different.items()]
+    assert distractor_tasks(dict(OWN), {"half": half}, n_demos=1) == {"half": different}
+    assert distractor_tasks(dict(OWN), {"half": half[:4]}, n_demos=1) == {}
+    # Without demonstrations no prompt shows a task.
+    assert distractor_tasks(dict(OWN), OTHERS, n_demos=0) == {}
 
 
 @pytest.mark.parametrize("n", [3, 30, 48])

@@ -16,13 +16,18 @@ OPTIONS = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
 
 
 def settle(preparation, tasks, *, skips):
-    """Settle with a model that skips what `skips` says of a task's distractors; what was assessed, round by round."""
+    """Settle with a model that skips what `skips` says of a task and its distractors, by a reason or True.
+
+    Returns what was assessed, round by round, too.
+    """
     rounds = []
 
     def assess(names):
         rounds.append(list(names))
         distractors = {name: preparation.distractors.get(name, preparation.candidates[name]) for name in names}
-        return {name: TaskRecord(refusal="skipped" if skips(name, distractors[name]) else "") for name in names}
+        reasons = {name: skips(name, distractors[name]) for name in names}
+        reasons = {name: "min_accuracy" if reason is True else reason or "" for name, reason in reasons.items()}
+        return {name: TaskRecord(refusal=reason, refused_by=reason) for name, reason in reasons.items()}
 
     return settle_distractors(preparation, tasks, assess=assess), rounds
 
@@ -61,6 +66,32 @@ def test_one_task_may_bring_down_the_next(model):
     assert rounds[1:] == [["always_a", "always_b", "always_c"], ["always_a", "always_b"], ["always_a"]]
     assert preparation.distractors["always_a"] == ()
     assert preparation.of("always_a").problem  # one output alone: its labels cannot be shuffled either
+
+
+def test_a_task_without_a_gap_is_judged_again_before_it_is_taken_out(model):
+    """`always_a` has no gap as long as its prompts show `shifted`; `always_b` has none at all."""
+    preparation = prepare(model)
+    no_gap = {"always_a": "shifted", "always_b": "always_c"}
+    records, rounds = settle(
+        preparation,
+        ["always_a"],
+        skips=lambda task, distractors: task == "shifted" or ("gap" if no_gap.get(task) in distractors else ""),
+    )
+    assert rounds == [["always_a", "always_b", "always_c", "shifted"], list(ALWAYS), ["always_a", "always_c"]]
+    assert {task: record.refused_by for task, record in records.items()} == {
+        "always_a": "",
+        "always_b": "gap",
+        "always_c": "",
+        "shifted": "min_accuracy",
+    }
+    assert preparation.distractors["always_a"] == ("always_c",)
+
+
+def test_a_task_without_a_gap_is_taken_out_where_that_is_all_there_is(model):
+    preparation = prepare(model)
+    _, rounds = settle(preparation, ALWAYS, skips=lambda task, distractors: "gap" if task == "always_b" else "")
+    assert rounds[1:] == [["always_a", "always_c", "shifted"]]
+    assert "always_b" not in preparation.distractors["always_a"]
 
 
 def test_where_no_task_is_skipped_each_is_assessed_once_and_nothing_changes(model):
@@ -111,10 +142,22 @@ def test_min_accuracy_decides_who_corrupts(model):
 
 
 def test_a_task_without_others_falls_back_to_shuffled_labels_and_says_so(mini, caplog):
-    results = hc.run(mini, suite=["country_capital"], n_prompts=16, methods=OPTIONS["methods"])
+    options = {"suite": ["country_capital"], "n_prompts": 16, "methods": OPTIONS["methods"]}
+    results = hc.run(mini, corruption="other_task", **options)
     assert RunResults(results).manifest.tasks["country_capital"].corruption == "shuffled_labels"
     assert shown(results, "country_capital") == {"shuffled_labels"}
     assert any("shuffled" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+
+
+def test_a_suite_whose_tasks_share_nothing_is_measured_without_distractors_and_says_so(mini, caplog):
+    options = {"suite": ["country_capital", "past_tense"], "n_prompts": 16, "methods": OPTIONS["methods"]}
+    manifest = RunResults(hc.run(mini, **options)).manifest
+    assert (manifest.plan.corruption, manifest.plan.metrics) == ("shuffled_labels", ("log_prob",))
+    assert {record.corruption for record in manifest.tasks.values()} == {""}
+    assert any("log_prob" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    named = plan(suite_source="icl", n_prompts=16, corruption="shuffled_labels", metrics=["logit_diff"])
+    assert named.metrics == ("logit_diff",)
+    assert plan(suite_source="icl", n_prompts=16).corruption == "other_task"
 
 
 def test_an_extended_run_keeps_its_prompts_and_equals_one_in_one_go(model, tmp_path):

@@ -15,7 +15,7 @@ import xarray as xr
 from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_suite, finished_pairs, several_tokens
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
+from headcats.errors import DataError, ModelError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import DropCounts
@@ -172,7 +172,7 @@ def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, o
 def test_a_task_without_second_corruptions_is_refused_for_that_block_alone(model, tmp_path, caplog):
     task = Task("pairs", "knowledge", "made up", finished_pairs)
     with caplog.at_level(logging.WARNING, "headcats"):
-        found = hc.run(model, suite=task, n_prompts=8, out=tmp_path)
+        found = hc.run(model, suite=task, n_prompts=8, methods=[*METHODS, SECOND, OTHER_ITEM], out=tmp_path)
     assert set(found["pairs"].children) == {*METHODS, OTHER_ITEM}
     refusals = {label: record.refusal for label, record in stored(tmp_path).blocks["pairs"].items()}
     assert "none of the 8 " in refusals[SECOND]
@@ -193,8 +193,21 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
     assert found["denoising_patch@last"].sizes["prompt"] == 8
     assert found[SECOND].key.values.tolist() == ["pair w0"]
     assert stored(tmp_path).blocks["some"][SECOND].dropped == 7
-    (line,) = [line for line in caplog.messages if line.startswith(f"{SECOND} on task some: 7 ")]
+    (line,) = [line for line in caplog.messages if line.startswith(f"{SECOND} on task some leaves out 7 ")]
     assert "no second corruption" in line
+
+
+@pytest.mark.parametrize("corruption", [None, "other_task", "shuffled_labels"])
+def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite(model, corruption):
+    suite = counting_suite().with_tasks(Task("pairs", "knowledge", "made up", finished_pairs))
+    options = {"suite": suite, "n_prompts": 8, "methods": ["denoising_patch"], "corruption": corruption}
+    with_others, alone = (
+        hc.run(model, tasks=["pairs"], n_demos=n_demos, **options)["pairs"]["denoising_patch@last"]
+        for n_demos in (0, 2)
+    )
+    assert with_others.patched.identical(alone.patched)
+    with pytest.raises(OptionError, match="n_demos"):
+        hc.run(model, tasks=["pairs", "always_a"], n_demos=0, **options)
 
 
 def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):

@@ -1,26 +1,27 @@
-"""Which methods a bundled suite brings along."""
+"""Which methods a suite brings along."""
 
 import pytest
 
+import headcats as hc
 from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import default_methods, registered
-from headcats.study.defaults import FINISHED, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
-from headcats.tasks.definition import word_pairs
-from headcats.tasks.suites import suite
+from headcats.tasks.suites import make_suite
+
+FINISHED = ("induction", "ioi", "greater_than", "agreement")
 
 
 def test_most_suites_take_the_default_ones():
-    assert methods_of_suite("sentences") == ("token_probe",)
-    assert methods_of_suite("icl") == methods_of_suite("cognitive") == methods_of_suite("") == ()
+    assert methods_of_suite(hc.suite("sentences")) == ("token_probe",)
+    assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("cognitive")) == default_methods()
 
 
-def test_suites_of_finished_prompts_are_known():
-    assert {name for name in OF_SUITE if not any(word_pairs(task, seed=0) for task in suite(name).tasks)} == {*FINISHED}
+def test_a_suite_that_only_bears_the_name_of_a_bundled_one_does_not_take_its_methods():
+    assert methods_of_suite(make_suite(["antonym", "plural"], name="sentences")) == default_methods()
 
 
 @pytest.mark.parametrize("name", FINISHED)
 def test_finished_prompts_are_scored_at_their_last_position(name):
-    specs = [MethodSpec.parse(text) for text in methods_of_suite(name)]
+    specs = [MethodSpec.parse(text) for text in methods_of_suite(hc.suite(name))]
     assert [spec.positions for spec in specs] == ["last"] * 3
     assert [spec.name for spec in specs] == [each for each in default_methods() if registered(each).control != "task"]

@@ -18,7 +18,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
-from headcats.study.suite_methods import methods_of_suite
+from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
@@ -42,8 +42,12 @@ def repeat_command(manifest: Manifest) -> str:
     is_file = bool(source) and not suite_tasks
     by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _can_be_named(manifest.model)
     named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
-    of_suite = methods_of_suite(source) if by_command else ()
-    usual = [MethodSpec.parse(name).label for name in of_suite or default_methods()]
+    if suite_tasks:
+        of_suite = methods_of_suite(suite(source))
+    else:
+        has_words = any(record.word_pairs.kept is not None for record in manifest.tasks.values())
+        of_suite = default_methods() if has_words else methods_of_finished_prompts()
+    usual = [MethodSpec.parse(name).label for name in of_suite]
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods

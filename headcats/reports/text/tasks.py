@@ -6,7 +6,7 @@ from typing import Any
 from headcats.errors import pluralize
 from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import DropCounts, TaskRecord
-from headcats.study.defaults import DEFAULTS
+from headcats.study.defaults import OF_STUDY
 
 _COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 
@@ -30,8 +30,11 @@ def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list
 
 
 def count_columns(records: Mapping[str, TaskRecord]) -> list[str]:
-    """The columns of what is kept; that of rows only where a task is from a file."""
-    return [*(["rows"] if any(record.rows.kept is not None for record in records.values()) else []), "pairs", "prompts"]
+    """The columns of what is kept: of rows where a task is from a file, of pairs where prompts are made of words."""
+    of_rows, of_words = (
+        any(getattr(record, name).kept is not None for record in records.values()) for name in ("rows", "word_pairs")
+    )
+    return [*["rows"] * of_rows, *["pairs"] * of_words, "prompts"]
 
 
 def _kept(counts: DropCounts) -> str:
@@ -57,7 +60,7 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         yield task, str(line("tasks.other_corruption", corruption=record.corruption.replace("_", " ")))
     if record.refusal:
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
-    elif record.accuracy is not None and record.accuracy < DEFAULTS["min_accuracy"]:
+    elif record.accuracy is not None and record.accuracy < OF_STUDY["min_accuracy"]:
         yield task, str(line("tasks.unsolved", accuracy=record.accuracy))
     for each in record.given_answers:
         texts = {name: repr(text) for name, text in each.to_dict().items()}
@@ -78,16 +81,17 @@ def validation_findings(
     `of_no_task` are `rows` of the suite's files that belong to none, and files that were `ignored`.
     """
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
-    prompted = {name: record for name, record in records.items() if "word_pairs" in entries[name]}
+    prompted = {name: record for name, record in records.items() if "prompts" in entries[name]}
     spoken = {name: entry for name, entry in entries.items() if name not in prompted}
     questions = {name: DropCounts.from_dict(entry.get("questions", {})) for name, entry in spoken.items()}
     if prompted:
         metric = next((record.metric for record in prompted.values() if record.metric), "no metric")
         # Without the category in a column of its own, and without what says least, this fits 80 columns.
         columns = [*count_columns(prompted), "accuracy", "gap", "95 % interval"]
+        how = corruption.replace("_", " ") if "pairs" in columns else line("validation.finished")
         yield table(
             "validation.prompts", ["task", *columns], _under_categories(task_rows(prompted, columns)), numeric=columns,
-            title=title, corruption=corruption, answers=answers, metric=metric,
+            title=title, corruption=how, answers=answers, metric=metric,
         )  # fmt: skip
     if spoken:
         yield _spoken(spoken, questions, title=title)

@@ -15,7 +15,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
 from headcats.results.manifest import Manifest
-from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import DropCounts, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
@@ -203,7 +203,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
         plan=replace(PLAN, **changed),
         model=ModelRecord(**{"name": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
         methods=tuple(methods),
-        tasks={task: TaskRecord() for task in tasks},
+        tasks={task: TaskRecord(word_pairs=DropCounts(8)) for task in tasks},
     )
 
 
