@@ -58,7 +58,7 @@ class MethodSpec:
 
     method: Any
     positions: str
-    """"last", "all" or a token role; "" for a joint method."""
+    """"last", "answer", "all" or a token role; "" for a joint method."""
     options: tuple[tuple[str, str | int], ...] = ()
     """(name, value) pairs that differ from the method's defaults, sorted."""
 

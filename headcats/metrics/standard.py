@@ -156,7 +156,8 @@ def rank(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, 
 def accuracy(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
     """1 where the greedy continuation of the prompt is the answer, else 0.
 
-    Each token of the answer has the largest logit of the whole vocabulary, given those before it.
+    Each token of the answer has the largest logit of the whole vocabulary, given those before it. Tokens with which
+    answer and distractor both begin are part of the prompt: they are given, too.
 
     Args:
         logits: At the last position of the prompt, in fp32.

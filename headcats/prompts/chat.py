@@ -145,8 +145,8 @@ def _cut(marked: str) -> list[str]:
     """The text in front of, between and behind the marks."""
     pieces = []
     for mark in _MARKS:
-        piece, found, marked = marked.partition(mark)
-        if not found or mark in marked:
+        piece, is_there, marked = marked.partition(mark)
+        if not is_there or mark in marked:
             raise _refused("it leaves out messages of the user or the assistant, repeats them or changes their text")
         pieces.append(piece)
     return [*pieces, marked]

@@ -40,10 +40,11 @@ def sweep(
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-        batch: Clean and corrupted prompts of one length.
+        batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
         metrics: Names of metrics, all read from the same forwards.
-        positions: "last", "all" or a token role; None takes the method's own ("last" for patching, "all" for ablation).
+        positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
+            ("last" for patching, "all" for ablation).
         path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
             "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
             and "suffix" insist on a fast path.

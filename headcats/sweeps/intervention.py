@@ -59,7 +59,7 @@ class Intervention:
         base: Run in which the head is replaced. "corrupted": effect = (patched - corrupted) / gap; "clean": effect =
             (clean - patched) / gap. Either way positive = the head helps the task.
         replacement: What z becomes, given the sources of the layer.
-        positions: Where, unless the caller says otherwise: "last", "all" or a token role.
+        positions: Where, unless the caller says otherwise: "last", "answer", "all" or a token role.
         uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`, `other_item`).
         keeps_agreement: Promise that z stays what it is wherever both runs have the same, as when the one run's z
             replaces the other's. Then nothing before the first differing token is computed. "Both runs" are the base

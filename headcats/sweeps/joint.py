@@ -41,11 +41,11 @@ def joint_sweep(
 
     Args:
         model: As in `hc.sweep`, like every argument that is not named here.
-        batch: Clean and corrupted prompts of one length.
+        batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, or an `Intervention`.
         sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
         metrics: Names of metrics.
-        positions: "last", "all" or a token role; None takes the method's own.
+        positions: "last", "answer", "all" or a token role; None takes the method's own.
         path: "auto", "hooked", or a fast path by name.
         reference: Held-out prompts.
         memory: Limit, such as "4GB".

@@ -22,7 +22,7 @@ PLACED = ("building", "furniture", "landscape", "plant", "tableware", "vehicle")
 """Kinds of things that somebody can be near to."""
 
 _agrees = partial(task, category="Linguistic", suite="agreement")
-_nouns = partial(_agrees, source="tables/ nouns and animals.tsv")
+_nouns = partial(_agrees, source="tables/nouns.tsv and tables/animals.tsv")
 
 
 @_nouns()
@@ -43,7 +43,7 @@ def agree_perfect(n: int, *, seed: int) -> list[PromptPair]:
     return _phrases("perfect", [("has", "have")], n, seed)
 
 
-@_agrees(source="tables/ nouns, animals and verbs.tsv")
+@_agrees(source="tables/nouns.tsv, tables/animals.tsv and tables/verbs.tsv")
 def agree_verbs(n: int, *, seed: int) -> list[PromptPair]:
     """The form of a regular verb: `eat again` rather than `eats again` for `The dogs near the house`.
 

@@ -42,7 +42,7 @@ class CausalMethod:
 
     Attributes:
         name: Its name in results and on the command line.
-        positions: Where heads are replaced by default: "last", "all" or a token role.
+        positions: Where heads are replaced by default: "last", "answer", "all" or a token role.
         references: As given.
         options: Name of an option -> its values, the default first.
         declaration: As given.
@@ -87,8 +87,10 @@ class CausalMethod:
     @property
     def why_dropped(self) -> str:
         """Why a study may leave out prompts, in words."""
-        lacks = ["have no second corruption"] if self.intervention.uses_second else []
-        return " or ".join([*lacks, *(["match no reference prompt"] if self.references else [])])
+        if self.references:
+            return "match no reference prompt"
+        second = "have no second corruption, or one that does not align" if self.intervention.uses_second else ""
+        return second or "do not align with their corrupted ones"
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
@@ -108,9 +110,9 @@ class CausalMethod:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-            batch: Clean and corrupted prompts of one length.
+            batch: Clean prompts of one length and corrupted prompts of one length.
             metrics: Names of metrics, all read from the same forward passes.
-            positions: "last", "all" or a token role; None takes the method's own.
+            positions: "last", "answer", "all" or a token role; None takes the method's own.
             path: "auto", "hooked" or a fast path by name.
             reference: Held-out prompts, for a method that replaces by their mean or a sample.
             memory: Limit beside the model's weights, such as "4GB".
@@ -134,13 +136,22 @@ class CausalMethod:
             memory=memory,
         )
 
-    def first_change(self, batch: "PromptBatch", positions: str) -> int:
-        """First position of a batch that the method changes; 0 where the role is not aligned and nothing is swept.
+    def work(self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str) -> int:
+        """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned.
 
         Args:
+            model: The model.
             batch: The prompts.
-            positions: "last", "all" or a role.
+            positions: "last", "answer", "all" or a role.
+            path: "hooked", or else a path that replays.
         """
+        base, n_layers = batch.continued(self.intervention.base), model.n_layers
+        if path == "hooked":
+            return sum(model.n_heads.values()) * n_layers * base.rows.numel()
+        tokens = len(base) * (base.packed_length - self._first_change(batch, positions))
+        return tokens * sum(heads * (n_layers - layer) for layer, heads in model.n_heads.items())
+
+    def _first_change(self, batch: "PromptBatch", positions: str) -> int:
         from headcats.sweeps.sources import first_change
 
         try:
@@ -157,7 +168,7 @@ class CausalMethod:
         Args:
             model: The model.
             batch: The prompts.
-            positions: "last", "all" or a role.
+            positions: "last", "answer", "all" or a role.
             n_metrics: Number of metrics.
             budget: Bytes beside the weights.
             path: "hooked", or a path that replays.
@@ -168,7 +179,7 @@ class CausalMethod:
         from headcats.sweeps.memory import Footprint, plan
 
         continued = batch.continued(self.intervention.base)
-        footprint = Footprint.of(model, continued, first=self.first_change(batch, positions), path=path)
+        footprint = Footprint.of(model, continued, first=self._first_change(batch, positions), path=path)
         return plan(footprint, rows=sum(model.n_heads.values()), budget=budget)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
@@ -176,7 +187,7 @@ class CausalMethod:
 
         Args:
             runs: Unpatched runs of a batch, not made yet.
-            positions: "last", "all" or a role.
+            positions: "last", "answer", "all" or a role.
             path: As in `hc.sweep`.
         """
         from headcats.sweeps.batch_sweep import announce
@@ -189,7 +200,7 @@ class CausalMethod:
 
         Args:
             inputs: The task's batches, their base runs and the references.
-            positions: "last", "all" or a role.
+            positions: "last", "answer", "all" or a role.
             reference: One of `options["reference"]`; None takes the first.
 
         Returns:
@@ -219,7 +230,7 @@ def causal_method(
 
     Args:
         base: Run in which heads are replaced, "clean" or "corrupted".
-        positions: Where by default: "last", "all" or a token role.
+        positions: Where by default: "last", "answer", "all" or a token role.
         references: Reference prompts that a study can give it ("suite", "task", "corrupted", "other_tasks",
             "other_items"), the default first; empty for none.
         keeps_agreement: See `Intervention`.
