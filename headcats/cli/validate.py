@@ -50,8 +50,9 @@ def validate_command(
     - `headcats validate --model gpt2 --template question`
     - `headcats validate --tasks plural,antonym --json`
 
-    Keys of `--json`: the tasks, and of each `category`, `source`, `rows` (of its file), `word_pairs`, `prompts` and
-    `reference_prompts` (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""),
+    Keys of `--json`: the tasks, and of each `category`, `source`, `rows` (of its file), `word_pairs` (that prompts are
+    made of), `prompts` and `reference_prompts` (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be
+    skipped, or "") and `refused_by` (`prompts`, `min_accuracy`, `min_logit_diff`, `gap` or `demonstrations`),
     `given_answers` (`prompt`, `expected` and `given`, of a task that the model cannot do), `corruption` (if other than
     asked for), `seconds`, and where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`,
     `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, null for none;

@@ -55,7 +55,9 @@ def run(
             `hc.write_views` and the command line need nothing else.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
-            None takes denoising patches, their two controls and mean ablation.
+            None takes the method that is made for a bundled suite, or else denoising patches, their two controls and
+            mean ablation; of a suite of finished prompts those at the last position, without the control that needs a
+            second corruption.
         n_prompts: Scored prompts per task; 100 more per task are kept apart as reference (a task that has fewer is
             named in a warning).
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and
@@ -71,12 +73,14 @@ def run(
             logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
-            (5), `template` ("arrow", "question", or "chat" for the chat template of the model's tokenizer),
-            `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any number of tokens;
+            (5; "cognitive" 4, "sentences" 0), `template` ("arrow", "question", or "chat" for the chat template of the
+            model's tokenizer), `corruption` ("other_task" or "shuffled_labels"; by default the first, or the second
+            where no two tasks of the suite share enough inputs), `answers` ("whole": of any number of tokens;
             "first_token": the first of each; "single": longer ones are dropped), `min_accuracy` (0.5: the answer is the
-            likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (None; a task is skipped
+            likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (none; a task is skipped
             unless the 95 % interval of its mean logit difference on clean prompts is above it: with `min_accuracy=0`, 0
-            admits tasks in which the model prefers the answer, solved or not).
+            admits tasks in which the model prefers the answer, solved or not, which is what "greater_than" and
+            "agreement" take).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,

@@ -41,14 +41,14 @@ def validate(
     Memory and time of the run are estimated and logged. Arguments and errors are those of `hc.run`.
 
     Returns:
-        Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs`,
-        `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
-        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`,
-        `seconds` (of the task's unpatched runs) and `first_prompt` (what the function of that name returns). Where a
-        method that reads answers is run and none that scores task by task, a task that is answered in a sentence has
-        another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that a probe needs),
-        and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
-        `right` (share of right answers) with `low` and `high` (95 %).
+        Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs` (that prompts are made
+        of), `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal` and
+        `refused_by`, and where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`,
+        `high`, `n_items`, `seconds` (of the task's unpatched runs) and `first_prompt` (what the function of that name
+        returns). Where a method that reads answers is run and none that scores task by task, a task that is answered in
+        a sentence has another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that
+        a probe needs), and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`,
+        `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %).
     """
     check_options(options, function=validate)
     check_path(path)
