@@ -52,7 +52,8 @@ SuiteName = Annotated[str | None, typer.Option("--suite", help=_SUITE, autocompl
 _TASKS = "Tasks to score, separated by commas; default: all of the suite."
 Tasks = Annotated[str | None, typer.Option("--tasks", help=_TASKS, autocompletion=completion.tasks)]
 NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 64.")]
-NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt; default: 5.")]
+_N_DEMOS = "Demonstrations per prompt; default: that of the suite, else 5."
+NDemos = Annotated[int | None, typer.Option("--n-demos", help=_N_DEMOS)]
 _TEMPLATE = "Prompt format: arrow (default), question, or chat."
 Template = Annotated[str | None, typer.Option("--template", help=_TEMPLATE, autocompletion=completion.templates)]
 _CHAT = "Write prompts with the chat template of the model's tokenizer; short for --template chat."
@@ -69,11 +70,11 @@ Answers = Annotated[str | None, typer.Option("--answers", help=_ANSWERS, autocom
 _METRICS = "Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels)."
 Metrics = Annotated[str | None, typer.Option("--metrics", help=_METRICS, autocompletion=completion.metrics)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
-_MIN_ACCURACY = "Tasks with a lower accuracy on clean prompts are skipped; default: 0.5, 0 for none."
+_MIN_ACCURACY = "Tasks with a lower accuracy on clean prompts are skipped; default: that of the suite, else 0.5."
 MinAccuracy = Annotated[float | None, typer.Option("--min-accuracy", help=_MIN_ACCURACY)]
 _MIN_LOGIT_DIFF = (
-    "Tasks whose logit difference on clean prompts is not clearly above this are skipped; default: none. With "
-    "--min-accuracy 0 it admits tasks that the model does not solve, but in which it prefers the answer."
+    "Tasks whose logit difference on clean prompts is not clearly above this are skipped; default: that of the suite, "
+    "else none. With --min-accuracy 0 it admits tasks that are not solved, but in which the model prefers the answer."
 )
 MinLogitDiff = Annotated[float | None, typer.Option("--min-logit-diff", help=_MIN_LOGIT_DIFF)]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]

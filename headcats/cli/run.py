@@ -25,7 +25,6 @@ from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
-from headcats.tasks.suites import suite
 
 _METHODS = (
     "Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
@@ -92,7 +91,8 @@ def run_command(
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
-    options["methods"] = list(options["methods"] or methods_of_suite(chosen))
+    # Its files are not read again.
+    options |= {"suite": chosen, "methods": list(options["methods"] or methods_of_suite(chosen))}
     folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}")
     with stopping(lambda: _stopped(folder)):
         _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
@@ -113,12 +113,12 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
     """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that."""
     corrupting = [spec.name for spec in specs if not spec.is_joint]
-    name = name_of_suite(options["suite"])
+    name, methods = name_of_suite(options["suite"]), methods_of_suite(options["suite"])
     if not corrupting or options["n_demos"] != 0 or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
-        f"without any, answered in sentences, which {', '.join(methods_of_suite(suite(name)))} reads. Name another "
+        f"without any, answered in sentences, which {', '.join(methods)} reads. Name another "
         f"suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {OF_STUDY['n_demos']}."
     )
 

@@ -273,9 +273,9 @@ class PromptBatch:
         for row, labels in enumerate(self.roles_of(of)):
             roles = [label.split("[")[0] for label in labels]
             if positions not in roles:
+                known = dict.fromkeys(["last", "answer", "all", *roles])
                 raise DataError(
-                    f"{self.keys[row]!r} has no role {positions!r}; its roles: "
-                    f"last, answer, all, {', '.join(dict.fromkeys(roles))}."
+                    f"The {of} prompt of {self.keys[row]!r} has no role {positions!r}; it has {', '.join(known)}."
                 )
             mask[row] = torch.tensor([role == positions for role in roles])
         return torch.cat([mask, torch.zeros_like(later)], 1)

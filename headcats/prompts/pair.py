@@ -129,9 +129,9 @@ class PromptPair:
         for answer, other in ((self.answer, self.distractor), (self.distractor, self.answer)):
             if lacks_space(self.clean, answer, other=other):
                 raise DataError(
-                    f"Prompt pair {self.key!r}: {answer!r} would continue the last word of {self.clean[-20:]!r}, or "
-                    f"lacks the space that {other!r} has; write {f' {answer}'!r}, with its leading space. To continue "
-                    "a word on purpose, pass tokens: hc.PromptBatch.from_tokens."
+                    f"Prompt pair {self.key!r}: {answer!r} would continue the last word of {self.clean[-20:]!r}; write "
+                    f"{f' {answer}'!r}, with its leading space. To continue a word on purpose, pass tokens: "
+                    "hc.PromptBatch.from_tokens."
                 )
         for name, spans in self.roles.items():
             for text, span in zip((self.clean, self.corrupted), spans, strict=True):
@@ -141,12 +141,12 @@ class PromptPair:
 def lacks_space(prompt: str, answer: str, *, other: str) -> bool:
     """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words.
 
-    Also if the `other` answer begins with a space, and this one with a letter or digit.
+    A capital letter before a digit (`H` and `2O`) says that this is meant, unless the `other` answer has a space.
     """
     last, first = prompt[-1], answer[0]
-    joined = (last.isalpha() or last in _BEFORE_A_WORD) and first.isalnum()
-    spaced = other[0] == " " and not other.isspace()
-    return (" " in prompt and joined) or (spaced and first.isalnum())
+    is_spaced = " " in prompt or (other[0] == " " and not other.isspace())
+    is_word = last.islower() or last in _BEFORE_A_WORD or (last.isalpha() and (first.isalpha() or other[0] == " "))
+    return is_spaced and is_word and first.isalnum()
 
 
 def check_span(owner: str, role: str, span: Span, text: str) -> None:

@@ -88,6 +88,10 @@ class CategoryRecord(Record):
     colour: str
 
 
+NOT_USED = "more than a study uses"
+"""Why a row of a large file is not drawn; nothing is wrong with it."""
+
+
 @dataclass(frozen=True)
 class DropCounts(Record):
     """Rows of the file, word pairs or prompts of a task."""

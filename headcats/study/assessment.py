@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 from headcats.errors import StatisticsWarning
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
-from headcats.results.records import DropCounts, TaskRecord
+from headcats.results.records import NOT_USED, DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.given_answers import given_answers
 from headcats.study.plan import Study
@@ -18,8 +18,6 @@ from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.memory import MemoryPlan, budget
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
-
-NOT_DRAWN = "not drawn, as a study takes no more"
 
 
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
@@ -89,7 +87,7 @@ def _rows(task: Task, *, n_used: int) -> DropCounts:
     counts = DropCounts(**asdict(task.drops))
     if counts.kept is None or counts.kept <= n_used:
         return counts
-    return replace(counts, kept=n_used, dropped={**counts.dropped, NOT_DRAWN: counts.kept - n_used})
+    return replace(counts, kept=n_used, dropped={**counts.dropped, NOT_USED: counts.kept - n_used})
 
 
 def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:

@@ -11,7 +11,6 @@ OF_STUDY: dict[str, Any] = {
     "n_prompts": DEFAULT_PROMPTS,
     "metrics": ["logit_diff"],
     "n_demos": 5,
-    "corruption": "other_task",
     "min_accuracy": 0.5,
 }
 DEFAULTS: dict[str, Any] = {
@@ -23,7 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "n_prompts": None,
     "n_demos": None,
     "template": "arrow",
-    "corruption": None,
+    "corruption": "other_task",
     "answers": "whole",
     "seed": 0,
     "min_accuracy": None,

@@ -1,14 +1,12 @@
 """Suites that a model can do something of, for a model that can do no task of another one."""
 
 import warnings
-from dataclasses import replace
 
 from headcats.errors import HeadcatsError, HeadcatsWarning
 from headcats.models.adapter import HookedModel
 from headcats.registry import names
 from headcats.results.declaration import default_methods
 from headcats.study.assessment import assess_prompts
-from headcats.study.defaults import OF_SUITE
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
@@ -17,8 +15,6 @@ from headcats.tasks.suites import Suite, suite
 _PROMPTS = 8
 _TASKS = 4
 """Tried of each suite, of different categories as far as there are any."""
-_OF_TASKS = ("n_demos", "min_accuracy", "min_logit_diff")
-"""What a suite changes in the options of a study."""
 
 
 def advice_on_suites(model: HookedModel, study: Study) -> str:
@@ -31,14 +27,13 @@ def advice_on_suites(model: HookedModel, study: Study) -> str:
 
 
 def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
-    options = {key: value for key, value in OF_SUITE.get(name, {}).items() if key in _OF_TASKS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
         try:
             chosen = suite(name)
             methods = default_methods()[:1]
-            tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed, **options)
-            preparation = Preparation(model, replace(tried, template=study.template))
+            tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed)
+            preparation = Preparation(model, tried.changed(template=study.template))
             return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))
         except HeadcatsError:
             return False  # a suite that cannot be made, or a template that the tokenizer cannot write

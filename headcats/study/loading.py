@@ -17,15 +17,15 @@ _LOADING = ("device", "dtype", "revision", "backend")
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The model that the options name, and the other options, as `hc.run` takes them.
 
-    Those that are None are left out, but for the corruption, which is that of the plan. All are checked first: a
-    misspelt name should not wait until a large model is loaded.
+    Those that are None are left out. All are checked first: a misspelt name should not wait until a large model is
+    loaded.
     """
     elsewhere = ("model", "out", *_LOADING)
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
     study = {"n_prompts": DEFAULT_PROMPTS} | study
     check_path(study["path"])
     budget(study.get("memory"), torch.device("cpu"))
-    of_plan = {key: value for key, value in study.items() if key not in ("suite", "path", "memory")}
-    study["corruption"] = plan(suite_source=study["suite"], **of_plan).corruption
+    planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory")}
+    plan(suite_source=study["suite"], **planned)
     loading = {key: options[key] for key in _LOADING} | {"dtype": getattr(torch, options["dtype"])}
     return load_model(options["model"], **loading), study

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import logging
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from typing import Any
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
-from headcats.prompts.corruption import CORRUPTIONS, distractor_tasks
+from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
@@ -23,7 +22,6 @@ from headcats.tasks.definition import Task
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
-_log = logging.getLogger("headcats")
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
@@ -123,13 +121,13 @@ def plan(
     n_prompts: int,
     n_demos: int | None = None,
     template: str = "arrow",
-    corruption: str | None = None,
+    corruption: str = "other_task",
     answers: str = "whole",
     seed: int = 0,
     min_accuracy: float | None = None,
     min_logit_diff: float | None = None,
 ) -> Study:
-    """A checked study; arguments as in `hc.run`. What is None is that of a bundled suite, or the usual.
+    """A checked study; arguments as in `hc.run`. None takes the default of a bundled suite, or else the general one.
 
     Raises:
         UnknownNameError: A suite, task, method, metric, template, corruption or kind of answers that does not exist.
@@ -152,7 +150,7 @@ def plan(
         )
     if min_logit_diff is not None and not _is_number(min_logit_diff):
         raise OptionError(
-            f"min_logit_diff must be a number, in nats, or None (no task is skipped for it); got {min_logit_diff!r}."
+            f"min_logit_diff must be a number, in nats, or None for the default of the suite; got {min_logit_diff!r}."
         )
     for name, value, example in (
         ("methods", methods, default_methods()[0]),
@@ -162,19 +160,20 @@ def plan(
         if value is not None and (isinstance(value, str) or not value):
             raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
     for option, value, known in (("corruption", corruption, CORRUPTIONS), ("answers", answers, ANSWERS)):
-        if value is not None and value not in known:
+        if value not in known:
             raise UnknownNameError(unknown_name_message(option, value, known))
-    for metric in metrics or ():
+    metrics = metrics or (PRIMARY_METRICS[corruption],)
+    for metric in metrics:
         lookup("metric", metric)
     study = Study(
         suite=chosen,
         tasks=chosen.named(tasks),
         methods=(),
-        metrics=(),
+        metrics=tuple(dict.fromkeys(metrics)),
         n_prompts=n_prompts,
         n_demos=n_demos,
         template=lookup("template", template),
-        corruption=corruption or "other_task",
+        corruption=corruption,
         answers=answers,
         seed=seed,
         min_accuracy=float(min_accuracy),
@@ -183,34 +182,16 @@ def plan(
     named = methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]
+    of_suite = f", which suite {chosen.name!r} takes" if usual["n_demos"] == 0 else ""
     if n_demos == 0 and corrupting and any(study.word_pairs(task.name) for task in study.tasks):
         raise OptionError(
-            f"n_demos must be a whole number of at least 1; got 0: {corrupting[0]} needs prompts that are corrupted in "
-            "their demonstrations."
+            f"n_demos must be a whole number of at least 1; got 0{of_suite}: {corrupting[0]} needs prompts that are "
+            f"corrupted in their demonstrations. Ask for some, such as n_demos={OF_STUDY['n_demos']}."
         )
-    if corruption is None and n_demos and corrupting and not _tasks_corrupt_each_other(study):
-        study = study.changed(corruption="shuffled_labels")
-        _log.warning(
-            "No two tasks of suite %r share inputs enough to corrupt each other: demonstrations get shuffled labels, "
-            "which define no distractor%s.",
-            chosen.name,
-            "" if metrics else f"; so effects are measured by {PRIMARY_METRICS['shuffled_labels']}",
-        )
-    study = study.changed(metrics=tuple(dict.fromkeys(metrics or (PRIMARY_METRICS[study.corruption],))))
     for spec in study.methods:
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
     return study
-
-
-def _tasks_corrupt_each_other(study: Study) -> bool:
-    """Whether some task of word pairs shares enough inputs with another one; True where there is no such task."""
-    words = {name: pairs for name in study.pairs if (pairs := study.word_pairs(name))}
-    others = ({name: pairs for name, pairs in words.items() if name != task} for task in words)
-    return not words or any(
-        distractor_tasks(dict(pairs), rest, n_demos=study.n_demos)
-        for pairs, rest in zip(words.values(), others, strict=True)
-    )
 
 
 def _is_number(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     if not run.suite_text:
         given = _found_suite(manifest, name) if suite_source is None else suite_source
         study = plan(suite_source=given, template=template_name, **options)
-        return replace(study, distractors=manifest.distractors)
+        return study.changed(distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
     given = stored if suite_source is None else suite(suite_source)
     if differences := suite_differences(stored, given):
@@ -81,7 +81,10 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
             f"The suite that was given is not that of the run ({'; '.join(differences)}). Every task of a suite has a "
             "part in its prompts and means. Leave out --suite (suite=...): the results hold their own."
         )
-    return replace(plan(suite_source=given, **options), template=template, distractors=manifest.distractors)
+    study = plan(suite_source=given, **options)
+    # As the run had it, where a bundled suite has another one now.
+    gate = manifest.plan.min_logit_diff
+    return study.changed(template=template, distractors=manifest.distractors, min_logit_diff=gate)
 
 
 def _found_suite(manifest: Manifest, name: str) -> Suite:

@@ -74,13 +74,12 @@ def run(
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
             (5; "cognitive" 4, "sentences" 0), `template` ("arrow", "question", or "chat" for the chat template of the
-            model's tokenizer), `corruption` ("other_task" or "shuffled_labels"; by default the first, or the second
-            where no two tasks of the suite share enough inputs), `answers` ("whole": of any number of tokens;
-            "first_token": the first of each; "single": longer ones are dropped), `min_accuracy` (0.5: the answer is the
-            likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (none; a task is skipped
-            unless the 95 % interval of its mean logit difference on clean prompts is above it: with `min_accuracy=0`, 0
-            admits tasks in which the model prefers the answer, solved or not, which is what "greater_than" and
-            "agreement" take).
+            model's tokenizer), `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any number of
+            tokens; "first_token": the first of each; "single": longer ones are dropped), `min_accuracy` (0.5: the
+            answer is the likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (none; a task
+            is skipped unless the 95 % interval of its mean logit difference on clean prompts is above it: with
+            `min_accuracy=0`, 0 admits tasks in which the model prefers the answer, solved or not, which is what
+            "greater_than" and "agreement" take).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,

@@ -43,7 +43,7 @@ class TaskWork:
         self.manifest = output.manifest
         self.path = path
         self.memory = memory
-        self.preparation = Preparation(model, replace(study, distractors=self.manifest.distractors))
+        self.preparation = Preparation(model, study.changed(distractors=self.manifest.distractors))
         if self.manifest.tasks and not self.manifest.distractors:
             # Of a version in which skipped tasks corrupted others.
             self.preparation.distractors |= self.preparation.candidates

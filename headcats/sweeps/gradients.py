@@ -55,10 +55,10 @@ def estimated_changes(
     n, heads = len(batch), sum(model.n_heads.values())
     clean_logits = runs.clean.logits
     places = aligned_places(batch, mask, base="corrupted", source="clean", tokenizer=model.tokenizer)
-    if ig_steps and batch.clean.shape != batch.corrupted.shape:
+    if ig_steps and (places is not None or batch.clean.shape != batch.corrupted.shape):
         raise UnmatchedPrompts(
-            f"{batch.keys[0]!r} has {batch.length} clean and {batch.corrupted.shape[1]} corrupted tokens, and no "
-            "straight path leads from one to the other: leave ig_steps out, or take prompts of equal length.",
+            f"The clean and corrupted prompts of {batch.keys[0]!r} do not match token by token, so no straight path "
+            "leads from one to the other: leave ig_steps out, or take prompts that do.",
             range(n),
         )
 

@@ -1,6 +1,7 @@
 """The approximation as a method: a plain function, a method of a study, and labelled wherever it is shown."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from batches import random_batch, random_role_batch
+from batches import ROLES, random_batch, random_role_batch
 from counting import SUITE, counting_folder
 from planted import planted_model, slot_batch
 from toys import random_tokens, tiny_model
@@ -96,8 +97,13 @@ class TestCall:
             np.testing.assert_allclose(estimated, by_hand(model, batch, layer), atol=2e-4)
 
     def test_a_path_between_prompts_needs_equal_lengths(self, toy: Any) -> None:
-        with pytest.raises(DataError, match="7 clean and 5 corrupted tokens"):
+        with pytest.raises(DataError, match="do not match token by token"):
             hc.methods.attribution_patch(toy, of_lengths(7, 5), ig_steps=2)
+        batch, moved = random_role_batch(3), (ROLES[1], ROLES[0], *ROLES[2:])
+        of_role = {"positions": ROLES[1], "ig_steps": 2}
+        assert hc.methods.attribution_patch(toy, batch, **of_role).attrs["positions"] == ROLES[1]
+        with pytest.raises(DataError, match="do not match token by token"):
+            hc.methods.attribution_patch(toy, replace(batch, corrupted_labels=(moved,) * 3), **of_role)
 
     def test_the_result_is_that_of_a_sweep_with_its_own_provenance(self, toy: Any) -> None:
         batch, metrics = random_batch(), ["prob", "logit_diff"]

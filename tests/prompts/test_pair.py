@@ -38,10 +38,22 @@ def test_an_answer_without_its_leading_space_is_refused_and_the_right_one_named(
 
 @pytest.mark.parametrize(
     ("prompt", "answer"),
-    [("from 1732 to 17", "33"), ("東京は日本の", "首都"), ("He was born in (", "Paris"), ("2 + 2 =", "4")],
+    [
+        ("from 1732 to 17", "33"),
+        ("東京は日本の", "首都"),
+        ("He was born in (", "Paris"),
+        ("2 + 2 =", "4"),
+        ("water is H", "2O"),
+    ],
 )
 def test_other_continuations_are_left_alone(prompt, answer):
-    assert pair(clean=prompt, answer=answer, distractor="y").answer == answer
+    assert pair(clean=prompt, answer=answer, distractor="?").answer == answer
+
+
+@pytest.mark.parametrize(("prompt", "answer"), [("It is the year", "1999"), ("Hello", "Ann"), ("Plan B", "2")])
+def test_an_answer_lacks_the_space_that_its_distractor_has(prompt, answer):
+    with pytest.raises(DataError, match="with its leading space"):
+        pair(clean=prompt, answer=answer, distractor=" word")
 
 
 @pytest.mark.parametrize("span", [(-1, 2), (2, 2), (3, 2), (0, 6)])

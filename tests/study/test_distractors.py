@@ -143,21 +143,10 @@ def test_min_accuracy_decides_who_corrupts(model):
 
 def test_a_task_without_others_falls_back_to_shuffled_labels_and_says_so(mini, caplog):
     options = {"suite": ["country_capital"], "n_prompts": 16, "methods": OPTIONS["methods"]}
-    results = hc.run(mini, corruption="other_task", **options)
+    results = hc.run(mini, **options)
     assert RunResults(results).manifest.tasks["country_capital"].corruption == "shuffled_labels"
     assert shown(results, "country_capital") == {"shuffled_labels"}
     assert any("shuffled" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-
-
-def test_a_suite_whose_tasks_share_nothing_is_measured_without_distractors_and_says_so(mini, caplog):
-    options = {"suite": ["country_capital", "past_tense"], "n_prompts": 16, "methods": OPTIONS["methods"]}
-    manifest = RunResults(hc.run(mini, **options)).manifest
-    assert (manifest.plan.corruption, manifest.plan.metrics) == ("shuffled_labels", ("log_prob",))
-    assert {record.corruption for record in manifest.tasks.values()} == {""}
-    assert any("log_prob" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    named = plan(suite_source="icl", n_prompts=16, corruption="shuffled_labels", metrics=["logit_diff"])
-    assert named.metrics == ("logit_diff",)
-    assert plan(suite_source="icl", n_prompts=16).corruption == "other_task"
 
 
 def test_an_extended_run_keeps_its_prompts_and_equals_one_in_one_go(model, tmp_path):

@@ -59,6 +59,11 @@ def test_names_given_twice_count_once():
         ({"suite_source": []}, DataError, "is empty"),
         ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
         ({"n_demos": 0}, OptionError, "n_demos must be a whole number of at least 1; got 0"),
+        (
+            {"suite_source": "sentences", "methods": ["denoising_patch"]},
+            OptionError,
+            "got 0, which suite 'sentences' takes: .* n_demos=5",
+        ),
         ({"methods": []}, OptionError, r"methods must be a list of names, such as \['denoising_patch'\]; got \[\]"),
         ({"metrics": []}, OptionError, "metrics must be a list of names"),
         ({"tasks": []}, OptionError, "tasks must be a list of names"),
@@ -75,6 +80,15 @@ def test_names_given_twice_count_once():
 def test_what_is_wrong_is_named(options, error, message):
     with pytest.raises(error, match=message):
         make(**options)
+
+
+def test_a_suite_brings_its_options():
+    chosen = plan(suite_source="greater_than", n_prompts=8)
+    assert (chosen.min_accuracy, chosen.min_logit_diff, chosen.n_demos) == (0, 0, 5)
+    assert plan(suite_source="greater_than", n_prompts=8, min_accuracy=0.3).min_accuracy == 0.3
+    assert plan(suite_source="cognitive", n_prompts=8).n_demos == 4
+    only_named = hc.Suite("cognitive", hc.suite("cognitive").tasks, hc.suite("cognitive").categories)
+    assert plan(suite_source=only_named, n_prompts=8).n_demos == 5
 
 
 def test_a_suite_can_be_given_as_itself_or_as_tasks():

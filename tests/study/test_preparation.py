@@ -108,7 +108,7 @@ def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
 
 
 def test_labels_that_cannot_be_shuffled_either_are_said(model):
-    prepared = prepare(model, [constant("lonely", "w40", "knowledge")], corruption="other_task").prepared["lonely"]
+    prepared = prepare(model, [constant("lonely", "w40", "knowledge")]).prepared["lonely"]
     assert re.search("No other task .*24 pairs with 1 different outputs", prepared.problem)
 
 

@@ -197,7 +197,7 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
     assert "no second corruption" in line
 
 
-@pytest.mark.parametrize("corruption", [None, "other_task", "shuffled_labels"])
+@pytest.mark.parametrize("corruption", ["other_task", "shuffled_labels"])
 def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite(model, corruption):
     suite = counting_suite().with_tasks(Task("pairs", "knowledge", "made up", finished_pairs))
     options = {"suite": suite, "n_prompts": 8, "methods": ["denoising_patch"], "corruption": corruption}

@@ -112,7 +112,7 @@ def matched_blocks(
 ) -> list[xr.Dataset]:
     """The blocks of batches, without the prompts `left_out` of each and those without a counterpart.
 
-    Each block counts its own as `dropped`; those of which no prompt is left are not there.
+    Those of which no prompt is left are not there. The first counts all prompts that are left out as `dropped`.
 
     Raises:
         DataError: More than half of the prompts have no counterpart.

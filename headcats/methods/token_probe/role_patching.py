@@ -19,7 +19,7 @@ from headcats.models.checks import check_model
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, keeping
 from headcats.prompts.alignment import aligned_places, at_places
-from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch import PromptBatch, Side
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 from headcats.sweeps.later_tokens import rest_of_rows
@@ -55,7 +55,7 @@ def patching_by_role(
     Returns:
         `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals over resampled query items;
         `gap, n, n_items (role)`, of the prompts in which the role is patched. Attribute `left_out`: roles that some
-        prompts lack, or that have as many tokens in both prompts nowhere, one per line.
+        prompts lack, that match in no prompt, or whose prompts show no clear gap, one per line.
 
     Raises:
         OptionError: Another quantity.
@@ -85,23 +85,24 @@ def patching_by_role(
         raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
     adapted = adapt(model)
     check_model(adapted)
-    roles, left_out = shared_roles(batches, roles)
+    roles, left_out = shared_roles(batches, roles, sides=("clean", "corrupted"))
     names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
     parts = [part for batch in batches for part in batch.in_parts()]
     changes, gaps = zip(*(_patched(adapted, part, names, roles, metric) for part in parts), strict=True)
     change, gap = np.concatenate(changes), np.concatenate(gaps)
     effects = {role: _estimated(change[:, :, column], gap, batches, role, seed) for column, role in enumerate(roles)}
-    left_out += [role for role, of_role in effects.items() if of_role is None]
-    estimates = {role: of_role for role, of_role in effects.items() if of_role is not None}
-    if not estimates:
+    matched = {role: of_role for role, of_role in effects.items() if of_role is not None}
+    if not matched:
         raise DataError(f"No role of {', '.join(roles)} has as many tokens in a clean as in its corrupted prompt.")
-    for role, of_role in estimates.items():
-        if not of_role.gap_low > 0:
-            shown = f"{metric} {of_role.gap:.2f}, 95 % interval from {of_role.gap_low:.2f}"
-            raise DataError(
-                f"The {of_role.n} prompts with {role!r} show no clear gap between clean and corrupted ({shown}), so no "
-                "share of it means anything: take a task that the model solves, or more prompts."
-            )
+    estimates = {role: of_role for role, of_role in matched.items() if of_role.gap_low > 0}
+    if not estimates:
+        role, of_role = max(matched.items(), key=lambda each: each[1].n)
+        shown = f"{metric} {of_role.gap:.2f}, 95 % interval from {of_role.gap_low:.2f}"
+        raise DataError(
+            f"The {of_role.n} prompts with {role!r} show no clear gap between clean and corrupted ({shown}), so no "
+            "share of it means anything: take a task that the model solves, or more prompts."
+        )
+    left_out += [role for role in roles if role not in estimates]
     ends = intervals(estimates, seed=seed)
     values: dict[str, Any] = {
         "effect": (("layer", "role"), np.stack([of_role.effect for of_role in estimates.values()], 1)),
@@ -192,14 +193,19 @@ def _set(donor: Tensor, mask: Bool[Tensor, "row width"], value: Tensor) -> Tenso
     return edited
 
 
-def shared_roles(batches: Sequence[PromptBatch], roles: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The roles to show: `roles`, or those that every prompt has; and those that some prompts lack."""
+def shared_roles(
+    batches: Sequence[PromptBatch], roles: Sequence[str] | None, *, sides: Sequence[Side] = ("clean",)
+) -> tuple[list[str], list[str]]:
+    """The roles to show: `roles`, or those that every prompt of `sides` has; and those that some of them lack."""
     if roles is not None:
         if not roles:
             raise DataError("roles must name at least one role, or be None for those that every prompt has.")
         return [roles] if isinstance(roles, str) else list(roles), []
     roles_by_prompt = [
-        dict.fromkeys(label.split("[")[0] for label in labels) for batch in batches for labels in batch.roles
+        dict.fromkeys(label.split("[")[0] for label in labels)
+        for batch in batches
+        for side in sides
+        for labels in batch.roles_of(side)
     ]
     all_roles = list(dict.fromkeys(role for prompt_roles in roles_by_prompt for role in prompt_roles))
     shared = [role for role in all_roles if all(role in prompt_roles for prompt_roles in roles_by_prompt)]

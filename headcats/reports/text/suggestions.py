@@ -54,7 +54,8 @@ def repeat_command(manifest: Manifest) -> str:
     if by_command:
         return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks)}"
     arguments = _changed(
-        _plan_options(manifest) | {"methods": named_methods, "tasks": named_tasks}, defaults=DEFAULTS | OF_STUDY
+        _plan_options(manifest) | {"methods": named_methods, "tasks": named_tasks},
+        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(source, {}),
     )
     texts = {key: json.dumps(value) for key, value in arguments.items()}
     if not source:

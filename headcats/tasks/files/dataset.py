@@ -52,19 +52,23 @@ def hub_records(address: str) -> Records:
     user, name, *chosen = parts
     if Path(user, name).exists():
         raise DataError(
-            f"{user}/{name} is a folder here too, which would be loaded in place of the dataset of the hub: name it as "
-            "a folder, or start from another one."
+            f"{user}/{name} is here too, as a file or folder, which would be loaded in place of the hub's: name it as "
+            "one, or start from another folder."
         )
     if _is_reachable(f"{user}/{name}"):
         return loaded_records(f"{user}/{name}", *chosen)
     try:
         with _offline():
             return loaded_records(f"{user}/{name}", *chosen)
-    except DataError:
+    except _NotLoadedError:
         raise DataError(
-            f"The hub cannot be reached, and the dataset {name!r} is not in the cache: connect, or save it with "
+            f"The hub cannot be reached, and {'/'.join(parts)} is not in the cache: connect, or save it with "
             "`save_to_disk` where there is a network and name the folder."
         ) from None
+
+
+class _NotLoadedError(DataError):
+    """`datasets` raised an error."""
 
 
 def _is_reachable(name: str) -> bool:
@@ -110,7 +114,7 @@ def _records(load: Callable[[], Any], name: str, advice: str) -> Records:
         table = load()
     except Exception as error:  # noqa: BLE001 - any of datasets, pyarrow, fsspec and the readers of each format
         reason = next(iter(str(error).splitlines()), "").rstrip(".") or type(error).__name__
-        raise DataError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
+        raise _NotLoadedError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
     if isinstance(table, dict):
         if len(table) != 1:
             raise DataError(f"The dataset {name!r} has the splits {', '.join(map(repr, table))}: {advice}.")

@@ -23,12 +23,20 @@ def json_content(path: Path) -> Any:
         raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
     try:
         return json.loads(content, object_pairs_hook=_object)
-    except DataError as problem:
-        raise DataError(f"{path.name}: {problem}") from None
-    except (ValueError, RecursionError) as problem:
+    except (DataError, ValueError, RecursionError) as problem:
+        if isinstance(problem, DataError) and _is_json(content):
+            raise DataError(f"{path.name}: {problem}") from None
         # Only line feeds separate entries: JSON strings may hold other line separators as they are.
         lines = content.removesuffix("\n").split("\n")
         return [_line(line, number, path, problem) for number, line in enumerate(lines, start=1)]
+
+
+def _is_json(content: str) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _line(line: str, number: int, path: Path, whole: Exception) -> Any:

@@ -94,7 +94,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
             numbers.append(np.array([number for number, _ in usable], np.uint32))
             store.append(encoded)
     if not len(store):
-        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or take it away.")
+        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
     places, inputs = np.concatenate(numbers), np.concatenate(hashes)
     del numbers, hashes
     keep = np.ones(len(store), dtype=bool)

@@ -14,6 +14,11 @@ ABSENT = object()
 _AT_ONCE = 4096
 
 
+def absent(place: str, name: str) -> str:
+    """The message on a cell that a record lacks."""
+    return f"{place}: field {name!r} is missing, which the first record has; add it."
+
+
 @dataclass(frozen=True)
 class Records:
     """Rows that are read one by one.
@@ -91,7 +96,7 @@ class _Cells:
         for name, index in self.columns.items():
             value = cells[index]
             if value is ABSENT:
-                raise DataError(f"{self.place(number)}: field {name!r} is missing, which the first record has; add it.")
+                raise DataError(absent(self.place(number), name))
             if type(value) is list and all(type(text) is str for text in value):
                 if len(value) > 1 and name not in self.several:
                     return f"several values in column {name!r}"

@@ -30,8 +30,8 @@ def separated_records(path: Path, *, delimiter: str) -> Records:
         raise DataError(f"{path.name}, line 1: expected the names of the columns; got an empty line.")
     if len(header) == 1 and (other := next((mark for mark in _DELIMITERS if mark in header[0]), None)):
         raise DataError(
-            f"{path.name}, line 1: expected cells between {delimiter!r}; got {header[0]!r:.60}, which has {other!r} in "
-            f"that place: write the file with {delimiter!r}."
+            f"{path.name}, line 1: expected cells between {delimiter!r}; got {header[0]!r:.60}, which is "
+            f"separated by {other!r}: write the file with {delimiter!r}."
         )
 
     def read() -> Iterator[tuple[int, Sequence[Any]]]:

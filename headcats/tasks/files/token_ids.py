@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.errors import DataError
 from headcats.tasks.files.columns import by_meaning
-from headcats.tasks.files.records import Records
+from headcats.tasks.files.records import ABSENT, Records, absent
 
 COLUMNS = {"correct_idx": "answer", "incorrect_idx": "wrong"}
 
@@ -32,6 +32,8 @@ def with_answers(records: Records, *, tokenizer: str) -> Records:
         texts: dict[Any, str] = {}
         for number, cells in records.read():
             ids = [cells[index] for index in chosen] if cells else []
+            if ABSENT in ids:
+                raise DataError(absent(records.place(number), records.columns[chosen[ids.index(ABSENT)]]))
             for token in ids:
                 if token not in texts:
                     texts[token] = _text(loaded, token, records.place(number))

@@ -168,28 +168,33 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(DataError, match="no clear gap"):
         patching_by_role(model, replace(batch, corrupted=batch.clean))
     without = replace(batch, corrupted_labels=(("a", "b", "c", "d", "e", "f"),) * 12)
-    with pytest.raises(DataError, match="no role 'y1'"):
+    with pytest.raises(DataError, match=r"corrupted prompt of .* no role 'y1'"):
         patching_by_role(model, without, roles=["y1"])
+    with pytest.raises(DataError, match="No role is in every prompt"):
+        patching_by_role(model, without)
 
 
 @pytest.mark.parametrize("quantity", ["resid", "attn_out"])
 def test_prompts_of_unequal_length_are_matched_by_role(quantity: str) -> None:
-    """`x1` has two tokens in three of the clean prompts, and one in all corrupted ones: it is patched in the others."""
+    """`x1` has two tokens in half of the clean prompts, and one in all corrupted ones: it is patched in the others."""
     model = tiny_model("llama", n_layers=2).model
-    same, longer = (random_tokens(4, n, seed=n) for n in (5, 6))
+    longer = random_tokens(4, 6, seed=6)
     corrupted, names = random_tokens(4, 5, seed=1), ("bos", "x1", "y1", "x_query", "last")
     two = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "last")
-    short = role_batch(same.tolist(), [names] * 4, corrupted=corrupted.tolist(), task="t")
+    short = role_batch(longer[:, 1:].tolist(), [names] * 4, corrupted=corrupted.tolist(), task="t")
     long = role_batch(longer.tolist(), [two] * 4, corrupted=corrupted.tolist(), corrupted_labels=[names] * 4, task="t")
-    logits = {side: adapt(model).logits(getattr(batch, side)) for batch in (long,) for side in ("clean", "corrupted")}
+    logits = {side: adapt(model).logits(getattr(long, side)) for side in ("clean", "corrupted")}
     gap = logits["clean"] - logits["corrupted"]
     short, long = (
         replace(batch, answer=gap.argmax(-1), distractor=gap.argmin(-1), keys=tuple(f"{n} {k}" for k in range(4)))
         for n, batch in enumerate((short, long))
     )
-    found = patching_by_role(model, [long, replace(short, clean=longer[:, 1:])], quantity=quantity, roles=["y1", "x1"])
-    assert found.n.sel(role="y1") == 8
-    assert found.n.sel(role="x1") == 4
+    mixed, alone = (
+        patching_by_role(model, batches, quantity=quantity, roles=["y1", "x1"]) for batches in ([long, short], [short])
+    )
+    assert mixed.n.sel(role="y1") == 8
+    assert mixed.n.sel(role="x1") == 4
+    np.testing.assert_allclose(mixed.effect.sel(role="x1"), alone.effect.sel(role="x1"), atol=1e-5)
     hook = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}[quantity]
     seen: list[torch.Tensor] = []
     model.run_with_hooks(long.clean, fwd_hooks=[(f"blocks.1.{hook}", lambda x, hook: seen.append(x.detach().clone()))])

@@ -18,6 +18,7 @@ from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageErro
 from headcats.prompts.answers import ANSWERS
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked, _sentence
 from headcats.results.finding import line
+from headcats.results.records import NOT_USED
 
 SECTIONS = [
     "summary", "caution", "heads", "shared", "explorer", "evidence", "robustness", "methods", "views", "tasks", "run",
@@ -115,16 +116,19 @@ def test_tasks_tell_what_was_refused_and_why(page: Path, finished: Path):
 
 def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Path):
     assert "rows dropped" not in section(page.read_text(encoding="utf-8"), "tasks")
-    rows = {"kept": 24, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 9"}}
+    rows = {"kept": 24, "dropped": {"empty row": 2, NOT_USED: 900}, "examples": {"empty row": "f.csv, line 9"}}
     about = {"rows": rows, "source": "word pairs (x → y); f.csv"}
     change_manifest(copied, lambda manifest: manifest["tasks"]["always_a"].update(about))
     content = written(copied)
     said = section(content, "tasks")
-    assert "always_a Knowledge 24 of 26 24 12 " in said
+    assert "always_a Knowledge 24 of 926 24 12 " in said
     assert "always_b Knowledge - 24 12 " in said
     assert "always_a 2 rows dropped: empty row (such as f.csv, line 9)" in said
     assert "always_a word pairs (x → y); f.csv" in said
-    assert sentence("caution.because", n=2, reason="empty row") in section(content, "caution")
+    assert f"always_a 900 rows dropped: {NOT_USED}" in said
+    caution = section(content, "caution")
+    assert sentence("caution.because", n=2, reason="empty row") in caution
+    assert NOT_USED not in caution  # nothing is wrong with them
 
 
 @pytest.mark.parametrize("answers", ANSWERS)

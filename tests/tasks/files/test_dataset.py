@@ -97,11 +97,21 @@ def hub(monkeypatch):
 @pytest.mark.parametrize("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
 def test_the_hub_without_network(hub, address, capfd):
     hub.error = ConnectionError("Name or service not known")
-    with pytest.raises(DataError, match="the dataset 'nothing' is not in the cache: connect, or save it") as caught:
+    with pytest.raises(DataError, match=r"nobody/nothing.* is not in the cache: connect, or save it") as caught:
         hc.suite(address)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
     assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_a_cached_dataset_without_network(hub, monkeypatch):
+    split = datasets.Dataset.from_dict(PAIRS)
+    cached = {"capitals": datasets.DatasetDict({"train": split}), "two": datasets.DatasetDict(a=split, b=split)}
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, *_, **__: cached[name.rpartition("/")[2]])
+    hub.error = ConnectionError("Name or service not known")
+    assert hc.suite("hf://datasets/user/capitals").tasks[0].drops.kept == 2
+    with pytest.raises(DataError, match="has the splits 'a', 'b'"):
+        hc.suite("hf://datasets/user/two")
 
 
 def test_a_dataset_that_the_hub_does_not_show(hub):
@@ -131,7 +141,7 @@ def test_other_addresses(address):
 def test_a_folder_is_not_taken_for_a_dataset_of_the_hub(tmp_path, monkeypatch):
     write(tmp_path / "user" / "capitals" / "train.csv", "input,output\nFrance,Paris\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="user/capitals is a folder here too"):
+    with pytest.raises(DataError, match="user/capitals is here too"):
         hc.suite("hf://datasets/user/capitals")
 
 

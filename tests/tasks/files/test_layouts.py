@@ -87,11 +87,11 @@ def test_answers_without_their_leading_space(tmp_path):
     task = only(write(tmp_path / "ioi.csv", rows + "中国的首都是,法国的首都是,北京,巴黎\n"))
     assert [(p.answer, p.distractor) for p in task.pairs(9, seed=0)] == [
         (" Bob", " Ann"),
-        (" 52", " 3"),  # as its distractor has one
+        ("52", " 3"),
         ("33", "20"),
         ("北京", "巴黎"),
     ]
-    assert "a leading space put before the answers of 2 rows" in task.source
+    assert "a leading space put before the answers of 1 row" in task.source
 
 
 def test_a_record_may_lack_what_is_not_read(tmp_path):

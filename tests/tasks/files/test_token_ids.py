@@ -62,6 +62,15 @@ def test_ids_that_no_tokenizer_can_read(tmp_path, tokenizer):
             hc.suite(folder)
 
 
+def test_a_record_without_one_of_the_ids(tmp_path, tokenizer):
+    entry = {"clean": "Ann told", "corrupted": "Bob told", "correct_idx": 1, "incorrect_idx": 2}
+    del (lacking := dict(entry))["incorrect_idx"]
+    write(tmp_path / "suite" / "ioi.json", [entry, lacking])
+    write(tmp_path / "suite" / "suite.toml", f"[files.'ioi.json']\ntokenizer = '{tokenizer[0]}'")
+    with pytest.raises(DataError, match=r"ioi\.json, record 2: field 'incorrect_idx' is missing"):
+        hc.suite(tmp_path / "suite")
+
+
 def test_text_beside_ids_is_preferred(tmp_path):
     rows = "clean,corrupted,answer,wrong,correct_idx,incorrect_idx\nAnn told,Bob told, Bob, Ann,7,9\n"
     assert hc.suite(write(tmp_path / "both.csv", rows)).tasks[0].pairs(9, seed=0)[0].answer == " Bob"

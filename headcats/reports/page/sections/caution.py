@@ -8,6 +8,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Facts, Folded, Part, section
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, line, note, templates
+from headcats.results.records import NOT_USED
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE = 0.5
@@ -38,7 +39,7 @@ def _of_run(material: Material) -> Iterator[Finding]:
     dropped = Counter[str]()
     for record in manifest.tasks.values():
         for counts in (record.rows, record.word_pairs, record.prompts):
-            dropped.update(counts.dropped)
+            dropped.update({reason: number for reason, number in counts.dropped.items() if reason != NOT_USED})
     if dropped:
         reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]
         yield note("caution.dropped", n=dropped.total(), reasons=reasons)
