@@ -89,7 +89,7 @@ def validate(
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
         _log.info("Memory: %s.", sweep.describe())
         _log.info(
-            "Time: about %s for %s, judged by the unpatched runs.",
+            "Time: %s for %s, estimated from the unpatched runs.",
             format_duration(seconds_expected(adapted, study, preparation, usable, path=path)),
             ", ".join(spec.label for spec in study.task_methods),
         )
