@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from headcats.errors import DataError
-from headcats.prompts.answers import ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
+from headcats.prompts.answers import UNKNOWN_WORD, ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
 from headcats.prompts.batch import Labels, PromptBatch
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.labels import token_labels
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
 from headcats.prompts.token_ids import answer_fields
-from headcats.prompts.tokens import encode, encode_with_bos, unknown_id
+from headcats.prompts.tokens import encode, encode_with_bos, unknown_id, unknown_text
 
 _WORDS = ("answer", "distractor")
 
@@ -44,7 +44,9 @@ def usable_pairs(
         try:
             check_length(added_tokens(query, ids, unknown=unknown, name="answer"), answers=answers, name="answer")
         except Unscorable as reason:
-            report.drop(str(reason), f"{pair[0]!r} -> {template.answer(pair[1])!r}")
+            answer, shown = template.answer(pair[1]), f"{pair[0]!r} -> {template.answer(pair[1])!r}"
+            piece = _unknown(str(reason), tokenizer, [template.query(pair[0]) + answer])
+            report.drop(str(reason), shown if piece in (pair[0], answer.strip(), "") else f"{piece!r} in {shown}")
         else:
             usable.append(pair)
     report.kept = len(usable)
@@ -92,11 +94,20 @@ def encode_pairs(
     groups: dict[tuple[int, int, int, bool, bool], list[_Encoded]] = {}
     for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers, bos), strict=True):
         if isinstance(encoded, str):
-            report.drop(encoded, repr(pair.key))
+            texts = [
+                prompt + word for prompt in (pair.clean, pair.corrupted) for word in (pair.answer, pair.distractor)
+            ]
+            piece = _unknown(encoded, tokenizer, texts)
+            report.drop(encoded, f"{piece!r} in {pair.key!r}" if piece else repr(pair.key))
             continue
         report.kept += 1
         groups.setdefault(encoded.group, []).append(encoded)
     return [_batch(group, task) for group in groups.values()], report
+
+
+def _unknown(reason: str, tokenizer: Any, texts: Iterable[str]) -> str:
+    """What the tokenizer lacks, where that is the reason: a phrase, if it does not split words."""
+    return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD else ""
 
 
 @dataclass

@@ -63,7 +63,9 @@ def token_ids(name: str, value: Any, axes: str) -> Tensor:
     try:
         tensor = torch.as_tensor(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} token ids must form a rectangular array of integers: {error}") from None
+        raise DataError(
+            f"{name} token ids must form a rectangular array of integers ({error}): make a batch for each length."
+        ) from None
     if tensor.ndim != len(axes.split()) or not tensor.numel():
         raise DataError(f"{name} token ids must be {axes} with at least one entry; got shape {tuple(tensor.shape)}.")
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:

@@ -1,6 +1,6 @@
 """Token ids of texts, where each token ends, and a tokenizer's two special tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headcats.errors import UnknownNameError
@@ -62,6 +62,17 @@ def encode_with_bos(
         )
         encoded.append((front if where == "written" else bos_of(tokenizer), rest, ends))
     return encoded
+
+
+def unknown_text(tokenizer: Any, texts: Iterable[str]) -> str:
+    """The first piece of these texts that the tokenizer has no token for; "" if there is none."""
+    unknown = unknown_id(tokenizer)
+    for text in texts:
+        ((ids, ends),) = encode_with_ends(tokenizer, [text])
+        if unknown in ids:
+            place = ids.index(unknown)
+            return text[ends[place - 1] if place else 0 : ends[place]].strip()
+    return ""
 
 
 def check_bos(value: str) -> None:

@@ -88,6 +88,8 @@ class CategoryRecord(Record):
     colour: str
 
 
+SOLVED = 0.5
+"""Accuracy from which on a model solves a task."""
 NOT_USED = "more than a study uses"
 """Why a row of a large file is not drawn; nothing is wrong with it."""
 
@@ -157,6 +159,11 @@ class TaskRecord(Record):
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
     rows: DropCounts = field(default_factory=DropCounts)
     """Rows of its file; nothing is counted of a task that is not from a file."""
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the model is right on half of the clean prompts; True where it was not measured."""
+        return self.accuracy is None or self.accuracy >= SOLVED
 
 
 @dataclass(frozen=True)

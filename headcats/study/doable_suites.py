@@ -1,6 +1,7 @@
 """Suites that a model can do something of, for a model that can do no task of another one."""
 
 import warnings
+from collections.abc import Iterable
 
 from headcats.errors import HeadcatsError, HeadcatsWarning
 from headcats.models.adapter import HookedModel
@@ -17,8 +18,13 @@ _TASKS = 4
 """Tried of each suite, of different categories as far as there are any."""
 
 
-def advice_on_suites(model: HookedModel, study: Study) -> str:
-    """A line on the other suites of which the model can do a task, on a few prompts of a few tasks of each."""
+def advice_on_suites(model: HookedModel, study: Study, *, refused_by: Iterable[str]) -> str:
+    """A line on the other suites of which the model can do a task, on a few prompts of a few tasks of each.
+
+    "" where it is not words or ability that this suite takes too much of (see `TaskRecord.refused_by`).
+    """
+    if study.answers == "single" or not {"prompts", "min_accuracy"}.issuperset(refused_by):
+        return ""
     others = [name for name in names("suite") if name not in (study.suite.name, study.suite.source)]
     doable = [name for name in others if _can_do_some(name, model, study)]
     if not doable:

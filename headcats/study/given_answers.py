@@ -38,7 +38,8 @@ def _given_answer(model: HookedModel, batch: PromptBatch, row: int) -> GivenAnsw
     tokenizer, prompt = model.text_tokenizer, batch.clean[row]
     answer = [token for token in batch.answers[row].tolist() if token >= 0]
     given = tokenizer.decode(_continuation(model, prompt, n=len(answer)))
-    shown = batch.items[row] if has_query(batch.roles[row]) else tokenizer.decode(prompt)[-_END_OF_PROMPT:]
+    end = tokenizer.decode(prompt, skip_special_tokens=True).rstrip(" ")[-_END_OF_PROMPT:]
+    shown = batch.items[row] if has_query(batch.roles[row]) else end
     return GivenAnswer(shown, tokenizer.decode(answer), given)
 
 

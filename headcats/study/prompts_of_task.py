@@ -14,6 +14,7 @@ from headcats.study.plan import check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
+from headcats.tasks.suites import suite as find_suite
 
 # Options of `hc.run` that change no prompt.
 _OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy", "min_logit_diff")
@@ -22,7 +23,7 @@ _log = logging.getLogger("headcats")
 
 def task_prompts(
     model: Any,
-    task: str,
+    task: str | Task,
     *,
     suite: str | Suite | Task | Sequence[Task | str] = "icl",
     n_prompts: int = DEFAULT_PROMPTS,
@@ -37,7 +38,7 @@ def task_prompts(
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.
-        task: Name of a task of the suite; the suite's other tasks corrupt its prompts.
+        task: Name of a task of the suite, whose other tasks corrupt its prompts; or a `Task`, which is added to it.
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         n_prompts: How many prompts.
         seed: Seed of the prompts: that of a run gives the prompts of the run.
@@ -73,6 +74,8 @@ def task_prompts(
         ('country_language', 'country_language', 'country_language', 'country_language')
     """
     check_options(options, function=task_prompts, without=_OF_RUNS)
+    if isinstance(task, Task):
+        suite, task = find_suite(suite).with_tasks(task), task.name
     study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
     prepared = Preparation(adapted, with_own_template(study, adapted)).of(task)

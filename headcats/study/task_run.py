@@ -120,47 +120,63 @@ class TaskWork:
         """Log which tasks and methods are skipped and why; an error if nothing is left."""
         names = [task.name for task in self.study.tasks]
         reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
-        given = {name: _given_answers(self.manifest.tasks[name]) for name in reasons}
-        lines = "\n".join(f"  {name}: {reason}{given[name]}" for name, reason in reasons.items())
+        records = self.manifest.tasks
+        given = {name: _given_answers(records[name]) for name in reasons}
+        lines = "\n".join(
+            f"  {name}: {reason}{_dropped(records[name])}{given[name]}" for name, reason in reasons.items()
+        )
         if len(reasons) == len(names) and not self.study.joint_methods:
+            refused_by = [records[name].refused_by for name in reasons]
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
-                f"{advice_on_suites(self.model, self.study)}"
+                f"{advice_on_suites(self.model, self.study, refused_by=refused_by)}"
             )
-        shuffled = [name for name in names if self.manifest.tasks[name].corruption and name not in reasons]
+        scored = [name for name in names if name not in reasons]
+        unsolved = {name: records[name].accuracy or 0 for name in scored if not records[name].is_solved}
+        if unsolved and self.study.min_logit_diff is None:
+            _log.warning(
+                "%d of %s scored though the model solves less than half of its prompts, and may corrupt others: %s. "
+                "With min_logit_diff=0 (--min-logit-diff 0) it has to prefer the answer.",
+                len(unsolved),
+                pluralize(len(names), "task is", "tasks are"),
+                ", ".join(f"{name} ({accuracy:.2f})" for name, accuracy in unsolved.items()),
+            )
+        shuffled = [name for name in scored if records[name].corruption]
         if shuffled:
             _log.warning(
-                "%d of %d tasks are corrupted by shuffled labels, as no other task that the model can do shares enough "
-                "inputs with them: %s.",
+                "%d of %s corrupted by shuffled labels, as no other task that the model can do shares enough inputs "
+                "with it: %s.",
                 len(shuffled),
-                len(names),
+                pluralize(len(names), "task is", "tasks are"),
                 ", ".join(shuffled),
             )
         references = {name: prepared.references.kept for name, prepared in self.preparation.prepared.items()}
-        few = [f"{name} ({count})" for name, count in references.items() if count < REFERENCE_PROMPTS]
+        few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
         if few and any("reference" in spec.method.options for spec in self.study.task_methods):
             _log.warning(
-                "%d tasks have fewer than %d reference prompts; those with none are missing from means: %s",
-                len(few),
+                "Fewer than %d reference prompts of %s; those with none are missing from means: %s",
                 REFERENCE_PROMPTS,
+                pluralize(len(few), "task"),
                 ", ".join(few),
             )
-        scored = [name for name in names if name not in reasons]
         if used_up := [name for name in scored if self.preparation.is_used_up(name)]:
             _log.warning(
-                "%d of %d tasks have no prompts left for `headcats evidence` (hc.run_evidence), which needs some that "
-                "the run has not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
+                "%d of %s no prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run has "
+                "not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
                 len(used_up),
-                len(names),
+                pluralize(len(names), "task has", "tasks have"),
                 ", ".join(used_up),
                 2 * LEAST_PROMPTS_PER_ROLE,
             )
         if reasons:
             _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
         blocks = [(name, *block) for name in names for block in self.manifest.blocks.get(name, {}).items()]
+        refused: dict[tuple[str, str], list[str]] = {}
         for name, label, record in blocks:
             if record.refusal:
-                _log.warning("%s is skipped on task %s: %s", label, name, record.refusal)
+                refused.setdefault((label, record.refusal), []).append(name)
+        for (label, refusal), of_tasks in refused.items():
+            _log.warning("%s is skipped on %s: %s", label, ", ".join(of_tasks), refusal)
         if blocks and all(record.refusal for *_, record in blocks) and not self.study.joint_methods:
             name, label, record = blocks[0]
             raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
@@ -218,6 +234,14 @@ class TaskWork:
     def _save(self, task: Task, record: TaskRecord) -> None:
         self.manifest.tasks[task.name] = record
         self.output.save_manifest()
+
+
+def _dropped(record: TaskRecord) -> str:
+    """What is dropped of the prompts of a skipped task that has some."""
+    if not record.prompts.kept or not record.prompts.dropped:
+        return ""
+    reasons = ", ".join(f"{number} {reason}" for reason, number in record.prompts.dropped.items())
+    return f" (prompts dropped: {reasons})"
 
 
 def _given_answers(record: TaskRecord) -> str:

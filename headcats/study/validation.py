@@ -93,8 +93,10 @@ def validate(
             format_duration(seconds_expected(adapted, study, preparation, usable, path=path)),
             ", ".join(spec.label for spec in study.task_methods),
         )
-    if all(entry["refusal"] for entry in entries.values()) and (advice := advice_on_suites(adapted, study)):
-        _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
+    if all(entry["refusal"] for entry in entries.values()):
+        refused_by = [entry.get("refused_by", "") for entry in entries.values()]
+        if advice := advice_on_suites(adapted, study, refused_by=refused_by):
+            _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
     return entries
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.drop_report import DropReport
@@ -92,13 +93,14 @@ class Suite:
                 raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, members))
         return tuple(task for task in self.tasks if task.name in names)
 
-    def with_tasks(self, *tasks: Task | str) -> "Suite":
+    def with_tasks(self, *tasks: "Task | str | Suite") -> "Suite":
         """A new suite with more tasks; a task of the same name is replaced, new categories go last.
 
         Args:
-            *tasks: Tasks, or names of registered ones.
+            *tasks: Tasks, names of registered ones, or suites, of which all tasks are taken.
         """
-        added = {task.name: task for task in map(_as_task, tasks)}
+        members = [each for task in tasks for each in (task.tasks if isinstance(task, Suite) else [task])]
+        added = {task.name: task for task in map(_as_task, members)}
         remaining = [task for task in self.tasks if task.name not in added]
         return make_suite([*remaining, *added.values()], name=self.name, categories=self.categories)
 
@@ -184,7 +186,8 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
         return _of_text(source)
     if isinstance(source, os.PathLike):
         return _of_files(source)
-    return make_suite([source] if isinstance(source, Task) else list(source))
+    tasks: Sequence[Any] = source if isinstance(source, list | tuple) else [source]
+    return make_suite(tasks)
 
 
 def _of_text(source: str) -> Suite:
@@ -270,7 +273,10 @@ def _as_task(task: Task | str) -> Task:
         return task
     if isinstance(task, str):
         return lookup("task", task)
-    raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {task!r}.")
+    raise DataError(
+        "A suite is made of tasks (functions decorated with @hc.task, which return pairs) or task names, one by one; "
+        f"got {task!r:.60}. Pairs alone can be a file: suite='pairs.json'."
+    )
 
 
 def _advice(task: str, source: str) -> str:

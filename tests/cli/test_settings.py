@@ -12,6 +12,7 @@ from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import OptionError, UnknownNameError
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
+from headcats.results.records import SOLVED
 from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.plan import plan
 from headcats.tasks.stored import suite_text
@@ -103,6 +104,7 @@ def test_a_results_folder_brings_its_suite(tmp_path, source):
 def test_what_is_named_here_is_what_there_is():
     """So that no name has to be asked of modules that load torch."""
     assert OF_STUDY["n_prompts"] == DEFAULT_PROMPTS
+    assert OF_STUDY["min_accuracy"] == SOLVED
     assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
 
 

@@ -8,7 +8,15 @@ from tokenizer_zoo import ZOO
 from toys import word_tokenizer
 
 from headcats.errors import UnknownNameError
-from headcats.prompts.tokens import bos_of, check_bos, encode, encode_with_bos, encode_with_ends, unknown_id
+from headcats.prompts.tokens import (
+    bos_of,
+    check_bos,
+    encode,
+    encode_with_bos,
+    encode_with_ends,
+    unknown_id,
+    unknown_text,
+)
 
 
 class Recorder(logging.Handler):
@@ -75,6 +83,13 @@ def test_bos_that_nobody_asked_for_is_taken_off(n_bos: int, is_fast: bool) -> No
     assert encode_with_ends(Insists(), ["w1,w2"]) == [([7, 5, 8], [2, 3, 5])]
     (in_front, *_), *_ = encode_with_bos(Insists(), ["w1,w2"], bos=["written"])
     assert in_front == [0] * n_bos
+
+
+def test_what_a_tokenizer_lacks_is_shown() -> None:
+    tokenizer = word_tokenizer()
+    assert unknown_text(tokenizer, ["w1 → w2", "w1 → house\nw2 → tree"]) == "house"
+    assert unknown_text(tokenizer, ["The w1 → w2"]) == "The w1"  # it splits at arrows, not at spaces
+    assert unknown_text(tokenizer, ["w1 → w2"]) == ""
 
 
 def test_bos_is_put_in_front_or_taken_from_the_text() -> None:

@@ -25,9 +25,9 @@ def named(advice):
 
 
 def test_suites_are_named_that_the_model_can_do_something_of(model):
-    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8))
+    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
     assert named(advice) == ["icl", "cognitive", "induction"]
-    advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8))
+    advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8), refused_by=["min_accuracy"])
     assert named(advice) == ["icl", "cognitive"]
 
 
@@ -36,7 +36,7 @@ def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
     model = hc.load_model("mini")
     with torch.no_grad():
         model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
-    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8))
+    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
     assert "none of" in advice
     assert named(advice) == []
 
@@ -49,7 +49,7 @@ def test_the_template_is_that_of_the_study(model, start, named_suites):
     tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
     chatty = hc.load_model(model, tokenizer=tokenizer)
     study = with_own_template(plan(suite_source="greater_than", n_prompts=8, template="chat"), chatty)
-    assert named(advice_on_suites(chatty, study)) == named_suites
+    assert named(advice_on_suites(chatty, study, refused_by=["prompts"])) == named_suites
 
 
 def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):
@@ -58,7 +58,14 @@ def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):
 
     study = plan(suite_source="ioi", n_prompts=8)
     monkeypatch.setattr("headcats.study.doable_suites.suite", broken)
-    assert "none of" in advice_on_suites(model, study)
+    assert "none of" in advice_on_suites(model, study, refused_by=["prompts"])
+
+
+@pytest.mark.parametrize("reason", ["gap", "min_logit_diff", "demonstrations"])
+def test_other_suites_are_no_advice_where_something_else_is_wrong(model, reason):
+    study = plan(suite_source="ioi", n_prompts=8)
+    assert advice_on_suites(model, study, refused_by=["min_accuracy", reason]) == ""
+    assert advice_on_suites(model, study.changed(answers="single"), refused_by=["prompts"]) == ""
 
 
 def test_a_run_and_a_validation_without_tasks_end_with_them(model, caplog):

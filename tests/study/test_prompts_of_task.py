@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from counting import SUITE, counting_suite, several_tokens
+from counting import SUITE, constant, counting_suite, several_tokens
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
@@ -87,3 +87,12 @@ def test_fewer_prompts_than_asked_for_are_counted(model):
     with pytest.warns(TokenizationWarning, match="fewer .* 8 .* 3 kept; 1 answer is the beginning"):
         batches = hc.task_prompts(model, "finished", **SMALL | {"suite": suite})
     assert sum(map(len, batches)) == 3
+
+
+def test_a_task_itself_is_added_to_the_suite(model):
+    own = constant("own", "w44", "knowledge")
+    (batch, *_), (named, *_) = (
+        hc.task_prompts(model, task, **SMALL | {"suite": suite})
+        for task, suite in ((own, counting_suite()), ("own", counting_suite().with_tasks(own)))
+    )
+    assert batch.fingerprint() == named.fingerprint()

@@ -197,6 +197,18 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
     assert "no second corruption" in line
 
 
+def test_tasks_that_are_not_solved_and_scored_are_named(model, options, caplog):
+    with caplog.at_level(logging.WARNING, "headcats"):
+        hc.run(model, **options | {"tasks": ["always_a", "shifted"], "min_accuracy": 0})
+    (line,) = [line for line in caplog.messages if "may corrupt others" in line]
+    assert "1 of 2 tasks are scored" in line
+    assert "shifted (0.00)" in line
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "headcats"):
+        hc.run(model, **options | {"tasks": ["always_a"], "min_accuracy": 0})
+    assert not [line for line in caplog.messages if "may corrupt others" in line]
+
+
 @pytest.mark.parametrize("corruption", ["other_task", "shuffled_labels"])
 def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite(model, corruption):
     suite = counting_suite().with_tasks(Task("pairs", "knowledge", "made up", finished_pairs))

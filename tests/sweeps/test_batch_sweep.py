@@ -182,7 +182,7 @@ class TestRefused:
         sweep(model, batch, "zero_ablation", positions=positions)  # needs the clean run alone
 
     def test_unknown_roles(self, model: Any) -> None:
-        with pytest.raises(DataError, match="'x2'; its roles: last"):
+        with pytest.raises(DataError, match="'x2'; it has last"):
             sweep(model, random_role_batch(task="t"), "denoising_patch", positions="x2")
         with pytest.raises(DataError, match="no role 'x1'; its roles: last, answer, all, other, end"):
             sweep(model, random_batch(), "denoising_patch", positions="x1")

@@ -198,7 +198,13 @@ def test_an_unknown_name_mentions_a_file_only_where_there_is_one(tmp_path, monke
 
 def test_a_task_of_a_file_joins_another_suite(tmp_path):
     (tmp_path / "pairs.json").write_text(ROWS, encoding="utf-8")
-    joined = suite("icl").with_tasks(*suite(tmp_path / "pairs.json").tasks)
+    joined = suite("icl").with_tasks(suite(tmp_path / "pairs.json"))
     assert joined.tasks[-1].name == "pairs"
     assert joined.drops is None
     assert len({joined.tasks[-1], joined.tasks[-1]}) == 1
+
+
+@pytest.mark.parametrize("source", [{"a": [("b", "c")]}, [("a", "b")], [["plural"]], 7])
+def test_pairs_alone_are_no_suite(source):
+    with pytest.raises(DataError, match=r"@hc\.task.*suite='pairs\.json'"):
+        suite(source)

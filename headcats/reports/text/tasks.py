@@ -6,7 +6,6 @@ from typing import Any
 from headcats.errors import pluralize
 from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import DropCounts, TaskRecord
-from headcats.study.defaults import OF_STUDY
 
 _COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 
@@ -60,7 +59,7 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         yield task, str(line("tasks.other_corruption", corruption=record.corruption.replace("_", " ")))
     if record.refusal:
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
-    elif record.accuracy is not None and record.accuracy < OF_STUDY["min_accuracy"]:
+    elif not record.is_solved:
         yield task, str(line("tasks.unsolved", accuracy=record.accuracy))
     for each in record.given_answers:
         texts = {name: repr(text) for name, text in each.to_dict().items()}

@@ -62,6 +62,8 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         notes.append("of several answers the first")
     if source.n_spaced:
         notes.append(f"a leading space put before the answers of {pluralize(source.n_spaced, 'row')}")
+    if source.n_uneven:
+        notes.append(f"in {pluralize(source.n_uneven, 'row')} one of the answers begins with a space and the other not")
     return FileTask("; ".join(notes), Contrasts(rows, records.unit), rows.report)
 
 
@@ -70,6 +72,7 @@ class _Rows:
     records: Records
     columns: tuple[str, ...]
     n_spaced: int = field(default=0, init=False)
+    n_uneven: int = field(default=0, init=False)
 
     def read(self) -> Iterator[tuple[int, Texts | str]]:
         for number, texts in self.records.texts(self.columns, strip=False, several=_SEVERAL):
@@ -86,4 +89,5 @@ class _Rows:
         if answer == wrong:
             return "answer equals distractor"
         self.n_spaced += [answer, wrong] != answers[:2]
+        self.n_uneven += answer[0].isspace() != wrong[0].isspace()
         return (clean, corrupted, answer, wrong, *answers[2:])

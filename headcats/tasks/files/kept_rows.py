@@ -20,6 +20,7 @@ from headcats.tasks.files.repeated_rows import repeated_rows
 Rows = Iterable[tuple[int, Texts | str]]
 """Number of a row, and its texts or the reason why it is dropped."""
 _PER_CHUNK = 8192
+_SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +100,21 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
     del numbers, hashes
     keep = np.ones(len(store), dtype=bool)
     for reason, repeated in repeated_rows(store, inputs, output=output).items():
-        shown = " -> ".join(f"{text!r:.40}" for text in store[int(repeated[0])])
+        shown = " -> ".join(map(_shown, store[int(repeated[0])]))
         report.dropped[reason] = len(repeated)
         report.examples[reason] = f"{place(int(places[repeated[0]]))}: {shown}"
         keep[repeated] = False
     report.kept = int(keep.sum())
     assert report.kept + sum(report.dropped.values()) == n_rows
     if not report.kept:
-        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or take it away.")
+        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
     marks = (inputs >> np.uint64(32)).astype(np.uint32)
     return KeptRows(report, store, np.flatnonzero(keep).astype(np.uint32), places[keep], marks[keep])
+
+
+def _shown(text: str) -> str:
+    """A text, of a long one its end."""
+    return repr(text if len(text) <= _SHOWN else f"…{text[-_SHOWN:]}")
 
 
 def _encoded(texts: Texts, number: int, place: Callable[[int], str]) -> list[bytes]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 8192
-_DELIMITERS = (";", "\t", ",", "|")
+_TAB = "\t"
+_DELIMITERS = (";", _TAB, ",", "|")
 
 
 def separated_records(path: Path, *, delimiter: str) -> Records:
@@ -31,7 +32,7 @@ def separated_records(path: Path, *, delimiter: str) -> Records:
     if len(header) == 1 and (other := next((mark for mark in _DELIMITERS if mark in header[0]), None)):
         raise DataError(
             f"{path.name}, line 1: expected cells between {delimiter!r}; got {header[0]!r:.60}, which is "
-            f"separated by {other!r}: write the file with {delimiter!r}."
+            f"separated by {other!r}: write the file with {delimiter!r}{' or call it .tsv' if other == _TAB else ''}."
         )
 
     def read() -> Iterator[tuple[int, Sequence[Any]]]:

@@ -92,6 +92,7 @@ def test_answers_without_their_leading_space(tmp_path):
         ("北京", "巴黎"),
     ]
     assert "a leading space put before the answers of 1 row" in task.source
+    assert "in 1 row one of the answers begins with a space and the other not" in task.source
 
 
 def test_a_record_may_lack_what_is_not_read(tmp_path):
