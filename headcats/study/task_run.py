@@ -176,7 +176,8 @@ class TaskWork:
             if record.refusal:
                 refused.setdefault((label, record.refusal), []).append(name)
         for (label, refusal), of_tasks in refused.items():
-            _log.warning("%s is skipped on %s: %s", label, ", ".join(of_tasks), refusal)
+            tasks = f"{'task' if len(of_tasks) == 1 else 'tasks'} {', '.join(of_tasks)}"
+            _log.warning("%s is skipped on %s: %s", label, tasks, refusal)
         if blocks and all(record.refusal for *_, record in blocks) and not self.study.joint_methods:
             name, label, record = blocks[0]
             raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
