@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(chosen.threads)
     shape = SHAPES[chosen.shape]
     model = random_hooked_model(shape, "bridge")
-    numbers = [number for number in (1, 4, 16, 64) if number <= min(chosen.prompts, shape.length)]
+    numbers = [number for number in (1, 4, 16, 64) if number <= min(chosen.prompts, 3 * shape.length // 2)]
     works = {number: batches(shape, prompts=chosen.prompts, lengths=number) for number in numbers}
     seconds: dict[int, list[float]] = {number: [] for number in works}
     for _ in range(1 + chosen.repeat):
