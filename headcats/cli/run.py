@@ -113,13 +113,13 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
     """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that."""
     corrupting = [spec.name for spec in specs if not spec.is_joint]
-    name, methods = name_of_suite(options["suite"]), methods_of_suite(options["suite"])
+    name = name_of_suite(options["suite"])
     if not corrupting or options["n_demos"] != 0 or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
-        f"without any, answered in sentences, which {', '.join(methods)} reads. Name another "
-        f"suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {OF_STUDY['n_demos']}."
+        f"without any, answered in sentences, which {', '.join(methods_of_suite(options['suite']))} reads. Name "
+        f"another suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {OF_STUDY['n_demos']}."
     )
 
 

@@ -45,7 +45,7 @@ def usable_pairs(
             check_length(added_tokens(query, ids, unknown=unknown, name="answer"), answers=answers, name="answer")
         except Unscorable as reason:
             answer, shown = template.answer(pair[1]), f"{pair[0]!r} -> {template.answer(pair[1])!r}"
-            piece = _unknown(str(reason), tokenizer, [template.query(pair[0]) + answer])
+            piece = _unknown(str(reason), report, tokenizer, [template.query(pair[0]) + answer])
             report.drop(str(reason), shown if piece in (pair[0], answer.strip(), "") else f"{piece!r} in {shown}")
         else:
             usable.append(pair)
@@ -97,7 +97,7 @@ def encode_pairs(
             texts = [
                 prompt + word for prompt in (pair.clean, pair.corrupted) for word in (pair.answer, pair.distractor)
             ]
-            piece = _unknown(encoded, tokenizer, texts)
+            piece = _unknown(encoded, report, tokenizer, texts)
             report.drop(encoded, f"{piece!r} in {pair.key!r}" if piece else repr(pair.key))
             continue
         report.kept += 1
@@ -105,9 +105,12 @@ def encode_pairs(
     return [_batch(group, task) for group in groups.values()], report
 
 
-def _unknown(reason: str, tokenizer: Any, texts: Iterable[str]) -> str:
-    """What the tokenizer lacks, where that is the reason: a phrase, if it does not split words."""
-    return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD else ""
+def _unknown(reason: str, report: DropReport, tokenizer: Any, texts: Iterable[str]) -> str:
+    """What the tokenizer lacks, where that is the reason: a phrase, if it does not split words.
+
+    Looked for in the first example alone, the one that the report shows.
+    """
+    return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD and reason not in report.examples else ""
 
 
 @dataclass

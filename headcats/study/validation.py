@@ -94,7 +94,8 @@ def validate(
             ", ".join(spec.label for spec in study.task_methods),
         )
     if all(entry["refusal"] for entry in entries.values()):
-        refused_by = [entry.get("refused_by", "") for entry in entries.values()]
+        # Of a task that is answered in sentences: it is refused for its answers.
+        refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]
         if advice := advice_on_suites(adapted, study, refused_by=refused_by):
             _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
     return entries

@@ -90,9 +90,9 @@ def test_fewer_prompts_than_asked_for_are_counted(model):
 
 
 def test_a_task_itself_is_added_to_the_suite(model):
-    own = constant("own", "w44", "knowledge")
+    added = constant("added", "w44", "knowledge")
     (batch, *_), (named, *_) = (
         hc.task_prompts(model, task, **SMALL | {"suite": suite})
-        for task, suite in ((own, counting_suite()), ("own", counting_suite().with_tasks(own)))
+        for task, suite in ((added, counting_suite()), ("added", counting_suite().with_tasks(added)))
     )
     assert batch.fingerprint() == named.fingerprint()

@@ -127,7 +127,7 @@ class Recording(ABC):
         tokens = tokens.to(weight.device)
         # As many columns of the unembedding at a time as stay in a processor's caches.
         columns = max(1, LOGITS_AT_A_TIME // len(normed))
-        own, totals = torch.full_like(tokens, math.nan, dtype=torch.float32), []
+        of_tokens, totals = torch.full_like(tokens, math.nan, dtype=torch.float32), []
         for start in range(0, len(weight), columns):
             part = slice(start, start + columns)
             logits = functional.linear(normed, weight[part], None if bias is None else bias[part])
@@ -135,8 +135,9 @@ class Recording(ABC):
             totals.append(logits.logsumexp(-1))
             place = tokens - start
             here = (place >= 0) & (place < logits.shape[1])
-            own = torch.where(here, logits.gather(1, place.clamp(0, logits.shape[1] - 1)[:, None])[:, 0], own)
-        return own - torch.stack(totals).logsumexp(0)
+            chosen = logits.gather(1, place.clamp(0, logits.shape[1] - 1)[:, None])[:, 0]
+            of_tokens = torch.where(here, chosen, of_tokens)
+        return of_tokens - torch.stack(totals).logsumexp(0)
 
     @abstractmethod
     def _unembedding(self) -> tuple[Tensor, Tensor | None]:
