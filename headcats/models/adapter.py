@@ -31,7 +31,9 @@ from headcats.models.hooks import (
     unnoticed,
     z_shape,
 )
-from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
+from headcats.models.origin import Origin
+from headcats.models.placement import addresses, computing_devices, device_of_tokens, is_offloaded
+from headcats.models.weights import WeightProcessing, reading_weights, weight_processing, weights_hash
 
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 
@@ -47,12 +49,12 @@ class HookedModel:
         model: A HookedTransformer or a TransformerBridge.
         name: Name in results; None takes that of the model's config.
         tokenizer: A Hugging Face tokenizer; None takes the model's own, which may be None too.
-        revision: Branch, tag or commit, for the results.
+        origin: Where it was loaded from, for the results; None for a model that the program made.
 
     Attributes:
         model: TransformerLens' model, untouched.
         model_class: "HookedTransformer" or "TransformerBridge".
-        name, tokenizer, revision: As given.
+        name, tokenizer, origin: As given.
         layers: Numbers of the layers with attention heads.
         n_layers: Number of blocks, including those without attention heads.
         d_model: Width of the residual stream.
@@ -76,19 +78,24 @@ class HookedModel:
     """
 
     def __init__(
-        self, model: Any, *, name: str | None = None, tokenizer: Any | None = None, revision: str | None = None
+        self, model: Any, *, name: str | None = None, tokenizer: Any | None = None, origin: Origin | None = None
     ) -> None:
         self.model_class: ModelClass = model_class(model)
         self.name: str = name or str(getattr(model.cfg, "model_name", None) or "custom")
         self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
-        self.model, self.revision = model, revision
+        self.model, self.origin = model, origin or Origin()
         sizes = (int(getattr(model.cfg, name)) for name in ("n_layers", "d_model", "d_vocab", "n_ctx"))
         self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
         self.layers: tuple[int, ...] = layers_with_heads(model, name=self.name)
 
     def __repr__(self) -> str:
-        return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.device})"
+        return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.placement})"
+
+    @property
+    def revision(self) -> str | None:
+        """Branch, tag or commit on the hub."""
+        return self.origin.revision
 
     @functools.cached_property
     def _z_shapes(self) -> dict[int, torch.Size]:
@@ -131,8 +138,18 @@ class HookedModel:
 
     @property
     def device(self) -> torch.device:
-        """Device of the first parameter; tokens are moved there."""
-        return next(iter(self.model.parameters())).device
+        """Device of the first parameter; tokens are moved there. Of an offloaded one, where it is used."""
+        return device_of_tokens(self.model)
+
+    @property
+    def devices(self) -> tuple[torch.device, ...]:
+        """All devices that the model computes on."""
+        return computing_devices(self.model)
+
+    @property
+    def placement(self) -> str:
+        """Where the weights are, as text: `cpu`, `cuda:0, cuda:1` or `cpu, offloaded`."""
+        return ", ".join([*map(str, self.devices), *(["offloaded"] if is_offloaded(self.model) else [])])
 
     @property
     def dtype(self) -> torch.dtype:
@@ -154,7 +171,7 @@ class HookedModel:
 
     def weights_hash(self) -> str:
         """Hash of names, dtypes, shapes and bytes of the state dict; cached until a weight changes."""
-        parameters = tuple((p.data_ptr(), p._version) for p in self.model.parameters())
+        parameters = addresses(self.model)
         if self.__dict__.get("_hashed", (None, ""))[0] != parameters:
             self._hashed = (parameters, weights_hash(self.model))
         return self._hashed[1]
@@ -166,7 +183,9 @@ class HookedModel:
             layer: A layer with heads.
         """
         self._check_layers([layer])
-        return self.model.blocks[layer].attn.W_O.detach()
+        attention = self.model.blocks[layer].attn
+        with reading_weights(attention, model=self.name):
+            return attention.W_O.detach()
 
     def _check_layers(self, layers: Iterable[int]) -> None:
         if without := [layer for layer in layers if layer not in self.layers]:

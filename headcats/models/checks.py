@@ -24,8 +24,12 @@ _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """Check that weights are finite, dropout is off and the model is causal. Train mode without dropout is allowed."""
+    """Check that weights are finite, dropout is off, and the model is causal and takes each prompt by itself.
+
+    Train mode without dropout is allowed.
+    """
     check_finite(model.model, name=model.name)
+    _check_quantisation(model)
     training = any(module.training for module in model.model.modules())
     dropout = next(_active_dropout(model.model), None)
     if training and (dropout is not None or not _is_deterministic(model)):
@@ -163,6 +167,17 @@ def _is_deterministic(model: HookedModel) -> bool:
     tokens = torch.zeros((4, min(4, model.n_ctx)), dtype=torch.long)
     with unnoticed(model.device):
         return torch.equal(model.logits(tokens), model.logits(tokens))
+
+
+def _check_quantisation(model: HookedModel) -> None:
+    config = getattr(getattr(model.model, "original_model", None), "config", None)
+    quantisation = getattr(config, "quantization_config", None)
+    if getattr(quantisation, "load_in_8bit", False) and getattr(quantisation, "llm_int8_threshold", 0.0) > 0:
+        raise ModelError(
+            f"Model {model.name!r} is quantised by LLM.int8 with a threshold of outliers, which are looked for in the "
+            f"whole batch: the numbers of a prompt would depend on what it is run with. Load it with --load-in 8bit, "
+            f"or with llm_int8_threshold=0.0 in its BitsAndBytesConfig."
+        )
 
 
 def _is_causal(model: HookedModel) -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z, keeping, unnoticed
-from headcats.models.weights import check_finite
+from headcats.models.weights import check_finite, reading_weights
 
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
 _ROUNDING = 1e-4
@@ -68,11 +68,12 @@ class Circuit:
     @property
     def d_vocab(self) -> int:
         """Number of tokens with a logit."""
-        return int(self.model.model.W_U.shape[-1])
+        return int(self._unembedding.shape[-1])
 
     def embeddings(self, tokens: Int[Tensor, " token"]) -> Float[Tensor, "token d_model"]:
         """Rows of the embedding matrix, as stored: no position, no scaling, no norm."""
-        weight = self.model.model.W_E.detach()
+        with reading_weights(self.model.model.embed, model=self.model.name):
+            weight = self.model.model.W_E.detach()
         return weight[tokens.to(weight.device)].to(self.dtype)
 
     @torch.no_grad()
@@ -106,13 +107,19 @@ class Circuit:
 
     def unembedding(self, start: int = 0, stop: int | None = None) -> Float[Tensor, "d_model token"]:
         """Columns of the unembedding; in parts, a large vocabulary in 16 bits need not be cast at once."""
-        return self.model.model.W_U.detach()[:, start:stop].to(self.dtype)
+        return self._unembedding[:, start:stop].to(self.dtype)
+
+    @property
+    def _unembedding(self) -> Tensor:
+        with reading_weights(self.model.model.unembed, model=self.model.name):
+            return self.model.model.W_U.detach()
 
     def _W_V(self, layer: int) -> Tensor:
         # HookedTransformer keeps one projection per group under this name, and gives copies under `W_V`.
         attention = self.model.model.blocks[layer].attn
-        weight = getattr(attention, "_W_V", None)
-        weight = attention.W_V if weight is None else weight
+        with reading_weights(attention, model=self.model.name):
+            weight = getattr(attention, "_W_V", None)
+            weight = attention.W_V if weight is None else weight
         n_heads, expected = self.model.n_heads[layer], (self.model.d_model, self.model.d_head[layer])
         if not isinstance(weight, Tensor) or tuple(weight.shape[1:]) != expected or n_heads % len(weight):
             actual = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from headcats import registry
@@ -21,8 +20,10 @@ from headcats.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooked import build_hooked_transformer
 from headcats.models.hooks import model_class
+from headcats.models.origin import Origin
 from headcats.models.reproduction import check_reproduces, take_reference
-from headcats.models.source import check_folder, fetch, find_folder
+from headcats.models.source import check_folder, find_folder
+from headcats.models.transformers_model import check_loader_options, first_line, is_placed, read_model, read_tokenizer
 from headcats.models.weights import check_finite
 
 _BACKENDS = ("bridge", "hooked")
@@ -43,18 +44,24 @@ def load_model(
     revision: str | None = None,
     tokenizer: Any | None = None,
     backend: str = "bridge",
+    **loader: Any,
 ) -> HookedModel:
     """Load a model in eval mode, without weight processing, or wrap one that is already loaded.
+
+    A model that its loader dispatches over several devices, offloads to memory or disk, or quantises is never moved.
 
     Args:
         source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout, a hub name
             such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel, which is used as it is. "mini" is
             the bundled model, './mini' a folder.
         device: None for CUDA, else MPS, else CPU; the choice is logged.
-        dtype: Dtype of the weights. Effects are small: use float32 unless memory forbids it.
+        dtype: Dtype of the weights, or "auto" for that of the file. Effects are small: use float32 unless memory
+            forbids it.
         revision: Branch, tag or commit, for a hub name.
         tokenizer: A tokenizer, or the folder or hub name of one, instead of the model's own.
         backend: Class to build: "bridge" (TransformerBridge) or "hooked" (HookedTransformer, transformer-lens 3.x).
+        loader: Further arguments of transformers' `from_pretrained`, such as `device_map`, `max_memory`,
+            `offload_folder` and `quantization_config`, or TransformerLens' `n_devices`.
 
     Returns:
         The adapter; `.model` is TransformerLens' model, `.tokenizer` the untouched tokenizer.
@@ -62,8 +69,8 @@ def load_model(
     Raises:
         ModelError: The model cannot be found or loaded, weights are missing or not finite, it has no attention heads,
             or TransformerLens' version of it gives other numbers.
-        OptionError: An unknown backend, device or dtype, an unavailable device, or `device`, `dtype` or `revision` for
-            a model that is already loaded.
+        OptionError: An unknown backend, device or dtype, an unavailable device, options that contradict each other, or
+            `device`, `dtype`, `revision` or a loader's argument for a model that is already loaded.
 
     Example:
         >>> import headcats as hc
@@ -74,22 +81,28 @@ def load_model(
         raise OptionError(f"Expected backend 'bridge' or 'hooked'; got {backend!r}.")
     dtype = _dtype(dtype)
     if not isinstance(source, str | os.PathLike):
-        return _wrap(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer)
+        return _wrap(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer, loader=loader)
+    check_loader_options(loader, device=device, backend=backend)
     place = _device(device)
     name, folder, commit = find_folder(source, revision)
     check_folder(folder, needs_tokenizer=tokenizer is None)
     with quiet():
-        loaded_tokenizer = _tokenizer(folder if tokenizer is None else tokenizer)
-        hf_model = _hf_model(folder, dtype).to(place)
+        loaded_tokenizer = read_tokenizer(folder if tokenizer is None else tokenizer)
+        hf_model = read_model(folder, dtype=dtype, device=place, options=loader)
         # Before the comparison, which would blame transformer-lens.
         check_finite(hf_model, name=name)
         build = build_hooked_transformer if backend == "hooked" else _bridge
-        reference = take_reference(hf_model)
+        with _one_sentence(f"The model in {str(folder)!r}"):
+            reference = take_reference(hf_model)
         model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
-        check_reproduces(model, reference)
-    default = " (no device was given)" if device is None else ""
-    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, place, default, dtype)
-    return HookedModel(model, name=name, tokenizer=loaded_tokenizer, revision=commit)
+        with _one_sentence(f"What TransformerLens makes of {reference.architecture}"):
+            check_reproduces(model, reference)
+    origin = Origin(str(folder) if commit is None and name not in registry.names("model") else name, commit, loader)
+    adapted = HookedModel(model, name=name, tokenizer=loaded_tokenizer, origin=origin)
+    chosen = device is not None or "device_map" in loader or is_placed(hf_model)
+    default = "" if chosen else " (no device was given)"
+    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, adapted.placement, default, adapted.dtype)
+    return adapted
 
 
 @contextlib.contextmanager
@@ -128,13 +141,15 @@ def _switch(bars: Callable[[], Any]) -> None:
         bars()
 
 
-def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None, tokenizer: Any) -> HookedModel:
+def _wrap(
+    source: Any, *, device: Any, dtype: torch.dtype | str, revision: str | None, tokenizer: Any, loader: dict[str, Any]
+) -> HookedModel:
     model = source.model if isinstance(source, HookedModel) else source
     model_class(model)
     model_dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), dtype)
     # float32 is the default and cannot be told from "not given".
-    changes_dtype = dtype not in (torch.float32, model_dtype)
-    options = {"device": device, "revision": revision, "dtype": dtype if changes_dtype else None}
+    changes_dtype = dtype not in ("auto", torch.float32, model_dtype)
+    options = {"device": device, "revision": revision, "dtype": dtype if changes_dtype else None} | loader
     if unusable := [name for name, value in options.items() if value is not None]:
         raise OptionError(
             f"{' and '.join(unusable)} cannot be set for a model that is already loaded: headcats uses it as it is. "
@@ -142,44 +157,9 @@ def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None,
         )
     if isinstance(source, HookedModel) and tokenizer is None:
         return source
-    name, commit = (source.name, source.revision) if isinstance(source, HookedModel) else (None, None)
-    tokenizer = None if tokenizer is None else _tokenizer(tokenizer)
-    return HookedModel(model, name=name, tokenizer=tokenizer, revision=commit)
-
-
-def _hf_model(folder: Path, dtype: torch.dtype) -> Any:
-    try:
-        # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
-        # Without trust_remote_code=False, transformers would ask at the keyboard.
-        options = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
-        model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager", **options)
-    except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
-        raise ModelError(_message("Cannot load the model in", folder, error)) from None
-    if missing := sorted(info.get("missing_keys", ())):
-        # transformers fills them with random numbers and warns.
-        raise ModelError(
-            f"The weights in {str(folder)!r} lack {len(missing)} tensors of {type(model).__name__}, {missing[0]!r} "
-            f"first: they are incomplete or belong to another architecture."
-        )
-    if not model.config.architectures:
-        model.config.architectures = [type(model).__name__]
-    return model.eval()
-
-
-def _tokenizer(source: Any) -> Any:
-    if isinstance(source, PreTrainedTokenizerBase):
-        return source
-    if not isinstance(source, str | os.PathLike):
-        raise OptionError(
-            f"Expected tokenizer as a transformers tokenizer, a folder or a hub name; got {type(source).__name__}."
-        )
-    folder = Path(source).expanduser()
-    if not folder.exists():
-        folder, _ = fetch(os.fspath(source))
-    try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001 - as for the model
-        raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
+    name, origin = (source.name, source.origin) if isinstance(source, HookedModel) else (None, None)
+    tokenizer = None if tokenizer is None else read_tokenizer(tokenizer)
+    return HookedModel(model, name=name, tokenizer=tokenizer, origin=origin)
 
 
 def _for_transformer_lens(tokenizer: Any) -> Any:
@@ -193,16 +173,30 @@ def _for_transformer_lens(tokenizer: Any) -> Any:
     return inner
 
 
+@contextlib.contextmanager
+def _one_sentence(what: str) -> Iterator[None]:
+    """A ModelError for whatever a first forward pass raises: kernels and placements have conditions of their own."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - see above
+        raise ModelError(
+            f"{what} cannot run as it was loaded here ({type(error).__name__}: {first_line(error)})."
+        ) from None
+
+
 def _bridge(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
     from transformer_lens.model_bridge import TransformerBridge
 
+    where = None if is_placed(hf_model) else str(device)
     try:
         model = TransformerBridge.boot_transformers(
-            name, hf_model=hf_model, tokenizer=tokenizer, device=str(device), dtype=hf_model.dtype
+            name, hf_model=hf_model, tokenizer=tokenizer, device=where, dtype=hf_model.dtype
         )
     except Exception as error:  # noqa: BLE001 - unsupported architectures fail in several ways
         architecture = type(hf_model).__name__
-        raise ModelError(f"TransformerLens cannot hold {architecture} ({_first_line(error)}).") from None
+        raise ModelError(f"TransformerLens cannot hold {architecture} ({first_line(error)}).") from None
     return model.eval()
 
 
@@ -214,20 +208,14 @@ def _device(device: str | torch.device | None) -> torch.device:
         place = torch.device(device)
         torch.empty(0, device=place)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise OptionError(f"Device {str(device)!r} cannot be used here ({_first_line(error)}).") from None
+        raise OptionError(f"Device {str(device)!r} cannot be used here ({first_line(error)}).") from None
     return place
 
 
-def _dtype(dtype: torch.dtype | str) -> torch.dtype:
+def _dtype(dtype: torch.dtype | str) -> torch.dtype | str:
+    if dtype == "auto":
+        return dtype
     resolved = dtype if isinstance(dtype, torch.dtype) else _DTYPES.get(dtype)
     if resolved is None or resolved not in _DTYPES.values():
-        raise OptionError(f"Expected dtype {', '.join(_DTYPES)}; got {dtype!r}.")
+        raise OptionError(f"Expected dtype {', '.join(_DTYPES)} or auto; got {dtype!r}.")
     return resolved
-
-
-def _message(problem: str, folder: Path, error: Exception) -> str:
-    return f"{problem} {str(folder)!r} ({type(error).__name__}: {_first_line(error)})."
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

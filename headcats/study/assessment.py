@@ -129,7 +129,7 @@ def memory_plan(
 
     An OptionError for a limit that cannot be read, or that nothing fits into.
     """
-    available = budget(limit, model.device)
+    available = budget(limit, *model.devices)
     path = path if is_replayable(model) else "hooked"
     methods = study.task_methods
     batches = {

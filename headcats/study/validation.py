@@ -56,7 +56,7 @@ def validate(
     adapted: HookedModel = load_model(model)
     study = with_own_template(study, adapted)
     check_model(adapted)
-    budget(memory, adapted.device)  # an unreadable limit is refused even if nothing is swept
+    budget(memory, *adapted.devices)  # an unreadable limit is refused even if nothing is swept
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
     spoken = [task for task in study.tasks if probe is not None and task.exact is not None]
     prompted = [task.name for task in study.tasks if task not in spoken]

@@ -18,6 +18,7 @@ from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z, keeping
+from headcats.models.placement import resident_bytes
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
@@ -210,7 +211,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
     fit = 1 + max(0, room - first) // each
     prompts = n if fit >= n else 1 << (fit.bit_length() - 1)
     return memory.MemoryPlan(
-        prompts=prompts, rows=1, budget=budget, peak=first + (prompts - 1) * each, weights=memory.weights_bytes(model)
+        prompts=prompts, rows=1, budget=budget, peak=first + (prompts - 1) * each, weights=resident_bytes(model.model)
     )
 
 

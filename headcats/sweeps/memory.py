@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from headcats.errors import OptionError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import keeps_logits
+from headcats.models.placement import largest_offloaded, resident_bytes
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
@@ -40,13 +42,13 @@ _CGROUP_FILES = {
 }
 
 
-def budget(memory: str | int | None, device: torch.device) -> int:
+def budget(memory: str | int | None, *devices: torch.device) -> int:
     """Bytes that a sweep may use beside the weights: a number, a text such as "1.5GiB", or half of what is free (None).
 
-    GB = 10^9 bytes, GiB = 2^30. Anything else, or nothing at all, is an OptionError.
+    Of several devices, that is free on the fullest. GB = 10^9 bytes, GiB = 2^30. Anything else, or nothing at all, is an OptionError.
     """
     if memory is None:
-        return free_memory(device) // 2
+        return min(map(free_memory, devices)) // 2
     size = 0
     if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
         number, unit, binary = match.groups(default="")
@@ -114,7 +116,7 @@ class Footprint:
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Of prompts in parts, with some variants (rows) of each prompt at a time."""
         recordings = 2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part)
-        return self._z + recordings + self._work(part, rows)
+        return self._z + recordings + self._work(part, rows) + self._loaded
 
     def fits(self, part: int, rows: int, budget: int) -> bool:
         """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
@@ -142,6 +144,11 @@ class Footprint:
 
     def _work(self, part: int, rows: int) -> int:
         return max(self._forward(part) + self._recording(part), self.chunk(part, rows))
+
+    @cached_property
+    def _loaded(self) -> int:
+        """Offloaded weights while they are used."""
+        return largest_offloaded(self.model.model)
 
     @property
     def _z(self) -> int:
@@ -239,7 +246,7 @@ class MemoryPlan:
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
     """The largest pieces of work that fit, of some variants (rows: heads or sets of heads) of each prompt."""
-    part, weights = prompts_per_part(footprint, budget=budget), weights_bytes(footprint.model)
+    part, weights = prompts_per_part(footprint, budget=budget), resident_bytes(footprint.model.model)
     count = _largest(rows, lambda count: footprint.fits(part, count, budget))
     peak = footprint.peak(part, count, budget=budget)
     if peak > budget:
@@ -261,12 +268,6 @@ def prompts_per_part(footprint: Footprint, *, budget: int) -> int:
 def readouts(d_vocab: int) -> int:
     """Residual streams whose logits over the whole vocabulary are read at a time."""
     return max(1, ENOUGH_BYTES // (8 * d_vocab))
-
-
-def weights_bytes(model: HookedModel) -> int:
-    """Bytes of all parameters and buffers; tied weights count once."""
-    storages = (tensor.untyped_storage() for tensor in (*model.model.parameters(), *model.model.buffers()))
-    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def readable_bytes(size: int) -> str:

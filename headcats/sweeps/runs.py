@@ -138,7 +138,7 @@ class BaseRuns:
 
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
         self.model, self.batch, self.limit = model, batch, limit
-        self.budget = memory.budget(limit, model.device)
+        self.budget = memory.budget(limit, *model.devices)
         self.clean = Run(model, batch.continued("clean"), budget=self.budget)
         self.corrupted = Run(model, batch.continued("corrupted"), budget=self.budget)
 

@@ -15,6 +15,7 @@ from headcats import registry
 from headcats.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.loading import load_model, quiet
+from headcats.models.origin import Origin
 
 TOLERANCE = 2e-5
 
@@ -122,7 +123,7 @@ class TestOwnModel:
         raw, given = tiny_model("llama").model, word_tokenizer()
         own = raw.tokenizer
         assert load_model(raw, tokenizer=given).tokenizer is given
-        model = load_model(HookedModel(raw, name="mine", revision="r1"), tokenizer=given)
+        model = load_model(HookedModel(raw, name="mine", origin=Origin(revision="r1")), tokenizer=given)
         assert (model.tokenizer, model.name, model.revision) == (given, "mine", "r1")
         assert raw.tokenizer is own
 
@@ -158,7 +159,7 @@ class TestOptions:
         ("options", "message"),
         [
             ({"backend": "hook"}, "Expected backend 'bridge' or 'hooked'; got 'hook'"),
-            ({"dtype": "float8"}, "Expected dtype float32, bfloat16, float16, float64; got 'float8'"),
+            ({"dtype": "float8"}, "Expected dtype float32, bfloat16, float16, float64 or auto; got 'float8'"),
             ({"dtype": torch.int64}, "got torch.int64"),
             ({"device": "gpu"}, "Device 'gpu' cannot be used here"),
             ({"device": "cuda:99"}, "Device 'cuda:99' cannot be used here"),

@@ -99,7 +99,7 @@ def salient_tokens(
 def _gains(circuit: Circuit, head: Head, uses_mlp: bool) -> Float[Tensor, " token"]:
     weight = circuit.W_O(head.layer)[head.head]
     parts = []
-    for tokens in torch.arange(len(circuit.model.model.W_E)).split(_ROWS):
+    for tokens in torch.arange(circuit.model.d_vocab).split(_ROWS):
         rows = _embeddings(circuit, tokens, uses_mlp)
         values = circuit.values(rows, layer=head.layer)[head.head]
         size = rows.to(values.device).norm(dim=-1)

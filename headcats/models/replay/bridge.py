@@ -6,7 +6,8 @@ recorded keys and values. Everything the block does (norms, rotary embeddings, s
 model itself; only activations that are written out as a formula are computed in another way (`fused`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from transformers import DynamicCache
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued, in_order
 from headcats.models.hooks import forward_options, hook_z
+from headcats.models.placement import in_place
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.fused import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
@@ -221,17 +223,18 @@ class BridgeRecording(Recording):
         with self._model.lock:
             return self._unembed(residual) if self._plain else self._finish(residual)
 
-    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
+    @contextmanager
+    def _unembedding(self) -> Iterator[tuple[Tensor, Tensor | None]]:
         unembed = self._model.model.unembed
-        return unembed.W_U.T, getattr(unembed.original_component, "bias", None)
+        with in_place(unembed):
+            yield unembed.W_U.T, getattr(unembed.original_component, "bias", None)
 
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        logits = torch.einsum("prd,ptd->prt", self._normed(residual), weight)
+        logits = torch.einsum("prd,ptd->prt", self._normed(residual).to(weight), weight)
         return (logits if bias is None else logits + bias[:, None]).float()
 
     def _normed(self, residual: Tensor) -> Tensor:
-        weight = self._model.model.unembed.W_U
-        return self._model.model.ln_final(residual).to(weight.device, weight.dtype)
+        return self._model.model.ln_final(residual)
 
     def _unembed(self, residual: Tensor) -> Tensor:
         model = self._model.model

@@ -5,6 +5,7 @@ in the recorded run as in a replay: the rows of a prompt share its recorded keys
 what the last position needs is done at the others.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -130,9 +131,9 @@ class HookedTransformerRecording(Recording):
                 into.copy_(self._capped(torch.addmm(unembed.b_U, part, unembed.W_U)))
         return logits
 
-    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
+    def _unembedding(self) -> AbstractContextManager[tuple[Tensor, Tensor | None]]:
         unembed = self._model.model.unembed
-        return unembed.W_U.T, unembed.b_U
+        return nullcontext((unembed.W_U.T, unembed.b_U))
 
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         assert bias is not None

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -96,9 +97,9 @@ class Recording(ABC):
             return None
         with self._model.lock:
             if self._columns is None or not torch.equal(self._columns[0], ids):
-                weight, bias = self._unembedding()
-                index = ids.to(weight.device)
-                self._columns = (ids.clone(), weight[index], None if bias is None else bias[index])
+                with self._unembedding() as (weight, bias):
+                    index = ids.to(weight.device)
+                    self._columns = (ids.clone(), weight[index], None if bias is None else bias[index])
                 logits = self._dot(self.final[:, :1], *self._columns[1:])[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
                 self._plain_columns = reads_alike(logits, expected, self._model.dtype)
@@ -119,12 +120,10 @@ class Recording(ABC):
 
         Of logits over the whole vocabulary a part is held at a time, which takes two thirds of the time of `read`.
         """
-        with self._model.lock:
-            return self._log_probs(residual, tokens)
+        with self._model.lock, self._unembedding() as (weight, bias):
+            return self._log_probs(self._normed(residual).to(weight), tokens.to(weight.device), weight, bias)
 
-    def _log_probs(self, residual: Tensor, tokens: Tensor) -> Tensor:
-        (weight, bias), normed = self._unembedding(), self._normed(residual)
-        tokens = tokens.to(weight.device)
+    def _log_probs(self, normed: Tensor, tokens: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         # As many columns of the unembedding at a time as stay in a processor's caches.
         columns = max(1, LOGITS_AT_A_TIME // len(normed))
         of_tokens, totals = torch.full_like(tokens, math.nan, dtype=torch.float32), []
@@ -140,8 +139,8 @@ class Recording(ABC):
         return of_tokens - torch.stack(totals).logsumexp(0)
 
     @abstractmethod
-    def _unembedding(self) -> tuple[Tensor, Tensor | None]:
-        """Weights `[d_vocab, d_model]` and biases of the unembedding."""
+    def _unembedding(self) -> AbstractContextManager[tuple[Tensor, Tensor | None]]:
+        """Weights `[d_vocab, d_model]` and biases of the unembedding, with their values inside."""
 
     @abstractmethod
     def _normed(self, residual: Tensor) -> Tensor:

@@ -1,0 +1,118 @@
+"""Read a transformers model, placed and in the precision that is asked for, and its tokenizer from a folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from headcats.errors import ModelError, OptionError
+from headcats.models.source import fetch
+
+# What headcats sets itself, and why another value is refused.
+_SET_HERE = {
+    "attn_implementation": "only eager attention computes the patterns that hooks read",
+    "trust_remote_code": "code from a model's repository is never run; boot it as a TransformerBridge yourself",
+    "torch_dtype": "name it dtype",
+    "local_files_only": "the folder has been found by then; set HF_HUB_OFFLINE=1 for no network",
+    "output_loading_info": "missing weights are an error already",
+}
+_LONG = 240
+_PLACING = ("device_map", "max_memory", "n_devices")
+
+
+def check_loader_options(options: Mapping[str, Any], *, device: Any, backend: str) -> None:
+    """Raise an OptionError for options of transformers' loader that cannot be combined with the rest."""
+    for name, reason in _SET_HERE.items():
+        if name in options:
+            raise OptionError(f"{name} cannot be given: {reason}.")
+    if backend == "hooked" and (unusable := sorted(options.keys() - {"n_devices"})):
+        raise OptionError(f"backend='hooked' builds its own weights, so it does not take {' and '.join(unusable)}.")
+    if device is not None and (placing := [name for name in _PLACING if options.get(name) is not None]):
+        raise OptionError(f"device and {placing[0]} both say where the model goes: leave out one of them.")
+
+
+def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, options: Mapping[str, Any]) -> Any:
+    """The causal language model in a folder, in eval mode, where `options` place it, else on `device`.
+
+    Options are those of transformers' `from_pretrained`, and TransformerLens' `n_devices`. A ModelError if it cannot be
+    loaded or lacks weights.
+    """
+    options = _placing(options, device)
+    # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
+    # Without trust_remote_code=False, transformers would ask at the keyboard.
+    fixed = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
+    try:
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, attn_implementation="eager", **fixed, **options
+        )
+    except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
+        raise ModelError(_message("Cannot load the model in", folder, error)) from None
+    if missing := sorted(info.get("missing_keys", ())):
+        # transformers fills them with random numbers and warns.
+        raise ModelError(
+            f"The weights in {str(folder)!r} lack {len(missing)} tensors of {type(model).__name__}, {missing[0]!r} "
+            f"first: they are incomplete or belong to another architecture."
+        )
+    if not model.config.architectures:
+        model.config.architectures = [type(model).__name__]
+    if not is_placed(model) and "device_map" not in options:
+        try:
+            model = model.to(device)
+        except RuntimeError as error:
+            raise ModelError(_message(f"Cannot move to {device} the model in", folder, error)) from None
+    return model.eval()
+
+
+def is_placed(model: Any) -> bool:
+    """Whether a model is where its loader put it, and must not be moved: dispatched, offloaded or quantised."""
+    return bool(getattr(model, "hf_device_map", None)) or bool(getattr(model, "is_quantized", False))
+
+
+def read_tokenizer(source: Any) -> Any:
+    """A tokenizer as it is, or that of a folder or hub name."""
+    if isinstance(source, PreTrainedTokenizerBase):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise OptionError(
+            f"Expected tokenizer as a transformers tokenizer, a folder or a hub name; got {type(source).__name__}."
+        )
+    folder = Path(source).expanduser()
+    if not folder.exists():
+        folder, _ = fetch(os.fspath(source))
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - as for the model
+        raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, without the full stop; the name of its class if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
+    """Options as transformers takes them: `n_devices` as a device map, a quantised model on its device from the start.
+
+    An OptionError for what this machine does not have.
+    """
+    from transformer_lens.utilities.multi_gpu import resolve_device_map
+
+    placed = {name: value for name, value in options.items() if value is not None and name != "n_devices"}
+    device_map, max_memory = placed.get("device_map"), placed.get("max_memory")
+    try:
+        device_map, max_memory = resolve_device_map(options.get("n_devices"), device_map, None, max_memory)
+    except ValueError as error:
+        raise OptionError(f"The model cannot be placed so: {first_line(error)}.") from None
+    if device_map is None and "quantization_config" in placed:
+        device_map = {"": device}
+    resolved = {"device_map": device_map, "max_memory": max_memory}
+    return placed | {name: value for name, value in resolved.items() if value is not None}
+
+
+def _message(problem: str, folder: Path, error: Exception) -> str:
+    text = first_line(error)
+    text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."  # some name every weight
+    return f"{problem} {str(folder)!r} ({type(error).__name__}: {text})."

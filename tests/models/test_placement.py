@@ -1,0 +1,139 @@
+"""Models that their loader places: what is read of them, and what is refused."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from placements import SECOND, placed
+from toys import random_tokens
+
+from headcats.errors import ModelError, OptionError
+from headcats.models.circuit import Circuit
+from headcats.models.loading import load_model
+from headcats.models.placement import in_place, is_offloaded, largest_offloaded, resident_bytes
+
+PARTS = ("model.embed_tokens", "model.norm", "model.rotary_emb", "lm_head")
+N_LAYERS = 3
+offloads = pytest.mark.needs_tl4("the bridge of 3.x refuses weights on disk")
+
+
+def on_disk(folder: Path) -> dict[str, Any]:
+    """Arguments of the loader that leave the last layer of a toy on disk."""
+    layers = {f"model.layers.{layer}": "cpu" for layer in range(N_LAYERS - 1)} | {f"model.layers.{N_LAYERS - 1}": "disk"}
+    return {"device_map": dict.fromkeys(PARTS, "cpu") | layers, "offload_folder": str(folder)}
+
+
+class TestOffloaded:
+    @offloads
+    def test_what_is_read_of_it_is_what_a_resident_model_has(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        here, there = load_model(folders["llama"], device="cpu"), load_model(folders["llama"], **on_disk(tmp_path))
+        assert (there.placement, str(there.device), here.placement) == ("cpu, offloaded", "cpu", "cpu")
+        assert torch.equal(here.logits(random_tokens()), there.logits(random_tokens()))
+        assert there.weights_hash() == here.weights_hash()
+        assert there.weight_processing == here.weight_processing == "none"
+        for layer in here.layers:
+            assert torch.equal(here.W_O(layer), there.W_O(layer))
+        rows = Circuit(here).embeddings(torch.arange(3))
+        for layer in here.layers:
+            assert torch.equal(Circuit(here).values(rows, layer=layer), Circuit(there).values(rows, layer=layer))
+        assert torch.equal(Circuit(here).unembedding(), Circuit(there).unembedding())
+
+    @offloads
+    def test_it_is_left_offloaded(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        model = load_model(folders["llama"], **on_disk(tmp_path))
+        before = [parameter.is_meta for parameter in model.model.parameters()]
+        with in_place(model.model.blocks[N_LAYERS - 1]):
+            assert not any(parameter.is_meta for parameter in model.model.blocks[N_LAYERS - 1].parameters())
+        model.weights_hash(), model.W_O(N_LAYERS - 1), model.logits(random_tokens())
+        assert [parameter.is_meta for parameter in model.model.parameters()] == before
+        assert any(before) and not all(before)
+
+    @offloads
+    def test_only_what_is_there_counts(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        here, there = load_model(folders["llama"]), load_model(folders["llama"], **on_disk(tmp_path))
+        last = sum(parameter.nbytes for parameter in here.model.blocks[N_LAYERS - 1].parameters())
+        assert resident_bytes(here.model) - resident_bytes(there.model) == last
+        assert (largest_offloaded(here.model), is_offloaded(here.model)) == (0, False)
+        assert 0 < largest_offloaded(there.model) < last
+
+    @offloads
+    def test_a_weight_on_disk_that_is_not_finite_is_named(
+        self, folders: dict[str, Path], folder: Path, tmp_path: Path
+    ) -> None:
+        broken = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        with torch.no_grad():
+            broken.model.layers[N_LAYERS - 1].mlp.up_proj.weight[1, 2] = float("nan")
+        broken.save_pretrained(folder)
+        with pytest.raises(ModelError, match=r"layers\.2\.mlp\.up_proj\.weight' of model 'broken' holds NaN"):
+            load_model(folder, **on_disk(tmp_path))
+
+
+@pytest.mark.needs_tl4("made for the bridge of 4.x")
+def test_several_devices(tmp_path: Path) -> None:
+    model = placed("llama", "two devices", tmp_path)
+    assert (model.placement, str(model.device)) == (f"cpu, {SECOND}", "cpu")
+    assert list(map(str, model.devices)) == ["cpu", SECOND]
+
+
+class TestOptions:
+    def test_a_map_of_one_device(self, folders: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.INFO, logger="headcats"):
+            model = load_model(folders["llama"], device_map={"": "cpu"})
+        assert "TransformerBridge on cpu, torch.float32" in caplog.text
+        assert model.origin.source == str(folders["llama"])
+        assert model.origin.recorded_loader() == {"device_map": {"": "cpu"}}
+        resident = load_model(folders["llama"])
+        assert torch.equal(model.logits(random_tokens()), resident.logits(random_tokens()))
+
+    def test_what_transformers_takes_is_passed_on(self, folders: dict[str, Path]) -> None:
+        model = load_model(folders["llama"], num_hidden_layers=1)
+        assert model.n_layers == 1
+
+    def test_the_dtype_of_the_file(self, folder: Path) -> None:
+        transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(folder)
+        assert load_model(folder, dtype="auto").dtype == torch.bfloat16
+        assert load_model(folder).dtype == torch.float32
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"device": "cpu", "device_map": "auto"}, "device and device_map both say where"),
+            ({"attn_implementation": "sdpa"}, "attn_implementation cannot be given: only eager attention"),
+            ({"trust_remote_code": True}, "trust_remote_code cannot be given: code from a model's repository"),
+            ({"backend": "hooked", "device_map": "auto"}, "backend='hooked' .* does not take device_map"),
+        ],
+    )
+    def test_options_that_contradict(self, folders: dict[str, Path], options: dict[str, Any], message: str) -> None:
+        with pytest.raises(OptionError, match=message):
+            load_model(folders["llama"], **options)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"device_map": {"": "cuda:7"}}, ModelError, "Cannot load the model in"),
+            ({"device_map": {"": "meta"}}, ModelError, "has no values"),
+            ({"no_such_option": 1}, ModelError, "no_such_option"),
+        ],
+    )
+    def test_what_cannot_be_done_here(
+        self, folders: dict[str, Path], options: dict[str, Any], error: Any, message: str
+    ) -> None:
+        with pytest.raises(error, match=message) as caught:
+            load_model(folders["llama"], **options)
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="no GPU is what it is about")
+    def test_devices_that_are_not_there(self, folders: dict[str, Path]) -> None:
+        with pytest.raises(OptionError, match="n_devices=2 requires CUDA"):
+            load_model(folders["llama"], n_devices=2)
+
+    def test_a_model_that_is_loaded_takes_none(self, folders: dict[str, Path]) -> None:
+        with pytest.raises(OptionError, match="device_map cannot be set for a model that is already loaded"):
+            load_model(load_model(folders["llama"]), device_map="auto")
+
+    @pytest.mark.needs_tl3("HookedTransformer")
+    def test_hooked_transformers_take_a_number_of_devices(self, folders: dict[str, Path]) -> None:
+        assert load_model(folders["llama"], backend="hooked", n_devices=1).placement == "cpu"

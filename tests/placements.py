@@ -1,0 +1,57 @@
+"""Toys of `architectures` whose weights are offloaded, or spread over two devices, and the bridges they become."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import cpu_offload, disk_offload
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module
+from architectures import hf_architecture
+from pretended import KIND, move, pretended_devices
+from torch import nn
+from toys import word_tokenizer
+
+from headcats.models.adapter import HookedModel
+
+SECOND = f"{KIND}:1"
+_CACHES = ["past_key_values", "past_key_value", "layer_past"]
+_LAST_NORMS = ("norm", "ln_f", "norm_f", "final_layer_norm")
+
+
+def placed(name: str, placement: str, folder: Path) -> HookedModel:
+    """An architecture with its weights "here", in "memory", on "disk" in a folder, or on "two devices"."""
+    hf = hf_architecture(name)
+    if placement == "memory":
+        cpu_offload(hf, execution_device=torch.device("cpu"))
+    elif placement == "disk":
+        disk_offload(hf, str(folder), execution_device=torch.device("cpu"))
+    elif placement == "two devices":
+        _spread(hf)
+    with pretended_devices():
+        return _bridge(hf)
+
+
+def _bridge(hf: Any) -> HookedModel:
+    from transformer_lens.model_bridge import TransformerBridge
+
+    tokenizer = word_tokenizer()
+    tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
+    return HookedModel(
+        TransformerBridge.boot_transformers("toy", hf_model=hf, tokenizer=tokenizer, device="cpu").eval()
+    )
+
+
+def _spread(hf: Any) -> None:
+    """All blocks but the first on the second device, with what follows; a tied unembedding stays with its embedding."""
+    blocks = next(m for m in hf.modules() if isinstance(m, nn.ModuleList) and len(m) == hf.config.num_hidden_layers)
+    inside = {id(module) for block in blocks for module in block.modules()}
+    norms = [m for n, m in hf.named_modules() if n.split(".")[-1] in _LAST_NORMS and id(m) not in inside]
+    unembedding = hf.get_output_embeddings()
+    tied = unembedding.weight is hf.get_input_embeddings().weight
+    second = [*blocks[1:], *norms, *([] if tied else [unembedding])]
+    for module in second:
+        move(module, SECOND)
+    for module, device in [*((module, SECOND) for module in second), *([(unembedding, "cpu")] if tied else [])]:
+        # As accelerate dispatches a model.
+        hook = AlignDevicesHook(execution_device=torch.device(device), io_same_device=False, skip_keys=_CACHES)
+        add_hook_to_module(module, hook)

@@ -1,0 +1,97 @@
+"""Sweeps of models whose weights are elsewhere: the numbers of the resident model, by the same path."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from architectures import ARCHITECTURES, N_HEADS
+from placements import SECOND, placed
+from prefixes import prefixed_batch
+from pretended import pretended_devices
+
+from headcats.methods import attribution_patch
+from headcats.models.adapter import HookedModel
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.memory import Footprint
+
+pytestmark = [
+    pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),
+    pytest.mark.filterwarnings("ignore:.*ordinary hooked forwards"),
+]
+METRICS = ["logit_diff", "log_prob"]
+# Kinds of blocks that differ in what they read: learned and rotary positions, windows, experts, ALiBi.
+OFFLOADED = ("gpt2", "gemma2", "mixtral", "bloom")
+SPREAD = ("gpt2", "llama", "gemma3")
+# Experts are counted by a kernel that CPUs lack for whole numbers; the bridge's forward pass of Falcon reads its first
+# norm where the tokens are; Bamba's reads weights that are not there.
+NOT_SPREAD = {"mixtral", "gpt_oss", "qwen3_next", "falcon", "bamba"}
+CASES = [(name, "disk" if number % 2 else "memory") for number, name in enumerate(OFFLOADED)]
+CASES += [(name, "two devices") for name in SPREAD]
+ALL = [(name, place) for name in ARCHITECTURES for place in ("memory", "disk") if name != "bamba"]
+ALL += [(name, "two devices") for name in ARCHITECTURES if name not in NOT_SPREAD]
+
+
+def largest_difference(name: str, placement: str, folder: Path, positions: str) -> float:
+    """Between an architecture placed so and a resident one."""
+    here, there = placed(name, "here", folder), placed(name, placement, folder)
+    assert there.placement == {"two devices": f"cpu, {SECOND}"}.get(placement, "cpu, offloaded")
+    batch = prefixed_batch(2, 10, 5)
+    with pretended_devices():
+        expected, actual = (
+            sweep(model, batch, "denoising_patch", metrics=METRICS, positions=positions) for model in (here, there)
+        )
+    assert actual.attrs["path"] == expected.attrs["path"]
+    assert np.abs(expected.patched - expected.corrupted).max() > 0.01
+    return float(np.abs(actual.patched - expected.patched).max())
+
+
+def check(name: str, placement: str, folder: Path, positions: str) -> None:
+    # The same kernels on the same numbers; what lies behind other strides may be summed in another order.
+    assert largest_difference(name, placement, folder, positions) <= (1e-6 if placement == "two devices" else 0)
+
+
+@pytest.mark.parametrize(("name", "placement"), CASES)
+def test_the_numbers_of_the_resident_model(name: str, placement: str, tmp_path: Path) -> None:
+    check(name, placement, tmp_path, "all" if len(name) % 2 else "last")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("positions", ["last", "all"])
+@pytest.mark.parametrize(("name", "placement"), ALL)
+def test_all_architectures(name: str, placement: str, positions: str, tmp_path: Path) -> None:
+    check(name, placement, tmp_path, positions)
+
+
+def test_the_oracle_is_placed_too(tmp_path: Path) -> None:
+    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(3, 12, 5)
+    with pretended_devices():
+        fast, hooked = (
+            sweep(model, batch, "denoising_patch", positions="all", path=path) for path in ("suffix", "hooked")
+        )
+    assert np.abs(fast.patched - hooked.patched).max() < 1e-5
+
+
+def test_gradients(tmp_path: Path) -> None:
+    here, there = placed("llama", "here", tmp_path), placed("llama", "disk", tmp_path)
+    batch = prefixed_batch(3, 12, 5)
+    expected, actual = (attribution_patch(model, batch, metrics=["logit_diff"]) for model in (here, there))
+    assert np.abs(actual.patched - expected.patched).max() <= 1e-6
+
+
+def test_the_largest_offloaded_module_is_planned_for(tmp_path: Path) -> None:
+    def peak(model: HookedModel) -> int:
+        return Footprint(model, 3, 12, 5, "suffix").peak(1, 1, budget=10**9)
+
+    here, there = placed("llama", "here", tmp_path), placed("llama", "disk", tmp_path)
+    queries = 4 * N_HEADS * there.d_head[0] * there.d_model
+    assert peak(there) - peak(here) == queries
+
+
+def test_two_devices_are_told_apart() -> None:
+    """The oracle of these tests: what is on two devices at once is an error."""
+    with pretended_devices():
+        on_second = torch.ones(2, 2, device=SECOND)
+        assert (on_second @ torch.ones(2, 2).to(on_second.device)).device == torch.device(SECOND)
+        with pytest.raises(RuntimeError, match="got tensors on cpu and"):
+            on_second @ torch.ones(2, 2)
