@@ -78,7 +78,16 @@ _MIN_LOGIT_DIFF = (
 )
 MinLogitDiff = Annotated[float | None, typer.Option("--min-logit-diff", help=_MIN_LOGIT_DIFF)]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]
-Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+_DEVICE_MAP = (
+    "auto or balanced: spread the weights over all GPUs, as transformers' device_map does; in place of --device."
+)
+DeviceMap = Annotated[str | None, typer.Option("--device-map", help=_DEVICE_MAP)]
+_LOAD_IN = "8bit or 4bit: quantise the weights (needs bitsandbytes)."
+LoadIn = Annotated[
+    str | None, typer.Option("--load-in", help=_LOAD_IN, autocompletion=completion.one_of("8bit", "4bit"))
+]
+_DTYPE = "float32 (default), bfloat16, float16, or auto (that of the file)."
+Dtype = Annotated[str | None, typer.Option("--dtype", help=_DTYPE)]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
 Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
 _MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half of what is free."

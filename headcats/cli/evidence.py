@@ -15,6 +15,7 @@ from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import by_category, paragraph
 from headcats.results.folder import load
+from headcats.results.model_source import source_of
 from headcats.results.run_results import RunResults
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
@@ -61,7 +62,7 @@ def evidence_command(
     target = folder / resolve_tested(reading, run).evidence_folder(run, ablated=positions)
     replaced = " These replace earlier ones." if (target / f"{EVIDENCE_TABLES[0]}.nc").exists() else ""
     evidence = run_evidence(
-        model or run.manifest.model.name,
+        model or source_of(run.manifest.model, folder),
         folder,
         suite=suite,
         method=method,

@@ -56,6 +56,8 @@ def run_command(
     min_accuracy: arguments.MinAccuracy = None,
     min_logit_diff: arguments.MinLogitDiff = None,
     device: arguments.Device = None,
+    device_map: arguments.DeviceMap = None,
+    load_in: arguments.LoadIn = None,
     dtype: arguments.Dtype = None,
     revision: arguments.Revision = None,
     backend: arguments.Backend = None,

@@ -19,7 +19,8 @@ from headcats.tasks.suites import Suite, suite
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
 FRACTIONS = ("min_accuracy", "min_logit_diff")
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("float32", "bfloat16", "float16", "auto")
+BITS = ("8bit", "4bit")
 
 
 def run_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,8 +62,9 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
         of_user["suite"] = stored
     suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
     merged = DEFAULTS | OF_SUITE.get(suite_name, {}) | of_user
-    if merged["dtype"] not in DTYPES:
-        raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))
+    for option, known in (("dtype", DTYPES), ("load_in", (None, *BITS))):
+        if merged[option] not in known:
+            raise UnknownNameError(unknown_name_message(option, merged[option], [name for name in known if name]))
     return merged
 
 

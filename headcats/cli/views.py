@@ -9,6 +9,7 @@ from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import Answer
 from headcats.results.folder import load
+from headcats.results.model_source import source_of
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -42,7 +43,7 @@ def views_command(
     from headcats.reports.attention.writing import write_views
 
     pages = write_views(
-        model or run.manifest.model.name,
+        model or source_of(run.manifest.model, folder),
         folder,
         suite=suite,
         method=method,

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -14,6 +16,7 @@ from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.model_source import moved_source
 from headcats.results.run_results import RunResults
 from headcats.results.suite_text import parse_suite, suite_tasks
 from headcats.results.whole_file import remove_empty
@@ -47,6 +50,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     runs = [RunResults(load(path)) for path in folders]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
+    merged.model = replace(merged.model, source=moved_source(merged.model.source, Path(folders[0]), target.path))
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}

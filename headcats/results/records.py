@@ -74,6 +74,11 @@ class ModelRecord(Record):
     """Layers that have attention heads."""
     heads: tuple[int, ...] = ()
     """Heads in each of these layers."""
+    source: str = ""
+    """Name of a bundled model or of one on the hub, or the path of a folder from the results folder, which begins with
+    a dot; "" for a model that the program made."""
+    loader: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments that it was loaded with, such as `device_map`."""
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """What makes a second model another one; name, revision and machine do not count."""

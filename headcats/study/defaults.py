@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "min_logit_diff": None,
     "out": None,
     "device": None,
+    "device_map": None,
+    "load_in": None,
     "dtype": "float32",
     "revision": None,
     "backend": "bridge",

@@ -12,6 +12,7 @@ from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
 
 _LOADING = ("device", "dtype", "revision", "backend")
+_PLACING = ("device_map", "load_in")
 
 
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -20,12 +21,26 @@ def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     Those that are None are left out. All are checked first: a misspelt name should not wait until a large model is
     loaded.
     """
-    elsewhere = ("model", "out", *_LOADING)
+    elsewhere = ("model", "out", *_LOADING, *_PLACING)
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
     study = {"n_prompts": DEFAULT_PROMPTS} | study
     check_path(study["path"])
     budget(study.get("memory"), torch.device("cpu"))
     planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory")}
     plan(suite_source=study["suite"], **planned)
-    loading = {key: options[key] for key in _LOADING} | {"dtype": getattr(torch, options["dtype"])}
+    loading = {key: options[key] for key in _LOADING}
+    if options["device_map"] is not None:
+        loading["device_map"] = options["device_map"]
+    if options["load_in"] is not None:
+        loading["quantization_config"] = _quantisation(options["load_in"])
     return load_model(options["model"], **loading), study
+
+
+def _quantisation(bits: str) -> Any:
+    """What bitsandbytes does to the weights: whole numbers of 8 bits, or NF4 (computed in fp32)."""
+    from transformers import BitsAndBytesConfig
+
+    if bits == "8bit":
+        # Outliers would be looked for in the whole batch, so that a prompt's numbers depended on the other prompts.
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=0.0)
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float32)

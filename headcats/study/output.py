@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headcats.errors import PlanError
 from headcats.models.adapter import HookedModel
 from headcats.results.folder import BLOCKS, ResultsFolder, load, tree
 from headcats.results.manifest import Manifest
+from headcats.results.model_source import stored_source
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.study.plan import Study
 
@@ -111,13 +113,14 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     folder = None if out is None else ResultsFolder(out)
     manifest = None if folder is None else folder.read_manifest()
     if folder is None or manifest is None:
-        manifest = new_manifest(model, study)
+        manifest = new_manifest(model, study, folder=None if folder is None else folder.path)
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
         folder.remove_leftovers()
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
-        manifest.suite_source = study.suite.source
+        # Below the current directory, the rest of the path says nothing to others.
+        manifest.suite_source = study.suite.source.removeprefix(f"{Path.cwd()}{os.sep}")
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.
@@ -134,11 +137,11 @@ def _made_otherwise(path: os.PathLike[str]) -> PlanError:
     )
 
 
-def new_manifest(model: HookedModel, study: Study) -> Manifest:
-    """A manifest without tasks and blocks."""
+def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None) -> Manifest:
+    """A manifest without tasks and blocks; the path of a model's folder is kept relative to that of the results."""
     return Manifest(
         plan=study.record(),
-        model=model_record(model),
+        model=replace(model_record(model), source=stored_source(model.origin.source, folder)),
         categories=category_records(study),
         versions=versions(),
         git_commit=_git_commit(),
@@ -160,9 +163,11 @@ def model_record(model: HookedModel) -> ModelRecord:
         model_class=model.model_class,
         weight_processing=model.weight_processing,
         dtype=str(model.dtype).removeprefix("torch."),
-        device=str(model.device),
+        device=model.placement,
         layers=tuple(model.layers),
         heads=tuple(model.n_heads[layer] for layer in model.layers),
+        source=model.origin.source,
+        loader=model.origin.recorded_loader(),
     )
 
 

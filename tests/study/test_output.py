@@ -32,6 +32,7 @@ def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folde
         device="cpu",
         layers=(0, 1),
         heads=(4, 4),
+        source=str(model_folder),
     )
 
 

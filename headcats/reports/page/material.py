@@ -120,9 +120,15 @@ class Material:
         """Why the rule can judge no head; "" where it can, and where no task was scored."""
         return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
 
+    @property
+    def shown_folder(self) -> str:
+        """The folder below the current directory, or its name: the page is shared, and where it lies is private."""
+        folder = (self.folder or Path()).resolve()
+        return (folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else Path(folder.name)).as_posix()
+
     def command(self, name: str, *options: str) -> str:
         """A command on the folder that speaks of the same categories, with those `options` that are not the default."""
-        folder = "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
+        folder = "DIR" if self.folder is None else shlex.quote(self.shown_folder)
         values = self.reading.options_for(self.run) if self.tables else {}
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 

@@ -15,6 +15,7 @@ from headcats.results.finding import Finding, line
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
+from headcats.results.model_source import can_be_named, shown_source
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
@@ -32,15 +33,15 @@ _NEEDS: dict[str, Callable[[Suite, Sequence[Task]], bool]] = {
 def repeat_command(manifest: Manifest) -> str:
     """The command that repeats a run, without a folder: `headcats run` with the options that are not the default.
 
-    A model, suite or task that no command can name (a model from a local folder, a task of a notebook) gives the call
-    in Python instead: `hc.run(model, ...)`, with the reader's own `model`.
+    A model, suite or task that no command can name (a model or a task of a notebook) gives the call in Python instead:
+    `hc.run(model, ...)`, with the reader's own `model`.
     """
     source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
     tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
     # A module or file of the user's is not run to look which tasks it has, so all of them are named.
     is_file = bool(source) and not suite_tasks
-    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _can_be_named(manifest.model)
+    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and can_be_named(manifest.model)
     named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
     if suite_tasks:
         of_suite = methods_of_suite(suite(source))
@@ -74,7 +75,7 @@ def how_to_add(name: str, manifest: Manifest) -> Finding:
     if not has_what_it_needs(run_suite, run_suite.tasks):
         return line("suggestion.other_suite", need=need, suite=source, method=name, suite_that_has_it=declared.suite)
     tasks = [task for task in run_suite.tasks if task.name in run_tasks]
-    if not _can_be_named(manifest.model) or len(tasks) < len(run_tasks):
+    if not can_be_named(manifest.model) or len(tasks) < len(run_tasks):
         return repeat
     needs_all = not has_what_it_needs(run_suite, tasks)
     subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
@@ -169,25 +170,30 @@ def _run_tasks(manifest: Manifest) -> set[str]:
     return {*manifest.tasks, *manifest.requested, *joint}
 
 
-def _can_be_named(model: ModelRecord) -> bool:
-    """Whether the name of a model is enough to load it: a bundled one, or one of the hub, whose commit is known."""
-    return model.revision is not None or model.name in names("model")
-
-
 def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:
     model = manifest.model
     backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
-    loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend}
+    loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend, **_placing(model)}
     options = _changed(
-        {"model": model.name} | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
+        {"model": shown_source(model)} | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
         defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(manifest.suite_source, {}),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
     return "".join(f" --{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in texts.items())
 
 
+def _placing(model: ModelRecord) -> dict[str, object]:
+    """Options of a command that place or quantise a model; other arguments of the loader have none."""
+    device_map, quantisation = (model.loader.get(name) for name in ("device_map", "quantization_config"))
+    bits = [bits for bits in ("8bit", "4bit") if (quantisation or {}).get(f"load_in_{bits}")]
+    return {"device_map": device_map if isinstance(device_map, str) else None, "load_in": bits[0] if bits else None}
+
+
 def _plan_options(manifest: Manifest) -> dict[str, object]:
-    return manifest.plan.complete() | {"suite": manifest.suite_source}
+    source = manifest.suite_source
+    # Where a file lies on this machine is nobody's business.
+    shown = f"./{Path(source).name}" if Path(source).is_absolute() else source
+    return manifest.plan.complete() | {"suite": shown}
 
 
 def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:

@@ -240,7 +240,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
         (manifest(answers="single"), "headcats run --answers single"),
         (
             manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
-            "headcats run --suite '/my files/own.py:mine' --tasks a,b",
+            "headcats run --suite ./own.py:mine --tasks a,b",
         ),
         (
             manifest(tasks=["plural", "mine"], methods=["ov_relation"]),

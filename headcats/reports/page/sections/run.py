@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from headcats.categories.reading import Reading
@@ -47,7 +46,7 @@ def run(material: Material) -> Iterator[Part]:
         yield line("run.page")
         yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
-        yield Code(_python(material, material.folder))
+        yield Code(_python(material, material.shown_folder))
 
 
 def _methods(material: Material) -> Iterator[Part]:
@@ -71,8 +70,8 @@ def _facts(values: Mapping[str, object]) -> Facts:
     return Facts(tuple((name, str(value)) for name, value in values.items() if value not in (None, "")))
 
 
-def _python(material: Material, folder: Path) -> str:
-    lines = ["import headcats as hc", "", f"results = hc.load({json.dumps(folder.as_posix(), ensure_ascii=False)})"]
+def _python(material: Material, folder: str) -> str:
+    lines = ["import headcats as hc", "", f"results = hc.load({json.dumps(folder, ensure_ascii=False)})"]
     if material.tables:
         reading, default = material.reading, Reading()
         scoring = {

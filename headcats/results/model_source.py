@@ -1,0 +1,68 @@
+"""Where the model of a results folder is loaded from: by name, or from a folder, whose path is relative to it."""
+
+import os
+from pathlib import Path
+
+from headcats.errors import OptionError
+from headcats.registry import names
+from headcats.results.records import ModelRecord
+
+
+def stored_source(source: str, results: Path | None) -> str:
+    """A source as results keep it: a name as it is, the path of a folder from the results folder.
+
+    Args:
+        source: A bundled name, a name on the hub or an absolute path; "" for a model that the program made.
+        results: Folder of the results; None for results in memory, which keep the path as it is.
+    """
+    if results is None or not os.path.isabs(source):
+        return source
+    try:
+        return _as_path(os.path.relpath(source, results.resolve()))
+    except ValueError:  # another drive of Windows
+        return source
+
+
+def moved_source(source: str, before: Path, after: Path) -> str:
+    """A source that one results folder keeps, as another one does."""
+    is_relative = _is_path(source) and not os.path.isabs(source)
+    return stored_source(os.path.normpath(before.resolve() / source), after) if is_relative else source
+
+
+def source_of(record: ModelRecord, results: Path) -> str:
+    """What `hc.load_model` takes to load the model of results again, with the path from the current directory.
+
+    Raises:
+        OptionError: The results do not say where the model is. Its name is not sent to the hub: it may be private.
+    """
+    if _is_path(record.source):
+        path = os.path.normpath(results.resolve() / record.source)
+        try:
+            return _as_path(os.path.relpath(path))
+        except ValueError:
+            return path
+    if can_be_named(record):
+        return record.source or record.name
+    raise OptionError(
+        f"These results do not say where their model {record.name!r} was loaded from: name it with --model "
+        "path/to/folder (or load it yourself and pass it)."
+    )
+
+
+def can_be_named(record: ModelRecord) -> bool:
+    """Whether results say where their model is; those of version 0.1 do so of bundled models and those of the hub."""
+    return bool(record.source) or record.revision is not None or record.name in names("model")
+
+
+def shown_source(record: ModelRecord) -> str:
+    """A source as it may be shown to others: of a folder, its name alone."""
+    return f"./{record.name}" if _is_path(record.source) else record.source or record.name
+
+
+def _is_path(source: str) -> bool:
+    return source.startswith(".") or os.path.isabs(source)
+
+
+def _as_path(path: str) -> str:
+    """A relative path that is not taken for a name."""
+    return path if _is_path(path) else os.path.join(".", path)

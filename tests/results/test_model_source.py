@@ -1,0 +1,56 @@
+"""Where the model of results is loaded from: paths follow the results, names stay, and a private name goes nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from headcats.errors import OptionError
+from headcats.results.model_source import can_be_named, moved_source, shown_source, source_of, stored_source
+from headcats.results.records import ModelRecord
+
+
+def stored(source: str, results: Path) -> ModelRecord:
+    return ModelRecord(name="lm", source=stored_source(source, results))
+
+
+def test_names_stay() -> None:
+    for name in ("mini", "gpt2", "owner/model"):
+        record = stored(name, Path("results"))
+        assert record.source == name == source_of(record, Path("elsewhere")) == shown_source(record)
+
+
+def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, results = tmp_path / "models" / "lm", tmp_path / "work" / "results"
+    for folder in (model, results):
+        folder.mkdir(parents=True)
+    record = stored(str(model), results)
+    assert record.source == "../../models/lm"
+    for start in (tmp_path, results, model):
+        monkeypatch.chdir(start)
+        assert (Path.cwd() / source_of(record, results)).resolve() == model
+    monkeypatch.chdir(tmp_path)
+    assert source_of(record, Path("work/results")) == "./models/lm"  # not taken for a name on the hub
+    assert shown_source(record) == "./lm"
+
+
+def test_a_folder_within_the_results(tmp_path: Path) -> None:
+    assert stored(str(tmp_path / "lm"), tmp_path).source == "./lm"
+
+
+def test_results_in_memory_keep_the_path(tmp_path: Path) -> None:
+    assert stored_source(str(tmp_path), None) == str(tmp_path)
+
+
+def test_merged_results_lie_elsewhere(tmp_path: Path) -> None:
+    assert moved_source("../lm", tmp_path / "a", tmp_path / "deep" / "b") == "../../lm"
+    assert moved_source("owner/model", tmp_path / "a", tmp_path / "b") == "owner/model"
+
+
+def test_results_that_do_not_say() -> None:
+    """Those of version 0.1 hold names alone: one of a folder is not looked for on the hub."""
+    assert source_of(ModelRecord(name="mini"), Path()) == "mini"
+    assert source_of(ModelRecord(name="gpt2", revision="0" * 40), Path()) == "gpt2"
+    private = ModelRecord(name="my-private-lm")
+    assert not can_be_named(private)
+    with pytest.raises(OptionError, match="'my-private-lm'"):
+        source_of(private, Path())
