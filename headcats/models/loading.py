@@ -23,7 +23,14 @@ from headcats.models.hooks import model_class
 from headcats.models.origin import Origin
 from headcats.models.reproduction import check_reproduces, take_reference
 from headcats.models.source import check_folder, find_folder
-from headcats.models.transformers_model import check_loader_options, first_line, is_placed, read_model, read_tokenizer
+from headcats.models.transformers_model import (
+    check_loader_options,
+    check_vocabulary,
+    first_line,
+    is_placed,
+    read_model,
+    read_tokenizer,
+)
 from headcats.models.weights import check_finite
 
 _BACKENDS = ("bridge", "hooked")
@@ -89,6 +96,7 @@ def load_model(
     with quiet():
         loaded_tokenizer = read_tokenizer(folder if tokenizer is None else tokenizer)
         hf_model = read_model(folder, dtype=dtype, device=place, options=loader)
+        check_vocabulary(loaded_tokenizer, hf_model)
         # Before the comparison, which would blame transformer-lens.
         check_finite(hf_model, name=name)
         build = build_hooked_transformer if backend == "hooked" else _bridge
@@ -97,7 +105,8 @@ def load_model(
         model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
         with _one_sentence(f"What TransformerLens makes of {reference.architecture}"):
             check_reproduces(model, reference)
-    origin = Origin(str(folder) if commit is None and name not in registry.names("model") else name, commit, loader)
+    is_named = commit is not None or os.fspath(source) in registry.names("model")
+    origin = Origin(name if is_named else str(folder), commit, loader)
     adapted = HookedModel(model, name=name, tokenizer=loaded_tokenizer, origin=origin)
     chosen = device is not None or "device_map" in loader or is_placed(hf_model)
     default = "" if chosen else " (no device was given)"

@@ -20,6 +20,14 @@ _SET_HERE = {
     "output_loading_info": "missing weights are an error already",
 }
 _LONG = 240
+# Names of errors of readers, whose own texts give no advice, or to run what is in the file.
+_DAMAGED = {
+    "SafetensorError": "a file of its weights is damaged or incomplete; copy or download it again",
+    "UnpicklingError": (
+        "its weights are a pickle that holds more than numbers, and to read it could run any code; save them as "
+        "safetensors where they come from"
+    ),
+}
 _PLACING = ("device_map", "max_memory", "n_devices")
 
 
@@ -88,6 +96,19 @@ def read_tokenizer(source: Any) -> Any:
         raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
 
 
+def check_vocabulary(tokenizer: Any, model: Any) -> None:
+    """Raise a ModelError for a tokenizer with more words than the model has rows in its embedding.
+
+    Added tokens do not count: many models have a pad token that they never see.
+    """
+    known = model.get_input_embeddings().weight.shape[0]
+    if tokenizer.vocab_size > known:
+        raise ModelError(
+            f"The tokenizer has {tokenizer.vocab_size} tokens, and the model knows {known}: it is that of another "
+            f"model. Pass the model's own as tokenizer=."
+        )
+
+
 def first_line(error: Exception) -> str:
     """The first line of an error's text, without the full stop; the name of its class if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -113,6 +134,8 @@ def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]
 
 
 def _message(problem: str, folder: Path, error: Exception) -> str:
+    if (kind := type(error).__name__) in _DAMAGED:
+        return f"{problem} {str(folder)!r}: {_DAMAGED[kind]}."
     text = first_line(error)
     text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."  # some name every weight
-    return f"{problem} {str(folder)!r} ({type(error).__name__}: {text})."
+    return f"{problem} {str(folder)!r} ({kind}: {text})."

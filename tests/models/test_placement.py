@@ -127,8 +127,19 @@ class TestOptions:
             load_model(folders["llama"], **options)
         assert "\n" not in str(caught.value)
 
-    @pytest.mark.skipif(torch.cuda.is_available(), reason="no GPU is what it is about")
-    def test_devices_that_are_not_there(self, folders: dict[str, Path]) -> None:
+    def test_bitsandbytes_is_asked_for(self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        def missing(*_: Any, **__: Any) -> None:
+            raise ImportError("Using `bitsandbytes` 4-bit quantization requires bitsandbytes: pip install bitsandbytes")
+
+        monkeypatch.setattr(
+            "transformers.quantizers.quantizer_bnb_4bit.Bnb4BitHfQuantizer.validate_environment", missing
+        )
+        options = transformers.BitsAndBytesConfig(load_in_4bit=True)
+        with pytest.raises(ModelError, match="requires bitsandbytes: pip install bitsandbytes"):
+            load_model(folders["llama"], quantization_config=options)
+
+    def test_devices_that_are_not_there(self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
         with pytest.raises(OptionError, match="n_devices=2 requires CUDA"):
             load_model(folders["llama"], n_devices=2)
 

@@ -1,0 +1,59 @@
+"""Files that are not a model: one sentence each, with what to do, and no code of theirs is run."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+from toys import word_tokenizer
+
+from headcats.errors import ModelError
+from headcats.models.loading import load_model
+
+
+class Payload:
+    """What a pickle can do to whoever reads it."""
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (Path("was_run"),))
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(ModelError) as error:
+        load_model(folder)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_weights_that_were_cut_short(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+    assert "damaged or incomplete" in refusal(folder)
+
+
+def test_weights_that_are_something_else(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\0" * 4096)
+    assert "damaged or incomplete" in refusal(folder)
+
+
+def test_a_pickle_that_would_run_code(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"lm_head.weight": Payload()}))
+    message = refusal(folder)
+    assert "safetensors" in message
+    assert "weights_only" not in message
+    assert not Path("was_run").exists()
+
+
+def test_a_tokenizer_of_another_model(folder: Path) -> None:
+    word_tokenizer([f"word{number}" for number in range(200)]).save_pretrained(folder)
+    message = refusal(folder)
+    assert "of another model" in message
+    assert "knows 60" in message
+
+
+def test_added_tokens_are_no_sign_of_another_model(folder: Path) -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": [f"<extra{number}>" for number in range(90)]})
+    tokenizer.save_pretrained(folder)
+    assert load_model(folder).d_vocab == 60
