@@ -18,13 +18,16 @@ _CACHES = ["past_key_values", "past_key_value", "layer_past"]
 _LAST_NORMS = ("norm", "ln_f", "norm_f", "final_layer_norm")
 
 
-def placed(name: str, placement: str, folder: Path) -> HookedModel:
-    """An architecture with its weights "here", in "memory", on "disk" in a folder, or on "two devices"."""
+def placed(name: str, placement: str, folder: Path, *, device: str = "cpu") -> HookedModel:
+    """An architecture with its weights "here", in "memory", on "disk" in a folder, or on "two devices".
+
+    Offloaded ones compute on `device`.
+    """
     hf = hf_architecture(name)
     if placement == "memory":
-        cpu_offload(hf, execution_device=torch.device("cpu"))
+        cpu_offload(hf, execution_device=torch.device(device))
     elif placement == "disk":
-        disk_offload(hf, str(folder), execution_device=torch.device("cpu"))
+        disk_offload(hf, str(folder), execution_device=torch.device(device))
     elif placement == "two devices":
         _spread(hf)
     with pretended_devices():

@@ -85,9 +85,9 @@ def hf_model(
     else:
         model = LlamaForCausalLM(
             LlamaConfig(
-                num_hidden_layers=n_layers, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+                num_hidden_layers=n_layers, num_attention_heads=4, num_key_value_heads=2,
                 max_position_embeddings=N_CTX, tie_word_embeddings=False, attention_dropout=dropout, **shared,
-                **{"hidden_size": 32, "intermediate_size": 64} | options,
+                **{"hidden_size": 32, "intermediate_size": 64, "head_dim": 16} | options,
             )
         )  # fmt: skip
     generator = torch.Generator().manual_seed(seed)

@@ -1,9 +1,9 @@
 """Files that are not a model: one sentence each, with what to do, and no code of theirs is run."""
 
-import pickle
 from pathlib import Path
 
 import pytest
+import torch
 from toys import word_tokenizer
 
 from headcats.errors import ModelError
@@ -38,7 +38,7 @@ def test_weights_that_are_something_else(folder: Path) -> None:
 def test_a_pickle_that_would_run_code(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"lm_head.weight": Payload()}))
+    torch.save({"lm_head.weight": Payload()}, folder / "pytorch_model.bin")
     message = refusal(folder)
     assert "safetensors" in message
     assert "weights_only" not in message

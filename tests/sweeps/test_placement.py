@@ -1,19 +1,24 @@
 """Sweeps of models whose weights are elsewhere: the numbers of the resident model, by the same path."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from architectures import ARCHITECTURES, N_HEADS
+from peaks import peak_bytes
 from placements import SECOND, placed
 from prefixes import prefixed_batch
 from pretended import pretended_devices
+from toys import hf_model, word_tokenizer
 
 from headcats.methods import attribution_patch
 from headcats.models.adapter import HookedModel
+from headcats.models.loading import load_model
+from headcats.models.placement import largest_offloaded, resident_bytes
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.memory import Footprint
+from headcats.sweeps.memory import Footprint, budget
 
 pytestmark = [
     pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),
@@ -32,6 +37,13 @@ ALL = [(name, place) for name in ARCHITECTURES for place in ("memory", "disk") i
 ALL += [(name, "two devices") for name in ARCHITECTURES if name not in NOT_SPREAD]
 
 
+def on_disk(folder: Path, n_layers: int) -> dict[str, Any]:
+    """Arguments of the loader that leave all blocks of a Llama on disk."""
+    rest = dict.fromkeys(("model.embed_tokens", "model.norm", "model.rotary_emb", "lm_head"), "cpu")
+    layers = {f"model.layers.{layer}": "disk" for layer in range(n_layers)}
+    return {"device_map": rest | layers, "offload_folder": str(folder)}
+
+
 def largest_difference(name: str, placement: str, folder: Path, positions: str) -> float:
     """Between an architecture placed so and a resident one."""
     here, there = placed(name, "here", folder), placed(name, placement, folder)
@@ -47,8 +59,10 @@ def largest_difference(name: str, placement: str, folder: Path, positions: str) 
 
 
 def check(name: str, placement: str, folder: Path, positions: str) -> None:
+    difference = largest_difference(name, placement, folder, positions)
+    print(f"{name}, {placement}, {positions}: {difference:.1e}")
     # The same kernels on the same numbers; what lies behind other strides may be summed in another order.
-    assert largest_difference(name, placement, folder, positions) <= (1e-6 if placement == "two devices" else 0)
+    assert difference <= (1e-6 if placement == "two devices" else 0)
 
 
 @pytest.mark.parametrize(("name", "placement"), CASES)
@@ -86,6 +100,45 @@ def test_the_largest_offloaded_module_is_planned_for(tmp_path: Path) -> None:
     here, there = placed("llama", "here", tmp_path), placed("llama", "disk", tmp_path)
     queries = 4 * N_HEADS * there.d_head[0] * there.d_model
     assert peak(there) - peak(here) == queries
+
+
+@pytest.mark.parametrize(
+    ("width", "n_layers", "memory"), [(256, 8, "3MB"), pytest.param(1024, 16, "60MB", marks=pytest.mark.slow)]
+)
+def test_weights_on_disk_take_no_memory(tmp_path: Path, width: int, n_layers: int, memory: str) -> None:
+    """A model whose blocks are larger than the limit: within it, and equal to the resident one to the bit."""
+    sizes = {"hidden_size": width, "intermediate_size": 4 * width, "head_dim": width // 4}
+    folder = tmp_path / "model"
+    # In small files: a mapped file counts as memory here, all of it, for as long as one of its weights is read.
+    hf_model("llama", n_layers=n_layers, **sizes).save_pretrained(folder, max_shard_size="1MB")
+    word_tokenizer().save_pretrained(folder)
+    here = load_model(folder, device="cpu")
+    there = load_model(folder, **on_disk(tmp_path / "disk", n_layers))
+    batch, limit = prefixed_batch(2, 12, 5), budget(memory, there.device)
+    assert resident_bytes(here.model) > 3 * limit
+    for positions in ("last", "all"):
+        swept = {}
+
+        def work(positions: str = positions, swept: dict[str, Any] = swept) -> None:
+            swept["disk"] = sweep(there, batch, "denoising_patch", positions=positions, memory=memory)
+
+        assert peak_bytes(work) <= limit
+        # The same rows at a time, so that sums are added in the same order.
+        as_much = limit - largest_offloaded(there.model)
+        expected = sweep(here, batch, "denoising_patch", positions=positions, memory=as_much)
+        assert np.array_equal(swept["disk"].patched, expected.patched)
+
+
+@pytest.mark.parametrize("placement", ["memory", "disk"])
+def test_on_a_gpu(placement: str, tmp_path: Path) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    here, there = placed("llama", "here", tmp_path), placed("llama", placement, tmp_path, device="cuda")
+    batch = prefixed_batch(3, 12, 5)
+    for positions in ("last", "all"):
+        expected, actual = (sweep(model, batch, "denoising_patch", positions=positions) for model in (here, there))
+        assert actual.attrs["path"] == expected.attrs["path"]
+        assert np.abs(actual.patched - expected.patched).max() < 1e-4
 
 
 def test_two_devices_are_told_apart() -> None:
