@@ -25,6 +25,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*ordinary hooked forwards"),
 ]
 METRICS = ["logit_diff", "log_prob"]
+HEADER = 4096
+"""Bytes of a file of weights beside the weights."""
 # Kinds of blocks that differ in what they read: learned and rotary positions, windows, experts, ALiBi.
 OFFLOADED = ("gpt2", "gemma2", "mixtral", "bloom")
 SPREAD = ("gpt2", "llama", "gemma3")
@@ -122,7 +124,7 @@ def test_weights_on_disk_take_no_memory(tmp_path: Path, width: int, n_layers: in
         def work(positions: str = positions, swept: dict[str, Any] = swept) -> None:
             swept["disk"] = sweep(there, batch, "denoising_patch", positions=positions, memory=memory)
 
-        assert peak_bytes(work) <= limit
+        assert peak_bytes(work) <= limit + HEADER
         # The same rows at a time, so that sums are added in the same order.
         as_much = limit - largest_offloaded(there.model)
         expected = sweep(here, batch, "denoising_patch", positions=positions, memory=as_much)
