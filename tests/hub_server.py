@@ -244,13 +244,15 @@ class _Handler(BaseHTTPRequestHandler):
         name = f"{wanted['organization']}/{wanted['name']}"
         self._check_writer(name)
         kind = wanted.get("type", "model")
+        url = {"url": f"{self.hub.endpoint}/{kind}s/{name}"}
         if (kind, name) in self.hub.repositories:
-            raise _Refusal(409, message="You already created this repo")
+            self._json({"error": "You already created this repo", **url}, status=409)
+            return
         attributes = {".gitattributes": "\n".join(f"*{end} filter=lfs" for end in LARGE).encode()}
         self.hub.add(
             name, attributes, kind, private=wanted.get("visibility") == "private" or wanted.get("private", False)
         )
-        self._json({"url": f"{self.hub.endpoint}/{kind}s/{name}"})
+        self._json(url)
 
     def _branch(self, kind: str, name: str, branch: str) -> None:
         self._check_writer(name)
@@ -330,8 +332,8 @@ class _Handler(BaseHTTPRequestHandler):
         if name.split("/")[0] not in self.hub.writers[self.token]:
             raise _Refusal(403, message=f"You don't have the rights to create a repo under {name.split('/')[0]}")
 
-    def _json(self, content: Any) -> None:
-        self._send(200, json.dumps(content).encode(), {"Content-Type": "application/json"})
+    def _json(self, content: Any, status: int = 200) -> None:
+        self._send(status, json.dumps(content).encode(), {"Content-Type": "application/json"})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         cut = None if self.fault is None or self.command == "HEAD" else self.fault.cut

@@ -39,7 +39,7 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
-COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")
+COMMANDS = "run validate map report figure compare evidence views merge export push list".split()
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 # Runs that are asked for something else than their pages do without those that take time.
 RUN = [*QUICK, "--no-views"]
@@ -479,7 +479,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.cli.map.load", stop)
+    monkeypatch.setattr("headcats.cli.map.read_results", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)

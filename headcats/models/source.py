@@ -10,7 +10,8 @@ from typing import Any
 
 from headcats import registry
 from headcats.errors import ModelError, OptionError
-from headcats.hub import HubProblem, fetch_snapshot
+from headcats.hub.problem import HubProblem
+from headcats.hub.snapshot import fetch_snapshot
 
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")

@@ -74,6 +74,12 @@ class ModelRecord(Record):
     """Layers that have attention heads."""
     heads: tuple[int, ...] = ()
     """Heads in each of these layers."""
+    n_layers: int | None = None
+    """Blocks, those without attention heads too; of this and the next, None where the folder does not say."""
+    d_model: int | None = None
+    """Width of the residual stream."""
+    parallel_attn_mlp: bool | None = None
+    """Whether attention and MLP of a block read the same residual stream."""
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """What makes a second model another one; name, revision and machine do not count."""

@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 
 import headcats as hc
 from headcats.errors import ModelError
-from headcats.hub import hub_problem
+from headcats.hub.problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
 from headcats.results.run_results import RunResults
