@@ -16,11 +16,13 @@ from .categories.shared import overlap as overlap
 from .models.adapter import HookedModel as HookedModel
 from .models.head import Head as Head
 from .models.loading import load_model as load_model
+from .reports.files.exporting import export as export
 from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
 from .results.folder import load as load
 from .results.run_results import suite_blocks as suite_blocks
+from .results.sharing import push as push
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts

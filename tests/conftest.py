@@ -3,13 +3,16 @@
 import importlib.metadata
 import os
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import huggingface_hub
 import numpy as np
 import pytest
 import xarray as xr
+from hub_server import Hub, serving
 from hypothesis import settings
 
 from headcats import registry
@@ -85,3 +88,26 @@ def _tables_are_read_once(
         return _tables[key].copy(deep=True)
 
     monkeypatch.setattr(results_folder, "_read", read_once)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A hub on this machine in place of the real one, an empty cache, no token, and nobody waits."""
+    constants = huggingface_hub.constants
+    for variable in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy", "HF_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    with serving() as served:
+        replaced = {
+            "ENDPOINT": served.endpoint,
+            "HUGGINGFACE_CO_URL_TEMPLATE": served.endpoint + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_CACHE": str(tmp_path / "cache" / "hub"),
+            "HF_TOKEN_PATH": str(tmp_path / "cache" / "token"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+        }
+        for name, value in replaced.items():
+            monkeypatch.setattr(constants, name, value)
+        monkeypatch.setattr(time, "sleep", served.waits.append)
+        huggingface_hub.close_session()
+        yield served
+        huggingface_hub.close_session()

@@ -39,7 +39,20 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
-COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")
+COMMANDS = [
+    "run",
+    "validate",
+    "map",
+    "report",
+    "figure",
+    "compare",
+    "evidence",
+    "views",
+    "merge",
+    "export",
+    "push",
+    "list",
+]
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 # Runs that are asked for something else than their pages do without those that take time.
 RUN = [*QUICK, "--no-views"]
@@ -258,7 +271,7 @@ def test_a_hub_that_cannot_be_reached_names_the_ways_out(headcats, monkeypatch, 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     done = headcats("run", "--model", "somebody/gpt-22")
     assert_one_message(done, "Could not load 'somebody/gpt-22' from the Hugging Face hub")
-    for way in ("HF_TOKEN", "HF_HOME", "HF_HUB_OFFLINE=1", "a local folder such as './my-model'"):
+    for way in ("HF_HOME", "HF_HUB_OFFLINE=1", "a local folder such as './my-model'"):
         assert way in done.text
     assert done.err.count("\n") == 1, "one sentence"
 
@@ -479,7 +492,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.cli.map.load", stop)
+    monkeypatch.setattr("headcats.cli.map.read_results", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)

@@ -232,7 +232,7 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     ],
 )
 def test_wrong_options_are_told_before_anything_is_scored(options, message, monkeypatch):
-    monkeypatch.setattr("headcats.cli.compare.load", lambda folder: pytest.fail("nothing is read"))
+    monkeypatch.setattr("headcats.cli.compare.find_place", lambda folder: pytest.fail("nothing is read"))
     with pytest.raises(OptionError, match=message):
         compare("r", *options)
 

@@ -13,10 +13,12 @@ import typer
 from headcats.cli.compare import compare_command
 from headcats.cli.console import ending_on_request, explain, stoppable, warn
 from headcats.cli.evidence import evidence_command
+from headcats.cli.export import export_command
 from headcats.cli.figure import figure_command
 from headcats.cli.list import list_command, version_text
 from headcats.cli.map import map_command
 from headcats.cli.merge import merge_command
+from headcats.cli.push import push_command
 from headcats.cli.report import report_command
 from headcats.cli.run import run_command
 from headcats.cli.validate import validate_command
@@ -57,6 +59,8 @@ app.command("compare")(stoppable(compare_command))
 app.command("evidence")(stoppable(evidence_command, "; the same command starts again from zero"))
 app.command("views")(stoppable(views_command))
 app.command("merge")(stoppable(merge_command))
+app.command("export")(stoppable(export_command))
+app.command("push")(stoppable(push_command, "; the same command starts again"))
 app.command("list")(stoppable(list_command))
 
 

@@ -12,8 +12,12 @@ from headcats.prompts.answers import ANSWERS
 
 # ------------------------------------------------------------------------------------------------ finished results
 Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion=completion.results_folders)]
-Folders = Annotated[
-    list[Path], typer.Argument(help="One or several results folders.", autocompletion=completion.results_folders)
+_READ = "A results folder, or hf://owner/name[@revision] on the hub."
+Source = Annotated[str, typer.Argument(help=_READ, metavar="FOLDER", autocompletion=completion.results_folders)]
+_READ_SEVERAL = "One or several results folders, or hf://owner/name[@revision] on the hub."
+Sources = Annotated[
+    list[str],
+    typer.Argument(help=_READ_SEVERAL, metavar="FOLDERS...", autocompletion=completion.results_folders),
 ]
 _MODEL_OF_RESULTS = "Model of the results; default: the name in their manifest."
 ModelOfResults = Annotated[

@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.categories.reading import Reading, judge_scores, read_scores
 from headcats.categories.shared import overlap
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText, Sign
+from headcats.cli.arguments import AsJson, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import Answer, warn
 from headcats.errors import DataError, StorageError
 from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
@@ -29,7 +29,8 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.folder import load
+from headcats.results.folder import read_results
+from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -40,7 +41,7 @@ _KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves"
 
 
 def compare_command(
-    folders: Folders,
+    folders: Sources,
     method: Annotated[
         str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
     ] = None,
@@ -85,10 +86,11 @@ def compare_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    loaded = [RunResults(load(folder)) for folder in folders]
-    for run, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
-        check_scored(run, folder, method, by="`headcats compare` of several folders")
-    runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(folders), loaded, strict=True)}
+    places = [find_place(folder) for folder in folders]
+    loaded = [RunResults(read_results(place)) for place in places]
+    for run, place in zip(loaded, places, strict=True) if len(places) > 1 else ():
+        check_scored(run, place, method, by="`headcats compare` of several folders")
+    runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(places), loaded, strict=True)}
     answer = Answer(as_json)
     answer.numbers = dict.fromkeys(_KEYS)
     if len(runs) > 1:
@@ -104,12 +106,12 @@ def compare_command(
         try:
             tables[""] = _compare_methods(alone, metric, answer)
         except DataError as error:
-            drawn_by = quoted_figure_commands(alone, folders[0])
+            drawn_by = quoted_figure_commands(alone, places[0])
             raise DataError(f"{error} To look at what there is: {drawn_by}." if drawn_by else str(error)) from None
     else:
         if alone is not None:
-            check_scored(alone, folders[0], method, by="`headcats compare` with --method")
-        tables[""] = _compare_protocols(runs, reading, answer, halves=halves, folder=folders[0])
+            check_scored(alone, places[0], method, by="`headcats compare` with --method")
+        tables[""] = _compare_protocols(runs, reading, answer, halves=halves, place=places[0])
         if alone is not None and alone.joint_blocks and method is None:
             tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
@@ -120,15 +122,15 @@ def compare_command(
     answer.end()
 
 
-def _labels(folders: list[Path]) -> list[str]:
-    """Names that differ, also where one folder is named twice."""
-    names = [str(folder) for folder in folders]
+def _labels(places: list[Place]) -> list[str]:
+    """Names that differ, also where one place is named twice."""
+    names = [str(place) for place in places]
     before = [names[:place].count(name) for place, name in enumerate(names)]
     return [f"{name} ({times + 1})" if times else name for name, times in zip(names, before, strict=True)]
 
 
 def _compare_protocols(
-    runs: Mapping[str, RunResults], reading: Reading, answer: Answer, *, halves: int, folder: Path
+    runs: Mapping[str, RunResults], reading: Reading, answer: Answer, *, halves: int, place: Place
 ) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
     protocols = judge_protocols(
@@ -155,12 +157,14 @@ def _compare_protocols(
     if len(runs) == 1 and halves:
         split = _compare_halves(next(iter(runs.values())), reading, answer, splits=halves)
         if not reading.options.keys() & {"method", "positions", "metric"}:
-            _save(Robustness(table, protocols.members, protocols.left_out, split), reading, folder, answer)
+            _save(Robustness(table, protocols.members, protocols.left_out, split), reading, place, answer)
     return compared
 
 
-def _save(robustness: Robustness, reading: Reading, folder: Path, answer: Answer) -> None:
-    subfolder = robustness_folder(reading)
+def _save(robustness: Robustness, reading: Reading, place: Place, answer: Answer) -> None:
+    if place.on_hub:
+        return  # the numbers are printed, and there is no folder of one's own
+    folder, subfolder = place.folder, robustness_folder(reading)
     try:
         save_robustness(folder, subfolder, robustness)
     except StorageError as error:

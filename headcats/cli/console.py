@@ -25,7 +25,7 @@ from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, paragraph
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.results.whole_file import write_whole
+from headcats.results.whole_file import csv_bytes, write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
@@ -95,7 +95,7 @@ class Answer:
 
     def write_table(self, name: str, table: pd.DataFrame, path: Path, sentence: str = "") -> None:
         """Write a table as CSV."""
-        write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
+        write_whole(path, csv_bytes(table))
         self.wrote(name, path, sentence)
 
     def end(self) -> None:

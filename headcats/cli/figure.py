@@ -20,8 +20,9 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
-from headcats.results.folder import load
+from headcats.results.folder import read_results
 from headcats.results.label import Label
+from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -34,7 +35,7 @@ def figure_command(
     name: Annotated[
         str, typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures)
     ],
-    folder: arguments.Folder,
+    folder: arguments.Source,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
     method: arguments.Method = None,
     positions: arguments.Positions = None,
@@ -46,7 +47,7 @@ def figure_command(
     options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """Draw one figure from a results folder.
+    """Draw one figure from results.
 
     Examples:
     - `headcats figure head_grid results/mini-icl --out grid.html`
@@ -69,7 +70,8 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    run, kind = RunResults(load(folder)).without_untried(), reads(draw)
+    place = find_place(folder)
+    run, kind = RunResults(read_results(place)).without_untried(), reads(draw)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
@@ -78,9 +80,9 @@ def figure_command(
     elif kind == "agreement":
         table, title = _agreement_table(run, name, reading)
     elif kind in EVIDENCE_TABLES:
-        table, title = _evidence_table(folder, kind, name, reading, method=method, positions=positions)
+        table, title = _evidence_table(place, kind, name, reading, method=method, positions=positions)
     else:
-        check_scored(run, folder, method, by=f"Figure {name!r}")
+        check_scored(run, place, method, by=f"Figure {name!r}")
         # Of an importance any score of any method, by category.
         table, title = _map_table(run, "members" if kind == "importance" else kind, name, reading)
     titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
@@ -98,7 +100,7 @@ def _agreement_table(run: RunResults, name: str, reading: Reading) -> Table:
 
 
 def _evidence_table(
-    folder: Path, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
+    place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Table:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     arguments.refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
@@ -106,7 +108,7 @@ def _evidence_table(
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}
     criteria |= {"positions": positions} if positions is not None else {}
-    for evidence in saved_evidence(folder).values():
+    for evidence in saved_evidence(place.folder).values():
         options = json.loads(evidence.attrs["options"])
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
@@ -114,7 +116,7 @@ def _evidence_table(
             return evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(
-        f"Figure {name!r} reads what `headcats evidence {folder}` saves, and {folder} holds none with these options "
+        f"Figure {name!r} reads what `headcats evidence {place}` saves, and {place} holds none with these options "
         f"({', '.join(f'{key} {value}' for key, value in criteria.items())}). Run that first, with the same options."
     )
 

@@ -19,8 +19,9 @@ from headcats.reports.text.joint_blocks import relation_map, suite_title, thresh
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
-from headcats.results.folder import load
+from headcats.results.folder import read_results
 from headcats.results.label import Label
+from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -30,7 +31,7 @@ _CSV = "Write the head list to DIR/heads.csv, with non-default options in its na
 
 
 def map_command(
-    folder: arguments.Folder,
+    folder: arguments.Source,
     method: arguments.Method = None,
     positions: arguments.Positions = None,
     metric: arguments.Metric = None,
@@ -41,13 +42,14 @@ def map_command(
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
     as_json: arguments.AsJson = False,
 ) -> None:
-    """List the heads of every category, and draw the overlap map as a page in DIR.
+    """List the heads of every category, and draw the overlap map as a page in DIR (of results on the hub, in ./NAME).
 
     Examples:
     - `headcats map results/mini-icl --csv`
     - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
     - `headcats map results/mini-icl --effect task_specific --sign suppressing`
     - `headcats map results/mini-icl --json`
+    - `headcats map hf://owner/name`
 
     Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged`
     (why the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
@@ -66,23 +68,24 @@ def map_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    run = RunResults(load(folder)).without_untried()
+    place = find_place(folder)
+    run = RunResults(read_results(place)).without_untried()
     note_unfinished(run)
     answer = Answer(as_json)
     joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
     if joint in run.joint_blocks or registered(Label.parse(joint).name).kind == "joint":
-        _map_relations(run, folder, joint, reading=reading, csv=csv, answer=answer)
+        _map_relations(run, place, joint, reading=reading, csv=csv, answer=answer)
         return
-    check_scored(run, folder, method, by="A map")
+    check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)
     tables = map_tables(run, reading)
     answer.say(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading)
     suffix = reading.file_suffix(run)
-    draw_map(answer, "overlap_map", tables["overlap"], folder / f"overlap_map{suffix}.html", title=reading.title)
+    draw_map(answer, "overlap_map", tables["overlap"], place.pages / f"overlap_map{suffix}.html", title=reading.title)
     if csv:
-        _write_heads(answer, tables["overlap"], folder / f"heads{suffix}.csv")
+        _write_heads(answer, tables["overlap"], place.pages / f"heads{suffix}.csv")
     answer.end()
 
 
@@ -103,11 +106,11 @@ def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
     answer.write_table("heads", head_table(shared), path, f"Head list: {path}")
 
 
-def _map_relations(run: RunResults, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
+def _map_relations(run: RunResults, place: Place, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
     """The map of a joint method that sorts heads by their weights."""
     declaration = _joint_declaration(run, method)
     if not declaration.sorts_heads:
-        drawn_by = quoted_figure_commands(run, folder, method)
+        drawn_by = quoted_figure_commands(run, place, method)
         raise OptionError(
             f"{method} sorts no heads into categories, so there is no map of it"
             + (f"; {drawn_by} draws it." if drawn_by else ", and these results hold no such method either.")
@@ -123,9 +126,10 @@ def _map_relations(run: RunResults, folder: Path, method: str, *, reading: Readi
     answer.say(findings)
     answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried)
     stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix
-    draw_map(answer, declaration.figure, block, folder / f"{stem}.html", threshold=threshold, title=suite_title(block))
+    page = place.pages / f"{stem}.html"
+    draw_map(answer, declaration.figure, block, page, threshold=threshold, title=suite_title(block))
     if csv:
-        _write_heads(answer, shared, folder / f"heads-{stem}.csv")
+        _write_heads(answer, shared, place.pages / f"heads-{stem}.csv")
     answer.end()
 
 

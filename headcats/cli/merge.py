@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headcats.cli.arguments import AsJson, Folders
+from headcats.cli.arguments import AsJson, Sources
 from headcats.cli.console import put, tell
 from headcats.errors import pluralize
 from headcats.results.merging import merge
@@ -13,7 +13,7 @@ from headcats.results.run_results import RunResults
 
 
 def merge_command(
-    folders: Folders,
+    folders: Sources,
     destination: Annotated[Path, typer.Option("--out", help="New results folder.")],
     as_json: AsJson = False,
 ) -> None:
@@ -21,6 +21,7 @@ def merge_command(
 
     Examples:
     - `headcats merge results/part1 results/part2 --out results/all`
+    - `headcats merge hf://owner/name --out results/copy`
 
     Keys of `--json`: `folder`, `tasks` and `joint_methods` (names of what it holds).
     """

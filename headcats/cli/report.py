@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from headcats.categories.reading import Reading
-from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
+from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Positions, RuleText, Sign, Source
 from headcats.cli.console import Answer, note_unfinished
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
-_OUT = "File to write; default: DIR/report.html, with non-default options in its name."
+_OUT = "File to write; default: report.html in DIR, or in ./NAME for the hub, with non-default options in its name."
 
 
 def report_command(
-    folder: Folder,
+    folder: Source,
     destination: Annotated[Path | None, typer.Option("--out", help=_OUT)] = None,
     method: Method = None,
     positions: Positions = None,
@@ -27,7 +27,7 @@ def report_command(
     sign: Sign = "helping",
     as_json: AsJson = False,
 ) -> None:
-    """Write one page with everything a results folder holds: map, heads, evidence, other methods, how to repeat it.
+    """Write one page with everything that results hold: map, heads, evidence, other methods, how to repeat it.
 
     The page is a single file that needs no network. It shows evidence, robustness and attention views if `headcats
     evidence`, `headcats compare` and `headcats views` have saved them in DIR.

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DataError, StorageError
+from headcats.errors import DataError, StorageError, pluralize
 from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.place import HUB, Place, find_place
 from headcats.results.suite_text import SUITE_FILE, damaged_suite
 from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
 
@@ -156,10 +157,12 @@ def _read(path: Path) -> xr.Dataset:
 
 
 def load(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Results of a run, from its folder.
+    """Results of a run, from its folder or from the Hugging Face hub.
 
     Args:
-        path: The folder that `hc.run(out=...)` or `headcats run` wrote.
+        path: The folder that `hc.run(out=...)` or `headcats run` wrote; or "hf://owner/name", where `hc.push` put it,
+            with "@" and a branch, tag or commit for another one than the newest. What was fetched once is also read
+            without network.
 
     Returns:
         A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
@@ -183,19 +186,43 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         >>> results["plural"].attrs["category"]
         'Linguistic'
     """
-    folder = ResultsFolder(path)
+    return read_results(find_place(path))
+
+
+def read_results(place: Place) -> xr.DataTree:
+    """`load` of a place that is found already."""
+    folder = ResultsFolder(place.folder)
     if not folder.manifest_path.is_file():
         raise StorageError(_no_results(folder.path))
-    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path), suite=folder.read_suite())
+    manifest, blocks = Manifest.read(folder.manifest_path), folder.read_blocks()
+    if place.on_hub and (absent := manifest.finished() - blocks.keys()):
+        task, label = min(absent)
+        raise StorageError(
+            f"The copy of {place} in the cache is not whole: it lacks {pluralize(len(absent), 'block')}, {label} of "
+            f"{task} first; read it again with network."
+        )
+    results = tree(blocks, manifest, suite=folder.read_suite())
     # As xarray says it of a file; copies keep it, and netCDF does not store it.
-    results.encoding["source"] = os.fspath(path)
+    results.encoding |= {"source": place.address, "folder": os.fspath(place.folder)}
     return results
+
+
+def place_of(results: xr.DataTree) -> Place | None:
+    """Where results were read from; None for results in memory."""
+    source = results.encoding.get("source")
+    return None if source is None else Place(source, Path(results.encoding.get("folder", source)))
 
 
 def _no_results(path: Path) -> str:
     """What is wrong with a path that holds no results, and where there are some."""
     if path.is_file():
         return f"{path} is a file; a results folder is a folder."
+    if path.parts[:1] == ("hf:",):
+        address = f"{HUB}{'/'.join(path.parts[1:])}"
+        return (
+            f"{address} is on the hub, where this writes nothing: copy it with `headcats merge {address} --out DIR`, "
+            "and name the copy."
+        )
     try:
         inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
     except OSError:

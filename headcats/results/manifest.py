@@ -135,6 +135,13 @@ class Manifest:
         """Task -> why it was skipped."""
         return {task: record.refusal for task, record in self.tasks.items() if record.refusal}
 
+    def finished(self) -> set[tuple[str, str]]:
+        """(task, method@positions) of every block that there is; of a joint method (`SUITE`, method)."""
+        records = {(task, label): record for task, entries in self.blocks.items() for label, record in entries.items()}
+        finished = {key for key, record in records.items() if not record.refusal}
+        parts = {label: record.parts.values() for label, record in self.joint_blocks.items()}
+        return finished | {(SUITE, label) for label in parts if not all(part.refusal for part in parts[label])}
+
     def unfinished(self) -> list[str]:
         """Tasks that were asked for and are still to come, since the run was stopped."""
         return [task for task in self.requested if task not in self.tasks]

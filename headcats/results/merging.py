@@ -6,17 +6,17 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.errors import PlanError, StorageError, pluralize
 from headcats.registry import lookup
-from headcats.results.folder import BLOCKS, ResultsFolder, load
+from headcats.results.folder import BLOCKS, ResultsFolder, load, read_results
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.model_source import moved_source
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.suite_text import parse_suite, suite_tasks
 from headcats.results.whole_file import remove_empty
@@ -32,7 +32,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     prompts of every task depend on, is the same in all folders.
 
     Args:
-        folders: Results folders; where two hold the same block it must have the same fingerprint.
+        folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.
         out: A folder that does not exist yet, or is empty.
 
     Returns:
@@ -47,23 +47,24 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         raise StorageError(f"{target.path} holds results already; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
-    runs = [RunResults(load(path)) for path in folders]
+    places = [find_place(path) for path in folders]
+    runs = [RunResults(read_results(place)) for place in places]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
-    merged.model = replace(merged.model, source=moved_source(merged.model.source, Path(folders[0]), target.path))
+    merged.model = replace(merged.model, source=moved_source(merged.model.source, places[0].folder, target.path))
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
-    for path, manifest in zip(folders, manifests, strict=True):
-        _check_same_plan(merged, manifest, paths=(folders[0], path))
+    for place, manifest in zip(places, manifests, strict=True):
+        _check_same_plan(merged, manifest, paths=(places[0], place))
         merged.join(manifest)
-        for (task, label), block in ResultsFolder(path).read_blocks().items():
+        for (task, label), block in ResultsFolder(place.folder).read_blocks().items():
             if task != SUITE:
-                _add(blocks, (task, label), block, f"Block {label!r} of task {task!r} in {path}")
+                _add(blocks, (task, label), block, f"Block {label!r} of task {task!r} in {place}")
                 continue
             joint_blocks.setdefault(label, []).append(block)
-            for name, part in ResultsFolder(path).read_parts(label).items():
-                _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {path}")
+            for name, part in ResultsFolder(place.folder).read_parts(label).items():
+                _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {place}")
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
     _write(target, merged, blocks, parts, suite)
     return load(out)

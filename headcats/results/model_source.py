@@ -59,6 +59,11 @@ def shown_source(record: ModelRecord) -> str:
     return f"./{record.name}" if _is_path(record.source) else record.source or record.name
 
 
+def public_source(record: ModelRecord) -> str:
+    """A source that means the same on every machine; "" for a folder."""
+    return "" if _is_path(record.source) else record.source
+
+
 def _is_path(source: str) -> bool:
     return source.startswith(".") or os.path.isabs(source)
 

@@ -74,6 +74,12 @@ class ModelRecord(Record):
     """Layers that have attention heads."""
     heads: tuple[int, ...] = ()
     """Heads in each of these layers."""
+    n_layers: int | None = None
+    """Blocks, those without attention heads too; of this and the next, None where the folder does not say."""
+    d_model: int | None = None
+    """Width of the residual stream."""
+    parallel_attn_mlp: bool | None = None
+    """Whether attention and MLP of a block read the same residual stream."""
     source: str = ""
     """Name of a bundled model or of one on the hub, or the path of a folder from the results folder, which begins with
     a dot; "" for a model that the program made."""

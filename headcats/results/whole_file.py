@@ -6,6 +6,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from headcats.errors import StorageError
 
 TEMPORARY = ".*.tmp"
@@ -41,6 +43,11 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written "
             "before are complete, and the same command goes on from them."
         ) from None
+
+
+def csv_bytes(table: pd.DataFrame) -> bytes:
+    """A table as the content of a CSV file: UTF-8, lines that end alike on every system."""
+    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
 
 
 def remove_empty(folders: Sequence[Path]) -> None:

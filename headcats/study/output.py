@@ -166,6 +166,9 @@ def model_record(model: HookedModel) -> ModelRecord:
         device=model.placement,
         layers=tuple(model.layers),
         heads=tuple(model.n_heads[layer] for layer in model.layers),
+        n_layers=model.n_layers,
+        d_model=model.d_model,
+        parallel_attn_mlp=bool(getattr(model.model.cfg, "parallel_attn_mlp", False)),
         source=model.origin.source,
         loader=model.origin.recorded_loader(),
     )

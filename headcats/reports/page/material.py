@@ -14,6 +14,7 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
+from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
 
@@ -23,7 +24,7 @@ class Material:
 
     Attributes:
         tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
-        folder: The results folder; None for results in memory.
+        place: Where the results are; None for results in memory.
         target: Where the page goes.
         cautions: Warnings of the statistics, in the order in which they came.
     """
@@ -31,9 +32,14 @@ class Material:
     run: RunResults
     tables: Mapping[str, xr.Dataset]
     reading: Reading
-    folder: Path | None
+    place: Place | None
     target: Path
     cautions: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder with the files of the results."""
+        return None if self.place is None else self.place.folder
 
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
@@ -120,15 +126,14 @@ class Material:
         """Why the rule can judge no head; "" where it can, and where no task was scored."""
         return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
 
-    @property
-    def shown_folder(self) -> str:
-        """The folder below the current directory, or its name: the page is shared, and where it lies is private."""
-        folder = (self.folder or Path()).resolve()
-        return (folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else Path(folder.name)).as_posix()
-
     def command(self, name: str, *options: str) -> str:
-        """A command on the folder that speaks of the same categories, with those `options` that are not the default."""
-        folder = "DIR" if self.folder is None else shlex.quote(self.shown_folder)
+        """A command on the results that speaks of the same categories, with those `options` that are not the default.
+
+        "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
+        """
+        saves = name in ("evidence", "compare", "views")
+        place = None if self.place is None or (saves and self.place.on_hub) else self.place
+        folder = "DIR" if place is None else shlex.quote(place.shown)
         values = self.reading.options_for(self.run) if self.tables else {}
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 

@@ -13,7 +13,8 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
-from headcats.results.folder import load
+from headcats.results.folder import place_of, read_results
+from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
@@ -43,9 +44,10 @@ def report(
     out where they would not fit, which the page says.
 
     Args:
-        results: What `hc.run` or `hc.load` returns, or a results folder. Evidence, robustness and views are looked for
-            in the folder that the results were read from or saved in; results in memory have none.
-        path: File to write. None writes `report.html` into the results folder; what is not the default is in its name.
+        results: What `hc.run` or `hc.load` returns, or what `hc.load` takes. Evidence, robustness and views are looked
+            for where the results were read from or saved in; results in memory have none.
+        path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
+            `name/`; what is not the default is in its name.
         method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run.
         positions: Positions, where a method was run at several.
         metric: Metric of the map; None takes the first of the run.
@@ -80,28 +82,28 @@ def write_report(
     results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:
     """`report` of a reading."""
-    folder, tree = _read(results)
+    place, tree = _read(results)
     run = RunResults(tree).without_untried()
     reading = reading.resolve(run) if run.tasks else reading
     tables, cautions = _read_tables(run, reading)
-    target = _target(path, folder, reading.file_suffix(run) if tables else "")
-    material = Material(run, tables, reading, folder=folder, target=target, cautions=cautions)
+    target = _target(path, place, reading.file_suffix(run) if tables else "")
+    material = Material(run, tables, reading, place=place, target=target, cautions=cautions)
     sections = [section for make in SECTIONS if (section := make(material)).parts]
     write_whole(target, document(material, sections).encode("utf-8"))
     return target
 
 
-def _read(results: Any) -> tuple[Path | None, xr.DataTree]:
+def _read(results: Any) -> tuple[Place | None, xr.DataTree]:
     if isinstance(results, str | os.PathLike):
-        return Path(results), load(results)
+        place = find_place(results)
+        return place, read_results(place)
     check_is(results, RESULTS, by="hc.report")
     if "manifest" not in results.attrs:
         raise DataError(
             "hc.report needs whole results, with the manifest that hc.run and hc.load put into their attributes; got a "
             "part of a tree, or one made by hand. Pass what hc.load returns, or the folder."
         )
-    source = results.encoding.get("source")
-    return (Path(source) if source is not None else None), results
+    return place_of(results), results
 
 
 def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
@@ -118,14 +120,14 @@ def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Datase
     return tables, tuple(dict.fromkeys(cautions))
 
 
-def _target(path: str | os.PathLike[str] | None, folder: Path | None, suffix: str) -> Path:
+def _target(path: str | os.PathLike[str] | None, place: Place | None, suffix: str) -> Path:
     if path is not None:
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
             raise OptionError(f"Expected the name of an .html file for the report; got {str(path)!r}.")
         return target
-    if folder is None:
+    if place is None:
         raise OptionError(
             "These results lie in no folder, so the report needs a file: hc.report(results, 'report.html')."
         )
-    return folder / f"{FILE}{suffix}.html"
+    return place.pages / f"{FILE}{suffix}.html"

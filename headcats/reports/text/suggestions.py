@@ -16,6 +16,7 @@ from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.model_source import can_be_named, shown_source
+from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
@@ -89,13 +90,13 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
     return f"{figure}{'-' + slug(options) if options else ''}.html"
 
 
-def quoted_figure_commands(run: RunResults, folder: Path, method: str | None = None) -> str:
-    """The commands that draw the blocks of joint methods in a results folder, in backticks, joined by "or".
+def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | None = None) -> str:
+    """The commands that draw the blocks of joint methods of results, in backticks, joined by "or".
 
     `method` may have options; None is for all of them.
     """
     return " or ".join(
-        f"`headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}`"
+        f"`headcats figure {figure} {place} --method {label} --out {figure_file(block, figure)}`"
         for label, block in run.joint_blocks.items()
         if method in (None, label, Label.parse(label).name) and (figure := run.declarations[label].figure)
     )
@@ -133,12 +134,12 @@ def joint_block(
     return blocks[labels[0]]
 
 
-def check_scored(run: RunResults, folder: Path, method: str | None, *, by: str) -> None:
+def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
     Results that hold nothing at all pass: whoever reads them says so.
 
-    `method` is the one to read, with or without options and positions; None for any. `folder` is for the commands that
+    `method` is the one to read, with or without options and positions; None for any. `place` is for the commands that
     are named; `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
 
     Raises:
@@ -146,10 +147,10 @@ def check_scored(run: RunResults, folder: Path, method: str | None, *, by: str) 
         UnknownNameError: No scored task, and a method that does not exist.
     """
     joint, scored = list(run.joint_blocks), [str(label) for label in run.scored]
-    label, commands = Label.parse(method or ""), quoted_figure_commands(run, folder)
+    label, commands = Label.parse(method or ""), quoted_figure_commands(run, place)
     look = line("suggestion.look", commands=commands) if commands else None
     if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
-        command = quoted_figure_commands(run, folder, label.method)
+        command = quoted_figure_commands(run, place, label.method)
         if command:
             answer, look = line("suggestion.drawn_by", command=command), None
         else:

@@ -11,6 +11,7 @@ from headcats.reports.page.parts import Code, Facts, Heading, Part, section
 from headcats.reports.text.comparison import value_text
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import line, table
+from headcats.results.place import Place
 
 
 @section("What was run, and how to repeat it")
@@ -42,11 +43,11 @@ def run(material: Material) -> Iterator[Part]:
     command = repeat_command(manifest)
     yield line("run.in_python" if command.startswith("hc.run(") else "run.command")
     yield Code(command)
-    if material.folder is not None:
+    if material.place is not None:
         yield line("run.page")
         yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
-        yield Code(_python(material, material.shown_folder))
+        yield Code(_python(material, material.place))
 
 
 def _methods(material: Material) -> Iterator[Part]:
@@ -70,8 +71,8 @@ def _facts(values: Mapping[str, object]) -> Facts:
     return Facts(tuple((name, str(value)) for name, value in values.items() if value not in (None, "")))
 
 
-def _python(material: Material, folder: str) -> str:
-    lines = ["import headcats as hc", "", f"results = hc.load({json.dumps(folder, ensure_ascii=False)})"]
+def _python(material: Material, place: Place) -> str:
+    lines = ["import headcats as hc", "", f"results = hc.load({json.dumps(place.shown, ensure_ascii=False)})"]
     if material.tables:
         reading, default = material.reading, Reading()
         scoring = {

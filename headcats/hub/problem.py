@@ -1,0 +1,100 @@
+"""What goes wrong with the hub, as what happened and what to do about it."""
+
+import errno
+from typing import Literal
+
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+Kind = Literal["model", "dataset"]
+OWN_CACHE = "set HF_HOME to the folder of a cache that holds it and HF_HUB_OFFLINE=1 to use that cache without network"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+_BROKEN = {
+    "asking": ("the hub did not answer", f"check the network, or {OWN_CACHE}"),
+    "fetching": ("the download broke off", "repeat this to go on from the complete files"),
+    "uploading": ("the upload broke off", "repeat this, which sends nothing twice that has arrived"),
+}
+
+
+class HubProblem(Exception):
+    """What happened, and what to do about it: two clauses of the sentence that a caller makes.
+
+    Attributes:
+        passes: Whether the hub may answer another time: no network, too many requests, a fault of its own.
+    """
+
+    def __init__(self, what: str, advice: str, *, passes: bool = False) -> None:
+        super().__init__(f"{what}; {advice}")
+        self.what, self.advice, self.passes = what, advice, passes
+
+
+def hub_problem(
+    error: Exception,
+    *,
+    name: str,
+    kind: Kind,
+    revision: str | None = None,
+    doing: Literal["asking", "fetching", "uploading"] = "asking",
+) -> HubProblem:
+    """An error of huggingface_hub, of the HTTP library below it, or of the disk."""
+    if isinstance(error, HubProblem):
+        return error
+    # "It is not in the cache", or "this file was not uploaded", because of something.
+    if isinstance(error, LocalEntryNotFoundError | RuntimeError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    address = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
+    by_class = {  # a gated repository is one that was not found, too
+        GatedRepoError: (
+            "it is gated and no token with access was found",
+            f"accept its terms on {address} and set HF_TOKEN to your token",
+        ),
+        RevisionNotFoundError: (
+            f"it has no revision {revision!r}",
+            f"take one of the branches, tags or commits on {address}/tree/main",
+        ),
+        RepositoryNotFoundError: (
+            f"the hub has no public {kind} of that name",
+            "check the name, and set HF_TOKEN to a token with access if it is private",
+        ),
+        HFValidationError: ("that is not a hub name, which reads 'name' or 'owner/name'", "check the name"),
+    }
+    for cls, (what, advice) in by_class.items():
+        if isinstance(error, cls):
+            return HubProblem(what, advice)
+    if isinstance(error, HfHubHTTPError):
+        return refusal(error)
+    if isinstance(error, OSError) and error.errno in _NO_SPACE:
+        what = f"the cache {constants.HF_HUB_CACHE} cannot be written ({error.strerror})"
+        return HubProblem(what, "free space there or set HF_HOME to another folder")
+    if isinstance(error, OSError) and str(error).startswith("Consistency check failed"):
+        return not_whole("a file", "size")
+    what, advice = _BROKEN[doing]
+    return HubProblem(f"{what} ({type(error).__name__})", advice, passes=True)
+
+
+def refusal(error: HfHubHTTPError) -> HubProblem:
+    """An answer whose status says nothing about the repository."""
+    status = error.response.status_code
+    if status == 401:
+        return HubProblem("the hub does not know the token", "set HF_TOKEN to a valid one, or unset it")
+    if status == 403:
+        return HubProblem("the token has no right to that", "set HF_TOKEN to one that has, or ask the owner")
+    if status == 429:
+        advice = "wait some minutes, or set HF_TOKEN, with which the hub takes more"
+        return HubProblem("the hub takes no more requests for now (429)", advice, passes=True)
+    if status == 408 or status >= 500:
+        return HubProblem(f"the hub answers with an error ({status})", "try again later", passes=True)
+    words = next(iter((error.server_message or "").splitlines()), "").rstrip(".")
+    return HubProblem(f"the hub answers with an error ({status}{words and f', {words!r}'})", "check the name")
+
+
+def not_whole(files: str, measure: str) -> HubProblem:
+    """Files that did not arrive as the hub has them, by "size" or "hash"."""
+    return HubProblem(f"{files} came with another {measure} than the hub names and was deleted", "repeat this")

@@ -1,0 +1,1 @@
+"""Numbers of finished results as files for other programs."""

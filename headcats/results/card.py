@@ -1,0 +1,55 @@
+"""The page that people see on the hub beside shared results: what was run, and how to read it."""
+
+from headcats.errors import pluralize
+from headcats.results.manifest import Manifest
+
+TAG = "headcats"
+
+# No viewer: it shows tables of text, not netCDF.
+_CARD = """\
+---
+tags:
+- {tag}
+viewer: false
+---
+
+# {model} on the suite {suite}
+
+Which attention heads of `{model}` serve which kind of task: what every head does to the answer, on every prompt, as
+[headcats](https://github.com/headcats/headcats) measured it.
+
+| | |
+|:--|:--|
+{facts}
+
+```python
+import headcats as hc
+
+results = hc.load("hf://{name}")
+```
+
+On the command line `headcats map hf://{name}` lists the heads of every category, and `headcats report hf://{name}`
+writes one page with all that these results say. `headcats merge hf://{name} --out DIR` makes a copy that can be tested
+and extended.
+"""
+
+
+def card(manifest: Manifest, name: str) -> str:
+    """README.md of a data set `owner/name` with the results of a manifest."""
+    model, plan, skipped = manifest.model, manifest.plan, manifest.skipped()
+    n_tasks, unfinished = len(manifest.tasks), manifest.unfinished()
+    joint = {task for record in manifest.joint_blocks.values() for task in record.tasks}
+    tasks = pluralize(n_tasks or len(joint), "task") + (f", {len(skipped)} of them skipped" if skipped else "")
+    facts = {
+        "model": f"`{model.name}`" + (f", revision `{model.revision}`" if model.revision else ""),
+        "weights": f"hash `{model.weights_hash}`, {model.dtype}, {model.model_class}",
+        "suite": f"{plan.suite}: {tasks}" + (f", {len(unfinished)} still to come" if unfinished else ""),
+        "categories": ", ".join(category.name for category in manifest.categories),
+        "methods": ", ".join(f"`{method}`" for method in manifest.methods),
+        "metrics": ", ".join(f"`{metric}`" for metric in plan.metrics),
+        "prompts": "" if plan.n_prompts is None else f"{plan.n_prompts} per task, seed {plan.seed}",
+        "headcats": manifest.versions.get("headcats", ""),
+        "begun": manifest.created,
+    }
+    rows = "\n".join(f"| {key} | {value.replace('|', '&#124;')} |" for key, value in facts.items() if value)
+    return _CARD.format(tag=TAG, model=model.name, suite=plan.suite, facts=rows, name=name)

@@ -1,0 +1,89 @@
+"""Where results are: in a folder, or on the Hugging Face hub, of which a copy in the cache is read."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from headcats.errors import StorageError
+from headcats.results.manifest import MANIFEST
+from headcats.results.suite_text import SUITE_FILE
+
+HUB = "hf://"
+_JSON = (MANIFEST, SUITE_FILE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results are, and where pages about them go.
+
+    Attributes:
+        address: As `hc.load` and commands take it: a folder, or `hf://owner/name[@revision]`.
+        folder: The files.
+    """
+
+    address: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return self.address
+
+    @property
+    def pages(self) -> Path:
+        """Folder for pages and tables: the same, or for results of the hub one of their name in the current directory.
+
+        What is in the cache is not for anybody to write to.
+        """
+        name, _, _ = self.address.removeprefix(HUB).partition("@")
+        return Path(name.rpartition("/")[2]) if self.on_hub else self.folder
+
+    @property
+    def shown(self) -> str:
+        """The address as pages show it: of a folder the path below the current directory, or its name alone.
+
+        Pages are shared, and where a folder lies on this machine is nobody's business.
+        """
+        if self.on_hub:
+            return self.address
+        folder, here = self.folder.resolve(), Path.cwd()
+        return (folder.relative_to(here) if folder.is_relative_to(here) else Path(folder.name)).as_posix()
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether the files are a copy, to be read only."""
+        return self.address.startswith(HUB)
+
+
+def find_place(source: str | os.PathLike[str]) -> Place:
+    """The place that a folder or an address names; what is on the hub is fetched into the cache.
+
+    Raises:
+        StorageError: The hub has no such results, or they cannot be fetched; one sentence says why.
+    """
+    address = os.fspath(source)
+    if not address.startswith(HUB):
+        return Place(address, Path(address))
+    # Takes a quarter of a second, which readers of folders need not wait.
+    from headcats.hub.problem import HubProblem
+    from headcats.hub.snapshot import fetch_snapshot
+
+    name, _, revision = address.removeprefix(HUB).partition("@")
+    try:
+        folder, _ = fetch_snapshot(
+            name,
+            kind="dataset",
+            revision=revision or None,
+            choose=lambda paths: [path for path in paths if belongs(path)],
+            first=MANIFEST,
+        )
+    except HubProblem as problem:
+        raise StorageError(f"Could not read {address}: {problem.what}; {problem.advice}.") from None
+    if not (folder / MANIFEST).is_file():
+        raise StorageError(f"{address} is a data set without {MANIFEST}, so it holds no results of headcats.")
+    return Place(address, folder)
+
+
+def belongs(path: str) -> bool:
+    """Whether a file, by its path in a results folder, is part of the results: no page, which can be made again."""
+    *folders, file = path.split("/")
+    hidden = any(part.startswith(".") for part in (*folders, file))
+    return not hidden and (file in _JSON or file.endswith(".nc"))

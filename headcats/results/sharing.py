@@ -1,0 +1,103 @@
+"""Put results on the Hugging Face hub, as a data set that `hc.load("hf://owner/name")` reads."""
+
+import os
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import xarray as xr
+
+from headcats.errors import DataError, OptionError, StorageError
+from headcats.results.card import card
+from headcats.results.folder import place_of, read_results
+from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.model_source import public_source
+from headcats.results.place import HUB, Place, belongs, find_place
+from headcats.results.records import ModelRecord
+from headcats.results.run_results import RunResults
+
+
+def push(
+    results: xr.DataTree | str | os.PathLike[str], name: str, *, private: bool = False, revision: str | None = None
+) -> str:
+    """Upload results to the Hugging Face hub, in one commit, with a page that says what they are.
+
+    What is uploaded are the manifest, the suite and every table, evidence included: no pages and pictures, which
+    `hc.report` and the like make again, and in the manifest no folders of this machine. Results that are there already
+    are replaced; tables that the folder does not have any more are removed.
+
+    Args:
+        results: A results folder, or what `hc.load` returns.
+        name: `owner/name` of the data set; it is made if there is none, with the tag `headcats`. The token is that of
+            `HF_TOKEN`, or of `hf auth login`.
+        private: Only the owner can read it. A data set that is there already and public is refused.
+        revision: Branch to write to, made from the newest if there is none; None is the main one.
+
+    Returns:
+        `hf://owner/name@commit`, as `hc.load` takes it.
+
+    Raises:
+        DataError: Results in memory, or a part of results.
+        OptionError: A name that is none.
+        StorageError: The folder holds no results, or the hub cannot be reached or refuses; one sentence says why.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.push("results/mini-icl", "nobody")
+        Traceback (most recent call last):
+        headcats.errors.OptionError: Expected the name of a data set as 'owner/name'; got 'nobody'.
+    """
+    if name.count("/") != 1 or name.startswith(HUB):
+        raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
+    place = _place(results)
+    manifest = RunResults(read_results(place)).manifest
+    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), name).encode("utf-8")}
+    # Takes a quarter of a second, which readers of folders need not wait.
+    from headcats.hub.problem import HubProblem
+    from headcats.hub.upload import upload
+
+    message = f"Results of {manifest.model.name} on {manifest.plan.suite}"
+    try:
+        commit = upload(name, files, replaces=belongs, message=message, private=private, revision=revision)
+    except HubProblem as problem:
+        raise StorageError(f"Could not push {place} to {HUB}{name}: {problem.what}; {problem.advice}.") from None
+    return f"{HUB}{name}@{commit}"
+
+
+def _place(results: xr.DataTree | str | os.PathLike[str]) -> Place:
+    if isinstance(results, str | os.PathLike):
+        return find_place(results)
+    place = place_of(results) if isinstance(results, xr.DataTree) else None
+    if place is None:
+        raise DataError(
+            "hc.push uploads the files of a results folder, and these results lie in none. Save them, "
+            'hc.run(..., out="results/mine"), and write hc.push("results/mine", "owner/name").'
+        )
+    return place
+
+
+def _files(folder: Path) -> dict[str, bytes | Path]:
+    """Path in a results folder -> what is uploaded of it."""
+    files: dict[str, bytes | Path] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and belongs(name):
+            files[name] = path
+            if path.name == MANIFEST:
+                files[name] = _without_folders(Manifest.read(path)).to_json(indent=1).encode("utf-8")
+    return files
+
+
+def _without_folders(manifest: Manifest) -> Manifest:
+    """The manifest with nothing but the names of the files and folders of this machine from which a run came."""
+    fields = manifest.model.complete().items()
+    model = {name: _last_name(value) if isinstance(value, str) else value for name, value in fields}
+    record = replace(ModelRecord.from_dict(model), source=public_source(manifest.model))
+    return replace(manifest, model=record, suite_source=_last_name(manifest.suite_source))
+
+
+def _last_name(text: str) -> str:
+    """The last part of a path that begins at the root or the home of a machine; any other text as it is."""
+    is_windows = PureWindowsPath(text).is_absolute()
+    if not (is_windows or text.startswith(("/", "~"))):
+        return text
+    return PureWindowsPath(text).name if is_windows else PurePosixPath(text).name

@@ -1,0 +1,307 @@
+"""Models by name, from a hub on this machine that speaks the protocol of the real one and fails on request."""
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+import torch
+import transformers
+from counting import SUITE, counting_folder
+from hub_server import Fault, Hub, Repository, git_hash, sha256
+from safetensors.torch import load, save
+
+import headcats as hc
+from headcats.errors import ModelError
+from headcats.hub.problem import hub_problem
+from headcats.models.loading import load_model
+from headcats.models.source import fetch
+from headcats.results.run_results import RunResults
+from headcats.study.restore import restored_model
+
+NAME = "lab/mini"
+FOLDER = Path(hc.__file__).parent / "models" / "mini"
+SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
+LIMITED = {"Retry-After": "3"}
+
+
+def mini() -> dict[str, bytes]:
+    """Files of the bundled model."""
+    return {name: (FOLDER / name).read_bytes() for name in (*SMALL, "model.safetensors")}
+
+
+@pytest.fixture
+def repository(hub: Hub) -> Repository:
+    """The bundled model; its branch `later` has other weights."""
+    files = mini()
+    weights = load(files["model.safetensors"])
+    weights["model.norm.weight"] = weights["model.norm.weight"] * 2
+    repository = hub.add(NAME, files)
+    repository.refs["later"] = repository.refs["main"]
+    repository.commit(files | {"model.safetensors": save(weights, metadata={"format": "pt"})}, "later")
+    return repository
+
+
+def check_sentence(error: pytest.ExceptionInfo[ModelError], *parts: str, name: str = NAME) -> None:
+    """The message is one sentence with these parts, and no other error hangs on it."""
+    text = str(error.value)
+    assert text.startswith(f"Could not load {name!r} from the Hugging Face hub: ")
+    for part in (*parts, "or pass a local folder such as './my-model'"):
+        assert part in text
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert ". " not in text
+    assert error.value.__suppress_context__
+
+
+def blobs() -> set[str]:
+    """Names of the files in the cache: their hashes, or what a download is written to until it is whole."""
+    home = Path(huggingface_hub.constants.HF_HUB_CACHE) / "models--lab--mini"
+    return {path.name for path in home.rglob("blobs/*")}
+
+
+class TestLoaded:
+    def test_the_newest_and_a_revision(self, hub: Hub, repository: Repository) -> None:
+        newest, later = load_model(NAME, device="cpu"), load_model(NAME, device="cpu", revision="later")
+        assert (newest.name, newest.revision) == (NAME, repository.refs["main"])
+        assert later.revision == repository.refs["later"] != newest.revision
+        assert newest.weights_hash() == load_model("mini", device="cpu").weights_hash() != later.weights_hash()
+        assert load_model(NAME, device="cpu", revision=newest.revision).weights_hash() == newest.weights_hash()
+        # Of the second revision only what differs is fetched; loading itself asks the hub for nothing.
+        assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
+        assert {request.token for request in hub.log} == {""}
+
+    def test_the_commit_is_in_the_manifest_and_the_model_is_found_again(
+        self, repository: Repository, tmp_path: Path
+    ) -> None:
+        counting = {path.name: path.read_bytes() for path in counting_folder(tmp_path / "counting").iterdir()}
+        commit = repository.commit(counting, "later")
+        model = load_model(NAME, device="cpu", revision="later")
+        options: dict[str, Any] = {"methods": ["denoising_patch"], "n_prompts": 8, "n_demos": 2, "progress": False}
+        manifest = RunResults(hc.run(model, suite=SUITE, **options)).manifest
+        assert (manifest.model.name, manifest.model.revision) == (NAME, commit)
+        repository.commit(mini(), "later")  # the branch moves on, the results stay with their commit
+        assert restored_model(manifest, NAME).weights_hash() == model.weights_hash()
+
+    def test_shards(self, hub: Hub, tmp_path: Path) -> None:
+        whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)
+        whole.save_pretrained(tmp_path / "shards", max_shard_size="700KB")
+        transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(tmp_path / "shards")
+        files = {path.name: path.read_bytes() for path in (tmp_path / "shards").iterdir()}
+        shards = [name for name in files if name.startswith("model-0000")]
+        hub.add(NAME, files)
+        model = load_model(NAME, device="cpu")
+        assert len(shards) > 3
+        assert {Path(request.path).name.partition("=")[2] for request in hub.asked("GET /large")} == set(shards)
+        tokens = torch.arange(12)[None]
+        assert torch.allclose(model.logits(tokens), whole(tokens).logits[:, -1], atol=2e-5)
+
+    def test_only_what_a_model_needs(self, hub: Hub) -> None:
+        others = ["consolidated.safetensors", "onnx/model.onnx", "original/params.json", "pytorch_model.bin", "a.gguf"]
+        hub.add(NAME, mini() | dict.fromkeys(others, b"other"))
+        folder, _ = fetch(NAME)
+        assert {path.name for path in folder.rglob("*")} == set(mini())
+        old = {name: data for name, data in mini().items() if name in SMALL}
+        hub.add("lab/old", old | {"pytorch_model.bin": b"pickle", "training_args.bin": b"pickle"})
+        folder, _ = fetch("lab/old")
+        assert {path.name for path in folder.iterdir()} == {*old, "pytorch_model.bin"}
+
+
+class TestRefused:
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_gated(self, hub: Hub, repository: Repository, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        repository.gated = status
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(
+            error, "it is gated and no token with access was found", f"{hub.endpoint}/{NAME} and set HF_TOKEN"
+        )
+        assert blobs() == set()
+        hub.writers["secret"] = set()
+        monkeypatch.setenv("HF_TOKEN", "secret")
+        assert fetch(NAME)[1] == repository.refs["main"]
+        assert {request.token for request in hub.asked("resolve")} == {"", "secret"}
+        assert {request.token for request in hub.asked("/large")} == {""}, "another server, which must not get it"
+
+    @pytest.mark.parametrize(
+        ("name", "revision", "parts"),
+        [
+            ("nobody/nothing", None, ("has no public model of that name", "set HF_TOKEN to a token with access if")),
+            (NAME, "v9", ("it has no revision 'v9'", "take one of the branches, tags or commits on http")),
+            ("a/b/c", None, ("that is not a hub name, which reads 'name' or 'owner/name'",)),
+            ("what is this?", None, ("that is not a hub name, which reads 'name' or 'owner/name'",)),
+        ],
+    )
+    def test_what_is_not_there(
+        self, repository: Repository, name: str, revision: str | None, parts: tuple[str, ...]
+    ) -> None:
+        with pytest.raises(ModelError) as error:
+            fetch(name, revision=revision)
+        check_sentence(error, *parts, name=name)
+
+    @pytest.mark.parametrize(
+        ("status", "parts"),
+        [
+            (401, ("the hub does not know the token", "set HF_TOKEN to a valid one, or unset it")),
+            (403, ("the token has no right to that",)),
+            (404, ("the hub answers with an error (404)",)),
+        ],
+    )
+    def test_a_token_without_rights(
+        self, hub: Hub, repository: Repository, status: int, parts: tuple[str, ...]
+    ) -> None:
+        hub.faults.append(Fault("GET /api/models", status))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, *parts)
+        assert hub.waits == []
+
+
+class TestPassing:
+    def test_too_many_requests_are_repeated_after_the_wait_that_the_hub_names(
+        self,
+        hub: Hub,
+        repository: Repository,
+        caplog: pytest.LogCaptureFixture,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        hub.faults += [Fault("GET /api/models", 429, LIMITED, times=2), Fault("HEAD .*/config", 429, LIMITED, times=3)]
+        hub.faults.append(Fault("GET /large", 429, LIMITED))
+        with caplog.at_level("INFO", logger="headcats"):
+            assert fetch(NAME)[1] == repository.refs["main"]
+        assert hub.waits == [4.0] * 5  # of six, since the first HEAD of a file is repeated at once
+        assert [record.getMessage() for record in caplog.records if record.name == "headcats"] == [
+            "The hub answers 429; trying again in 4 s.",
+            "The hub answers 429; trying again in 4 s.",
+            "The hub refuses requests or breaks off for now; trying again, for some minutes at most.",
+        ]
+        assert "429" not in capfd.readouterr().err
+
+    @pytest.mark.parametrize("where", ["GET /api/models", "HEAD .*/config", "GET /large"])
+    def test_and_given_up_in_the_end(self, hub: Hub, repository: Repository, where: str) -> None:
+        hub.faults.append(Fault(where, 429, LIMITED, times=99))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, "the hub takes no more requests for now (429)", "wait some minutes, or set HF_TOKEN")
+        assert hub.waits.count(4.0) in (4, 5)
+
+    def test_the_other_header_that_names_a_wait(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /api/models", 429, {"RateLimit": '"api";r=0;t=55'}))
+        assert fetch(NAME)[1] == repository.refs["main"]
+        assert hub.waits == [56.0]
+
+    def test_a_wait_that_nobody_has_time_for(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /api/models", 429, {"Retry-After": "3600"}, times=99))
+        with pytest.raises(ModelError, match="429"):
+            fetch(NAME)
+        assert hub.waits == []
+
+    @pytest.mark.parametrize("where", ["GET /api/models", "HEAD .*/config", "GET /large"])
+    def test_a_fault_of_the_hub(self, hub: Hub, repository: Repository, where: str) -> None:
+        hub.faults.append(Fault(where, 503, times=99))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, "the hub answers with an error (503)", "try again later")
+        hub.faults.clear()
+        assert fetch(NAME)[1] == repository.refs["main"]
+
+    def test_a_fault_that_passes(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /api/models", 502, times=2))
+        assert fetch(NAME)[1] == repository.refs["main"]
+        assert hub.waits == [2.0, 4.0]
+
+    @pytest.mark.parametrize("status", [429, 500])
+    def test_what_is_in_the_cache_is_used_at_once(self, hub: Hub, repository: Repository, status: int) -> None:
+        folder = fetch(NAME)
+        hub.faults.append(Fault("GET", status, LIMITED, times=99))
+        assert fetch(NAME) == folder
+        assert hub.waits == []
+
+
+class TestBroken:
+    @pytest.fixture(autouse=True)
+    def _pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """huggingface_hub writes downloads in pieces of 10 MB, larger than this model."""
+        monkeypatch.setattr(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+
+    def test_a_lost_connection_is_resumed_where_it_was(self, hub: Hub, repository: Repository) -> None:
+        size, cut = len(mini()["model.safetensors"]), 20 << 16
+        hub.faults += [Fault("GET /large", cut=cut), Fault("GET /large", cut=cut)]
+        folder, _ = fetch(NAME)
+        assert (folder / "model.safetensors").read_bytes() == mini()["model.safetensors"]
+        first, second, third = hub.asked("GET /large")
+        assert [first.range, second.range, third.range] == ["", f"bytes={cut}-", f"bytes={2 * cut}-"]
+        assert first.sent + second.sent + third.sent == size, "nothing came twice"
+        assert (first.status, third.status) == (200, 206)
+
+    def test_one_that_never_holds_leaves_whole_files_for_the_next_time(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /large", cut=0, times=99))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, "the download broke off (", "repeat this to go on from the complete files")
+        assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
+        hub.faults.clear()
+        hub.log.clear()
+        kept = len(blobs())
+        folder, _ = fetch(NAME)
+        assert len(hub.asked("GET .*json")) == len(SMALL) - kept
+        assert (folder / "model.safetensors").stat().st_size == len(mini()["model.safetensors"])
+
+    @pytest.mark.parametrize(
+        ("file", "where"), [("model.safetensors", "GET /large"), ("tokenizer.json", "GET .*/tokenizer.json")]
+    )
+    def test_another_content_is_refused_and_not_kept(
+        self, hub: Hub, repository: Repository, file: str, where: str
+    ) -> None:
+        right = mini()[file]
+        hub.faults.append(Fault(where, swap=right[:-1] + bytes([right[-1] ^ 1])))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, f"{file!r} came with another hash than the hub names and was deleted", "repeat this")
+        hashes = {git_hash(mini()[name]) for name in SMALL} | {sha256(mini()["model.safetensors"])}
+        assert blobs() == hashes - {git_hash(right), sha256(right)}
+        folder, _ = fetch(NAME)
+        assert (folder / file).read_bytes() == right
+
+    def test_another_size_is_refused_and_not_kept(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /large", swap=mini()["model.safetensors"][:-1000]))
+        with pytest.raises(ModelError) as error:
+            fetch(NAME)
+        check_sentence(error, "a file came with another size than the hub names and was deleted", "repeat this")
+        assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
+
+    def test_a_full_disk(self) -> None:
+        problem = hub_problem(OSError(errno.ENOSPC, "No space left on device"), name=NAME, kind="model")
+        assert "cannot be written (No space left on device)" in problem.what
+        assert "HF_HOME" in problem.advice
+
+
+class TestCache:
+    def test_without_network_and_without_the_hub(
+        self, hub: Hub, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        newest, later = fetch(NAME), fetch(NAME, revision="later")
+        asked = len(hub.log)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        assert (fetch(NAME), fetch(NAME, revision="later")) == (newest, later)
+        assert load_model(NAME, device="cpu").revision == repository.refs["main"]
+        with pytest.raises(ModelError) as error:
+            fetch(NAME, revision="v9")
+        check_sentence(error, "HF_HUB_OFFLINE=1 is set and it is not in the cache (", "set HF_HOME to the folder")
+        assert len(hub.log) == asked
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+        huggingface_hub.close_session()
+        assert fetch(NAME) == newest
+        with pytest.raises(ModelError) as error:
+            fetch(NAME, revision="v9")
+        check_sentence(error, "the hub did not answer (ConnectError)", "check the network, or set HF_HOME")
+        assert hub.waits == []
+
+    def test_a_branch_that_moved_on(self, hub: Hub, repository: Repository) -> None:
+        fetch(NAME)
+        repository.commit(repository.files("later"))
+        hub.log.clear()
+        assert fetch(NAME)[1] == repository.refs["main"]
+        assert [request.path.split("=")[-1] for request in hub.log if request.sent > 1000] == ["model.safetensors"]
