@@ -90,8 +90,8 @@ def direct_effects(
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
     The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
-    have a direct effect: see `headcats.models.additive`. Prompts with a token role that the reference lacks are left out; where
-    these are most of a batch, UncoveredRoles is raised.
+    have a direct effect: see `headcats.models.additive`. Prompts with a token role that the reference lacks are left
+    out; where these are most of a batch, UncoveredRoles is raised.
     """
     if not heads or not batches:
         return dict.fromkeys(heads, float("nan"))

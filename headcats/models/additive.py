@@ -49,7 +49,7 @@ def not_additive(model: HookedModel, tokens: Tensor, layers: Iterable[int]) -> d
 
 
 def _giving(value: Tensor) -> Edit:
-    return lambda current: value.to(current)
+    return value.to
 
 
 def _last_is_zero(z: Tensor) -> Tensor:
