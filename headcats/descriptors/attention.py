@@ -28,7 +28,7 @@ def describe_attention(model: HookedModel, repeated: Repeated) -> tuple[dict[str
         return {}, dict.fromkeys(model.layers, f"no attention pattern can be read: {error}")
     off = {layer: float((values[..., -1] - 1).abs().max()) for layer, values in described.items()}
     reasons = {
-        layer: f"the attention of a token sums to {1 - size:.2g} or less, not to 1 (a learned sink takes the rest)"
+        layer: "the attention of a token does not sum to 1 (as with a learned sink, which takes the rest)"
         for layer, size in off.items()
         if not size <= _ROUNDING
     }

@@ -152,7 +152,11 @@ def _sentence(reasons: Mapping[int, str], layers: Sequence[int]) -> str:
 
 
 def _by_task(prompts: Any) -> dict[str, list[PromptBatch]]:
-    batches = [] if prompts is None else [prompts] if isinstance(prompts, PromptBatch) else list(prompts)
+    if prompts is None:
+        return {}
+    batches = [prompts] if isinstance(prompts, PromptBatch) else list(prompts)
+    if not batches:
+        raise DataError("prompts is an empty list: give batches of prompts, or leave it out.")
     if wrong := [batch for batch in batches if not isinstance(batch, PromptBatch)]:
         raise DataError(
             f"prompts must be a PromptBatch or a list of them, as hc.task_prompts gives; got a "

@@ -9,6 +9,7 @@ from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.additive import not_additive
 from headcats.models.circuit import Circuit
+from headcats.results.finding import line
 
 # A few tokens, the last of which has others to look at.
 _LENGTH = 8
@@ -33,4 +34,9 @@ def direct_paths(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Direc
     except ModelError as error:
         return DirectPaths(None, dict.fromkeys(model.layers, str(error)))
     notes = not_additive(model, tokens[:, :_LENGTH], model.layers)
-    return DirectPaths(circuit, {layer: str(note) for layer, note in notes.items()})
+    # Without the numbers of each layer: they are the same reason for many.
+    reasons = {layer: line("direct.no_path") for layer in notes}
+    reasons |= {
+        layer: line("direct.no_check", **note.fields) for layer, note in notes.items() if "error" in note.fields
+    }
+    return DirectPaths(circuit, {layer: str(reason) for layer, reason in reasons.items()})
