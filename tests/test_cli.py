@@ -40,6 +40,8 @@ from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
 COMMANDS = [
+    "run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "export", "push", "list",
+]  # fmt: skip
     "run",
     "validate",
     "map",

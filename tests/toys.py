@@ -116,14 +116,8 @@ def tiny_model(layout: Layout, backend: Backend = "bridge", *, seed: int = 0, **
     if backend == "hooked":
         if "hooked" not in backends():
             pytest.skip("needs transformer-lens 3 (HookedTransformer)")
-        return Toy(_hooked(wrapped), oracle, tokenizer)
-    from transformer_lens.model_bridge import TransformerBridge
-
-    # A copy with these two entries, or the bridge would load the tokenizer once more from its name.
-    inner = word_tokenizer()
-    inner.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
-    model = TransformerBridge.boot_transformers("toy", hf_model=wrapped, tokenizer=inner, device="cpu")
-    return Toy(model.eval(), oracle, tokenizer)
+        return Toy(as_hooked(wrapped), oracle, tokenizer)
+    return Toy(as_bridge(wrapped, word_tokenizer()), oracle, tokenizer)
 
 
 def random_tokens(n_prompts: int = 3, n_pos: int = 9, *, seed: int = 0, d_vocab: int = D_VOCAB) -> torch.Tensor:
@@ -152,7 +146,16 @@ def save_folder(folder: Path, layout: Layout, *, seed: int = 0, **options: Any) 
     return folder
 
 
-def _hooked(hf: Any) -> Any:
+def as_bridge(hf: Any, tokenizer: PreTrainedTokenizerFast) -> Any:
+    """A TransformerBridge of the same weights."""
+    from transformer_lens.model_bridge import TransformerBridge
+
+    # These two entries, or the bridge would load the tokenizer once more from its name.
+    tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
+    return TransformerBridge.boot_transformers("toy", hf_model=hf, tokenizer=tokenizer, device="cpu").eval()
+
+
+def as_hooked(hf: Any) -> Any:
     """A HookedTransformer of the same weights, without processing, built by hand: independent of `load_model`."""
     from transformer_lens import HookedTransformer, HookedTransformerConfig
     from transformer_lens.pretrained import weight_conversions

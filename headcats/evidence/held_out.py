@@ -17,6 +17,7 @@ from headcats.evidence.damage import TaskDamage, log_expected_time, measure_task
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
 from headcats.models.adapter import HookedModel
+from headcats.models.additive import not_additive
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import Finding, first_names, line
@@ -211,7 +212,7 @@ def _direct_effects(
     """Task -> head -> direct effect, and layer -> why its heads have none."""
     layers = sorted({head.layer for heads in tested.values() for head in heads})
     tokens = next(iter(held.batches[next(iter(measured))])).clean
-    notes = {layer: note for layer in layers if (note := self_repair.why_not_additive(model, tokens, layer))}
+    notes = not_additive(model, tokens, layers)
     direct = {}
     for task, damage in measured.items():
         heads = tested.get(damage.category, ())

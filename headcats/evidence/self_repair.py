@@ -6,7 +6,7 @@ The total effect is that of the ablation. If it is smaller than the direct effec
 joint damage exceeds the sum of single damages, the heads stand in for each other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,20 +14,17 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import HeadcatsError
 from headcats.evidence.damage import METRIC, TaskDamage
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
-from headcats.models.checks import noise_floor
 from headcats.models.head import Head
-from headcats.models.hooks import Edit
+from headcats.models.hooks import Edit, hook_after
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import Finding, line
 from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 
-_CHECKED_PROMPTS = 2
 NOT_COMPARABLE = line("evidence.not_comparable")
 
 
@@ -93,8 +90,8 @@ def direct_effects(
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
     The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
-    have a direct effect: see `why_not_additive`. Prompts with a token role that the reference lacks are left out; where
-    these are most of a batch, UncoveredRoles is raised.
+    have a direct effect: see `headcats.models.additive`. Prompts with a token role that the reference lacks are left
+    out; where these are most of a batch, UncoveredRoles is raised.
     """
     if not heads or not batches:
         return dict.fromkeys(heads, float("nan"))
@@ -110,7 +107,7 @@ def direct_effects(
             new = means[head.layer][:, 0, head.head]
             z = runs.clean.z(head.layer, first=covered.length - 1)[:, 0, head.head]
             added = (new.to(z) - z) @ model.W_O(head.layer)[head.head].to(z)
-            logits = model.run(covered.clean, hooks={_stream(model.n_layers - 1): _adding(added)})
+            logits = model.run(covered.clean, hooks={hook_after(model.n_layers - 1): _adding(added)})
             # What a head writes behind the last block reaches the first token of an answer, and no later one.
             changed = measure((METRIC,), logits, runs.targets, rest=runs.clean.rest)[0]
             columns.append((clean - changed).cpu())
@@ -133,61 +130,12 @@ def _covered(
         return _covered(model, batch.select(covered), layers, reference)
 
 
-def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> Finding | None:
-    """Why the heads of a layer do not add `z W_O` to the residual stream; None where they do.
-
-    Measured, not read off the architecture's name: z at the last position is set to 0, the MLP of the block is held at
-    its own output, and the residual stream after the block must change by `-z W_O`, summed over heads. A norm after the
-    attention (Gemma-2), a scaled residual branch or a norm after the addition fails.
-    """
-    tokens = tokens[:_CHECKED_PROMPTS]
-    seen: dict[str, Tensor] = {}
-
-    def keep(name: str) -> Edit:
-        def edit(value: Tensor) -> Tensor:
-            seen[name] = value.detach().clone()
-            return value
-
-        return edit
-
-    mlp_name = f"blocks.{layer}.hook_mlp_out"
-    mlp = [mlp_name] if mlp_name in model.model.hook_dict else []
-    z_name = f"blocks.{layer}.attn.hook_z"
-    try:
-        model.run(tokens, hooks={name: keep(name) for name in (z_name, _stream(layer), *mlp)})
-        before, z = seen[_stream(layer)], seen[z_name][:, -1]
-        hooks = {z_name: _at_last(torch.zeros_like), _stream(layer): keep(_stream(layer))}
-        hooks |= {name: _giving(seen[name]) for name in mlp}
-        model.run(tokens, hooks=hooks)
-    except HeadcatsError as error:
-        return line("evidence.additive_unknown", layer=layer, error=str(error))
-    changed = (seen[_stream(layer)] - before)[:, -1].float()
-    weights = model.W_O(layer).to(z.device, z.dtype)
-    expected = -torch.einsum("phd,hdm->pm", z, weights).float().to(changed.device)
-    off, size = float((changed - expected).abs().max()), float(expected.abs().max())
-    if off <= max(1e-3 * size, noise_floor(before[:, -1].float(), model.dtype)):
-        return None
-    return line("evidence.not_additive", layer=layer, changed=float(changed.abs().max()), size=size, off=off)
-
-
-def _stream(layer: int) -> str:
-    return f"blocks.{layer}.hook_resid_post"
-
-
-def _giving(value: Tensor) -> Edit:
-    return lambda current: value.to(current.device, current.dtype)
-
-
 def _adding(added: Float[Tensor, "prompt d_model"]) -> Edit:
-    return _at_last(lambda last: last + added.to(last))
-
-
-def _at_last(change: Callable[[Tensor], Tensor]) -> Edit:
-    """Change the last position alone."""
+    """Add at the last position alone."""
 
     def edit(value: Tensor) -> Tensor:
         value = value.clone()
-        value[:, -1] = change(value[:, -1])
+        value[:, -1] += added.to(value)
         return value
 
     return edit

@@ -5,18 +5,19 @@ grouped-query attention, one value projection per query head or one per group), 
 that it misreads. So they are checked against what the model itself computes before use.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
-from typing import Any, NamedTuple
+import functools
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z, keeping, unnoticed
+from headcats.models.hooks import unnoticed
+from headcats.models.norms import Norm, no_norm, read_norm
+from headcats.models.one_token_run import OneTokenRun, difference, one_token_run
+from headcats.models.placement import in_place
 from headcats.models.weights import check_finite, reading_weights
 
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
@@ -24,38 +25,27 @@ _ROUNDING = 1e-4
 _ROUNDINGS_16_BIT = 12
 # Rows per call of the MLP, whose hidden layer is the largest tensor here.
 _MLP_ROWS = 2048
-FirstMLP = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Any]]
-"""The norm that the MLP of block 0 reads, and the MLP."""
-NO_MLP = "block 0 has none that is called as a module of its own"
-NO_NORM = "it reads no norm of its block (this architecture norms what comes out of it)"
-WITH_RESIDUAL = "it adds the residual stream itself"
+# Columns of the unembedding that the readout is checked on.
+_READ_COLUMNS = 4096
+# Of a cosine: rounding of embeddings that a long vector of positions was added to, in 16 bits.
+_SAME_DIRECTION = 1e-3
 
 
-class CircuitRun(NamedTuple):
-    """Two prompts of one token each, layer by layer."""
+class Readout(NamedTuple):
+    """How logits come from the residual stream after the last block: `factor * (norm(x) @ W_U + b_U)`."""
 
-    normed: dict[int, Tensor]
-    """Input of the value projection, `[prompt, 1, d_model]`."""
-    values: dict[int, Tensor]
-    """`[prompt, 1, head or group, d_head]`."""
-    z: dict[int, Tensor]
-    """`[prompt, 1, head, d_head]`."""
-    written: dict[int, Tensor]
-    """Output of the output projection, `[prompt, 1, d_model]`."""
-    first_mlp: FirstMLP | str
-    """Block 0's norm before the MLP and the MLP, or why they cannot be used on their own."""
+    norm: Norm
+    factor: float
 
 
 class Circuit:
-    """The value-output circuits `E @ W_V @ W_O @ W_U` of a model with unprocessed weights.
+    """The value-output circuits `E @ W_V @ W_O @ W_U` of a model, of its weights as they are.
 
     All weights are in fp32 (fp64 for a model in fp64), detached and without biases. The model is not changed. A
-    ModelError for folded weights, a weight that is not finite or cannot be read, or projections that the model does not
-    compute with.
+    ModelError for a weight that is not finite or cannot be read, or projections that the model does not compute with.
     """
 
     def __init__(self, model: HookedModel) -> None:
-        _check_unprocessed(model)
         check_finite(model.model, name=model.name)
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32
@@ -63,7 +53,7 @@ class Circuit:
         self.layers = model.layers
         for layer in self.layers:
             self._check_layer(layer, run)
-        self._first_mlp: FirstMLP | str = run.first_mlp
+        self._run = run
 
     @property
     def d_vocab(self) -> int:
@@ -79,12 +69,12 @@ class Circuit:
     @torch.no_grad()
     def after_first_mlp(self, rows: Float[Tensor, "token d_model"]) -> Float[Tensor, "token d_model"]:
         """Output of block 0's norm and MLP, without residual stream and without a norm after the MLP (Gemma 2, 3)."""
-        if isinstance(self._first_mlp, str):
+        if isinstance(self._run.first_mlp, str):
             raise ModelError(
-                f"Model {self.model.name!r} cannot show what its first MLP makes of an embedding: {self._first_mlp}. "
-                f"Read the embeddings themselves, with first_mlp='off'."
+                f"Model {self.model.name!r} cannot show what its first MLP makes of an embedding: "
+                f"{self._run.first_mlp}. Read the embeddings themselves, with first_mlp='off'."
             )
-        norm, mlp = self._first_mlp
+        norm, mlp = self._run.first_mlp
         outputs = []
         with self.model.lock, unnoticed(self.model.device):
             for part in rows.split(_MLP_ROWS):
@@ -114,6 +104,70 @@ class Circuit:
         with reading_weights(self.model.model.unembed, model=self.model.name):
             return self.model.model.W_U.detach()
 
+    @torch.no_grad()
+    def attention_norm(self, layer: int) -> Norm | str:
+        """The norm between the residual stream and the values of a layer, or why it is not known."""
+        residual, normed = self._run.residual.get(layer), self._run.normed[layer]
+        if residual is not None and self._alike(residual, normed):
+            return no_norm(self.model.d_model)
+        module = getattr(self.model.model.blocks[layer], "ln1", None)
+        with self.model.lock, unnoticed(self.model.device):
+            if residual is None or module is None or not self._alike(module(residual), normed):
+                return "its values are no function of the norm of the residual stream alone"
+            return read_norm(module, residual)
+
+    @functools.cached_property
+    @torch.no_grad()
+    def readout(self) -> Readout | str:
+        """How logits come from the residual stream after the last block, or why that is not known."""
+        module, final = getattr(self.model.model, "ln_final", None), self._run.final
+        if final is None:
+            return "the output of its last block was not seen in a run"
+        with self.model.lock, unnoticed(self.model.device):
+            normed = final if module is None else module(final)
+            norm = no_norm(self.model.d_model) if module is None else read_norm(module, final)
+        if isinstance(norm, str):
+            return norm
+        with in_place(self.model.model.unembed):
+            weight, bias = self.unembedding(0, _READ_COLUMNS), getattr(self.model.model, "b_U", None)
+        written = normed[:, 0].to(weight) @ weight
+        if bias is not None:
+            written += bias.detach()[:_READ_COLUMNS].to(written)
+        logits = self._run.logits[:, :_READ_COLUMNS].to(written)
+        factor = float((written * logits).sum() / (written * written).sum())
+        if not factor > 0 or not self._alike(factor * written, logits):
+            return "its logits are not the unembedding of its final norm (but of a projection behind it, or capped)"
+        return Readout(norm, factor)
+
+    @functools.cached_property
+    def reads_embeddings(self) -> bool:
+        """Whether tokens differ in block 0 by their embeddings, up to a factor; not so behind a norm (BLOOM)."""
+        read = self._run.residual.get(0)
+        if read is None:
+            return False
+        stored = difference(self.embeddings(self._run.tokens[:, 0]))
+        found = difference(read)[0].to(stored)
+        return float(torch.cosine_similarity(stored, found, dim=0)) > 1 - _SAME_DIRECTION
+
+    def _alike(self, computed: Tensor, captured: Tensor) -> bool:
+        off = (computed.to(captured) - captured).abs().max()
+        return bool(off <= self._rounding * captured.abs().max())
+
+    def unembedding_of(self, tokens: Int[Tensor, "*token"]) -> Float[Tensor, "*token d_model"]:
+        """Columns of the unembedding, each as a row."""
+        weight = self._unembedding
+        return weight.T[tokens.to(weight.device)].to(self.dtype)
+
+    @torch.no_grad()
+    def final_scale(self, final: Float[Tensor, "prompt d_model"]) -> Float[Tensor, " prompt"]:
+        """What the final norm of a `readout` divides these residual streams by."""
+        module = getattr(self.model.model, "ln_final", None)
+        if module is None or isinstance(self.readout, str):
+            return torch.ones(len(final), dtype=self.dtype, device=final.device)
+        with self.model.lock, unnoticed(self.model.device):
+            normed = module(final[:, None])[:, 0]
+        return self.readout.norm.frozen_scale(final.to(self.dtype), normed.to(self.dtype))
+
     def _W_V(self, layer: int) -> Tensor:
         # HookedTransformer keeps one projection per group under this name, and gives copies under `W_V`.
         attention = self.model.model.blocks[layer].attn
@@ -129,12 +183,16 @@ class Circuit:
             )
         return weight.detach()
 
-    def _check_layer(self, layer: int, run: CircuitRun) -> None:
+    def _check_layer(self, layer: int, run: OneTokenRun) -> None:
         # On the difference between two one-token prompts: biases cancel, and a head's output is its value.
         values = self.values(difference(run.normed[layer]).to(self.dtype), layer=layer)[:, 0]
         self._compare("W_V", layer, values, self.per_head(run.values[layer], layer=layer, dim=2))
         z = difference(run.z[layer])[0].to(self.dtype)
         self._compare("W_O", layer, torch.einsum("hd,hdm->m", z, self.W_O(layer).to(z.device)), run.written[layer])
+
+    @property
+    def _rounding(self) -> float:
+        return max(_ROUNDING, _ROUNDINGS_16_BIT * torch.finfo(self.model.dtype).eps)
 
     def _compare(self, name: str, layer: int, computed: Tensor, captured: Tensor) -> None:
         expected = difference(captured)[0].to(self.dtype)
@@ -143,8 +201,7 @@ class Circuit:
                 f"Layer {layer} of model {self.model.name!r} gives NaN or infinity on a single token: its weights "
                 f"overflow in {self.model.dtype}; load it in float32 or bfloat16."
             )
-        share = max(_ROUNDING, _ROUNDINGS_16_BIT * torch.finfo(self.model.dtype).eps)
-        floor = share * max(float(captured.abs().max()), torch.finfo(torch.float32).tiny)
+        floor = self._rounding * max(float(captured.abs().max()), torch.finfo(torch.float32).tiny)
         off = float((computed.to(expected.device) - expected).abs().max())
         if not off <= floor:
             raise ModelError(
@@ -154,10 +211,11 @@ class Circuit:
             )
 
 
-def _check_unprocessed(model: HookedModel) -> None:
+def unprocessed_circuit(model: HookedModel) -> Circuit:
+    """The circuits of weights as trained; a ModelError for folded ones, and those of `Circuit`."""
     processing = model.weight_processing
     if processing == "none":
-        return
+        return Circuit(model)
     problem = "hides its weights, so they may have been processed"
     if processing == "processed":
         problem = "has processed weights (LayerNorm, means or value biases folded in)"
@@ -166,69 +224,3 @@ def _check_unprocessed(model: HookedModel) -> None:
         f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
         f"TransformerBridge without enable_compatibility_mode()."
     )
-
-
-def hook_v(layer: int) -> str:
-    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
-    return hook_z(layer).replace("hook_z", "hook_v")
-
-
-def difference(of_two: Tensor) -> Tensor:
-    """First prompt minus second, without the prompt axis."""
-    return of_two[0] - of_two[1]
-
-
-def one_token_run(model: HookedModel) -> CircuitRun:
-    """Run the first and the last token of the vocabulary as two prompts."""
-    tokens = torch.tensor([[0], [model.d_vocab - 1]])
-    normed, values, z, written = (dict[int, Tensor]() for _ in range(4))
-    norms, mlp_reads = dict[str, Tensor](), dict[int, Tensor]()
-    hooks = {hook_v(layer): keeping(values, layer) for layer in model.layers}
-    hooks |= {hook_z(layer): keeping(z, layer) for layer in model.layers}
-    blocks: Any = model.model.blocks
-
-    def read_attention(layer: int, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        value_input = named.get("value_input", named.get("hidden_states", next(iter(args), None)))
-        if isinstance(value_input, Tensor) and value_input.ndim == 3:
-            keeping(normed, layer)(value_input)
-
-    def read_mlp(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        for place, value in enumerate((*args, *named.values())):
-            if isinstance(value, Tensor):
-                keeping(mlp_reads, place)(value)
-
-    def write(captured: dict[Any, Tensor], key: Any, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        keeping(captured, key)(output if isinstance(output, Tensor) else output[0])
-
-    with model.lock, unnoticed(model.device), ExitStack() as handles:
-        for layer in model.layers:
-            attention = blocks[layer].attn
-            handles.enter_context(attention.register_forward_pre_hook(partial(read_attention, layer), with_kwargs=True))
-            # The bridge's attention may add more than its heads (BLOOM: the residual stream); its projection does not.
-            projection = getattr(attention, "o", None) if model.model_class == "TransformerBridge" else attention
-            if isinstance(projection, nn.Module):
-                handles.enter_context(projection.register_forward_hook(partial(write, written, layer)))
-        for name, module in blocks[0].named_children():
-            if name.startswith("ln"):
-                handles.enter_context(module.register_forward_hook(partial(write, norms, name)))
-        if isinstance(getattr(blocks[0], "mlp", None), nn.Module):
-            handles.enter_context(blocks[0].mlp.register_forward_pre_hook(read_mlp, with_kwargs=True))
-        model.run(tokens, hooks=hooks)
-    for layer in model.layers:
-        for part, captured in (("input", normed), ("output projection", written)):
-            if layer not in captured:
-                raise ModelError(
-                    f"The {part} of the attention in layer {layer} of model {model.name!r} was not seen in a run, so "
-                    f"its weights cannot be checked: methods that read weights cannot be used on this architecture."
-                )
-    return CircuitRun(normed, values, z, written, _first_mlp(blocks[0], norms, [*mlp_reads.values()]))
-
-
-def _first_mlp(block: Any, norms: dict[str, Tensor], mlp_reads: list[Tensor]) -> FirstMLP | str:
-    if len(mlp_reads) != 1:
-        return WITH_RESIDUAL if mlp_reads else NO_MLP
-    # Parallel blocks may share the first norm; of two norms with equal output, the second belongs to the MLP.
-    for name in sorted(norms, reverse=True):
-        if norms[name].shape == mlp_reads[0].shape and torch.allclose(norms[name], mlp_reads[0], rtol=1e-5, atol=1e-6):
-            return getattr(block, name), block.mlp
-    return NO_NORM

@@ -50,6 +50,16 @@ def hook_z(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_z"
 
 
+def hook_before(layer: int) -> str:
+    """Name of the hook at the residual stream `[prompt, pos, d_model]` that the block `layer` reads."""
+    return f"blocks.{layer}.hook_resid_pre"
+
+
+def hook_after(layer: int) -> str:
+    """Name of the hook at the residual stream `[prompt, pos, d_model]` after the block `layer`."""
+    return f"blocks.{layer}.hook_resid_post"
+
+
 def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
     """Numbers of the layers that have a hook at their head outputs; a ModelError if none has."""
     matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)

@@ -1,9 +1,10 @@
-"""What makes a batch of prompts meaningless: shapes that do not match, and answers that begin alike."""
+"""What makes a batch of prompts meaningless: shapes that do not match, answers that begin alike, unknown tokens."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from headcats.errors import DataError
+from headcats.models.adapter import HookedModel
 
 
 class UnmatchedPrompts(DataError):
@@ -50,3 +51,19 @@ def check_batch(batch: Any) -> None:
             f"{batch.keys[same[0]]!r}: answer and distractor begin with the same token {int(batch.answer[same[0]])} "
             f"({len(same)} of {shape[0]} prompts). Tokens with which both begin belong to the end of the prompts."
         )
+
+
+def check_fits(batch: Any, model: HookedModel) -> None:
+    """Raise a DataError for a `PromptBatch` with prompts or answers that the model cannot take."""
+    for side in ("clean", "corrupted") if batch.second is None else ("clean", "corrupted", "second"):
+        try:
+            model.check_tokens(batch.continued(side).rows)
+        except DataError as error:
+            raise DataError(f"The {side} prompts: {error}") from None
+    for name, ids in (("answer", batch.answers), ("distractor", batch.distractors)):
+        wrong = ((ids < -1) | (ids >= model.d_vocab) | (ids[:, :1] < 0)).any(1).nonzero().flatten().tolist()
+        if wrong:
+            raise DataError(
+                f"{batch.keys[wrong[0]]!r}: {name} ids {ids[wrong[0]].tolist()} are not all in the vocabulary of "
+                f"{model.name!r} (0 to {model.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
+            )

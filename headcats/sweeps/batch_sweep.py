@@ -10,7 +10,8 @@ import xarray as xr
 from headcats.errors import DataError, ModelWarning, OptionError
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import check_fits
 from headcats.registry import lookup
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
@@ -178,19 +179,7 @@ def checked_runs(
         lookup("metric", name)
     check_path(path)
     check_model(adapted)
-    sides: tuple[Side, ...] = ("clean", "corrupted") if batch.second is None else ("clean", "corrupted", "second")
-    for side in sides:
-        try:
-            adapted.check_tokens(batch.continued(side).rows)
-        except DataError as error:
-            raise DataError(f"The {side} prompts: {error}") from None
-    for name, ids in (("answer", batch.answers), ("distractor", batch.distractors)):
-        wrong = ((ids < -1) | (ids >= adapted.d_vocab) | (ids[:, :1] < 0)).any(1).nonzero().flatten().tolist()
-        if wrong:
-            raise DataError(
-                f"{batch.keys[wrong[0]]!r}: {name} ids {ids[wrong[0]].tolist()} are not all in the vocabulary of "
-                f"{adapted.name!r} (0 to {adapted.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
-            )
+    check_fits(batch, adapted)
     return BaseRuns(adapted, batch, limit=memory)
 
 

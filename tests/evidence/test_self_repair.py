@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from architectures import tiny_bridge
 from batches import random_batch
 from planted import planted_model
 from specific import N_LAYERS, OWN, SLOTS, batches, tasks_of
 from toys import BACKENDS, tiny_model
 
 from headcats.evidence.damage import measure_damage
-from headcats.evidence.self_repair import NOT_COMPARABLE, direct_effects, self_repair, why_not_additive
+from headcats.evidence.self_repair import NOT_COMPARABLE, direct_effects, self_repair
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -71,29 +70,13 @@ def test_direct_effects_by_hand(layout, backend):
     assert found == pytest.approx(float(drop / gap), abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "name", ["gpt2", "llama", "neox", "gptj", "qwen3", "mixtral", "phi", "mistral", "falcon", "opt"]
-)
-def test_ordinary_architectures_add_up(name):
-    model = adapt(tiny_bridge(name))
-    assert [why_not_additive(model, random_batch(3).clean, layer) for layer in model.layers] == [None] * 3
-
-
-@pytest.mark.parametrize("name", ["gemma2", "gemma3", "olmo2", "granite"])
-def test_norms_after_attention_and_scaled_branches_do_not(name):
-    model = adapt(tiny_bridge(name))
-    for layer in model.layers:
-        note = why_not_additive(model, random_batch(3).clean, layer)
-        assert (note.id, note.fields["layer"]) == ("evidence.not_additive", layer)
-
-
 def test_heads_without_direct_effect_are_nan_with_the_reason(material):
     held, reference = material
     model = adapt(planted_model(OWN, n_layers=N_LAYERS))
     heads = (Head(0, 0), Head(1, 0))
     sets = [(heads[0],), (heads[1],), heads]
     measured = {"t": measure_damage(model, [held], sets, category="A", reference=reference, positions="last")}
-    tested, note = {"A": heads, "B": ()}, line("evidence.additive_unknown", layer=1, error="no such hook")
+    tested, note = {"A": heads, "B": ()}, line("direct.unknown", layer=1, error="no such hook")
     table = self_repair(tested, measured, {"t": {heads[0]: 0.25, heads[1]: float("nan")}}, notes={1: note})
     assert table["head"].values.tolist() == [["L0H0", "L1H0"], ["", ""]]
     assert table["note"].values.tolist() == [["", str(note)], ["", ""]]

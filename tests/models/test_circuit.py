@@ -7,7 +7,8 @@ from toys import BACKENDS, D_VOCAB, Toy, tiny_model
 
 from headcats.errors import ModelError
 from headcats.models.adapter import adapt
-from headcats.models.circuit import NO_MLP, NO_NORM, WITH_RESIDUAL, Circuit
+from headcats.models.circuit import Circuit, unprocessed_circuit
+from headcats.models.one_token_run import NO_MLP, NO_NORM, WITH_RESIDUAL
 
 WITHOUT_FIRST_MLP = {"opt": NO_MLP, "olmo2": NO_NORM, "bloom": WITH_RESIDUAL, "mpt": WITH_RESIDUAL}
 
@@ -114,13 +115,13 @@ class TestRefusals:
         off = dict.fromkeys(["fold_ln", "center_unembed", "fold_value_biases", "center_writing_weights"], False)
         model.load_and_process_state_dict(model.state_dict(), **{**off, option: True})
         with pytest.raises(ModelError, match="no_processing"):
-            Circuit(adapt(model))
+            unprocessed_circuit(adapt(model))
 
     def test_compatibility_mode(self):
         model = tiny_model("llama").model
         model.enable_compatibility_mode(disable_warnings=True)
         with pytest.raises(ModelError, match="compatibility_mode"):
-            Circuit(adapt(model))
+            unprocessed_circuit(adapt(model))
 
     @pytest.mark.parametrize("weight", ["W_V", "W_O"])
     def test_a_weight_that_is_not_what_the_model_computes_with(self, weight, monkeypatch):
@@ -155,3 +156,42 @@ class TestRefusals:
             model.blocks[1].attn.original_component.c_attn.weight[:, 64:] *= 1e38
         with pytest.raises(ModelError, match="overflow"):
             Circuit(adapt(model))
+
+
+class TestNorms:
+    """What stands between the residual stream and a head's values, and between it and the logits."""
+
+    def test_are_those_of_the_plain_model(self, toy, circuit, layout):
+        base = toy.oracle.transformer if layout == "gpt2" else toy.oracle.model
+        final = base.ln_f if layout == "gpt2" else base.norm
+        torch.testing.assert_close(circuit.readout.norm.weight, final.weight.detach(), rtol=1e-4, atol=1e-4)
+        assert circuit.readout.factor == pytest.approx(1, abs=1e-5)
+        for layer, block in enumerate(blocks_of(toy.oracle)):
+            norm = circuit.attention_norm(layer)
+            weight = (block.ln_1 if layout == "gpt2" else block.input_layernorm).weight
+            torch.testing.assert_close(norm.weight, weight.detach(), rtol=1e-4, atol=1e-4)
+            assert norm.centred == circuit.readout.norm.centred == (layout == "gpt2")
+
+    @torch.no_grad()
+    def test_the_scale_of_the_final_norm_is_that_of_a_run(self, toy, circuit, layout):
+        final = toy.oracle.transformer.ln_f if layout == "gpt2" else toy.oracle.model.norm
+        x = torch.randn(3, 32)
+        moved = x - x.mean(-1, keepdim=True) * (layout == "gpt2")
+        eps = final.eps if layout == "gpt2" else final.variance_epsilon
+        torch.testing.assert_close(circuit.final_scale(x), (moved.square().mean(-1) + eps).sqrt(), rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize(("name", "factor"), [("granite", 1 / 1.7), ("phi", 1.0)])
+    def test_logits_may_be_scaled(self, name, factor):
+        circuit = Circuit(adapt(architectures.tiny_bridge(name)))
+        assert circuit.readout.factor == pytest.approx(factor, abs=1e-5)
+
+    def test_a_soft_cap_is_no_linear_readout(self):
+        assert "capped" in Circuit(adapt(architectures.tiny_bridge("gemma2"))).readout
+
+    def test_values_without_a_norm_before_them_read_the_residual_stream(self):
+        circuit = Circuit(adapt(architectures.tiny_bridge("olmo2")))
+        assert all(bool((circuit.attention_norm(layer).weight == 1).all()) for layer in circuit.layers)
+
+    @pytest.mark.parametrize("name", architectures.ARCHITECTURES)
+    def test_all_but_one_begin_with_the_embedding(self, name):
+        assert Circuit(adapt(architectures.tiny_bridge(name))).reads_embeddings == (name != "bloom")

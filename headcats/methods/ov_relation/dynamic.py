@@ -16,8 +16,9 @@ from headcats.methods.ov_relation.extremes import Targets, among_extremes
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.circuit import Circuit, hook_v
+from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.hooks import Edit, hook_z, keeping
+from headcats.models.one_token_run import hook_v
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 from headcats.sweeps.labels import check_axes
 
@@ -78,7 +79,7 @@ def dynamic_relation(
     adapted = adapt(model)
     tokenizer = adapted.text_tokenizer
     scored = list(_scored_relations(adapted, pairs, relations))
-    circuit = Circuit(adapted)
+    circuit = unprocessed_circuit(adapted)
     shape = (2, len(CONTEXTS), len(templates), len(scored), len(adapted.layers), adapted.max_heads)
     shares = np.full(shape, np.nan)
     n = np.zeros(shape[2:4], dtype=np.int64)

@@ -18,7 +18,7 @@ from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSe
 from headcats.methods.ov_relation.static import Counts, relation_counts
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.circuit import Circuit
+from headcats.models.circuit import unprocessed_circuit
 from headcats.sweeps.labels import model_provenance
 from headcats.tasks.suites import coloured
 
@@ -173,7 +173,8 @@ def _score(
     relations, skipped = attempt_each(lambda name: readable(name, pairs[name]), pairs)
     if not relations:
         return {}, skipped
-    counts = relation_counts(Circuit(model), list(relations.values()), settings=settings, seed=seed, advance=advance)
+    circuit = unprocessed_circuit(model)
+    counts = relation_counts(circuit, list(relations.values()), settings=settings, seed=seed, advance=advance)
     provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model), "settings": asdict(settings)}
     blocks = {}
     for relation in relations.values():

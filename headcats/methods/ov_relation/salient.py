@@ -12,7 +12,7 @@ from headcats.errors import OptionError
 from headcats.methods.ov_relation.extremes import top_tokens
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.circuit import Circuit
+from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.head import Head
 
 _ROWS = 4096  # tokens of the vocabulary at once
@@ -68,7 +68,7 @@ def salient_tokens(
         raise OptionError(f"n and k must be at least 1, got {n} and {k}.")
     adapted = adapt(model)
     layer, number = parsed = adapted.find_head(head)
-    circuit = Circuit(adapted)
+    circuit = unprocessed_circuit(adapted)
     uses_mlp = settings.first_mlp and layer > 0
     gain = _gains(circuit, parsed, uses_mlp)
     # Stable: of equal gains, the smallest id first.

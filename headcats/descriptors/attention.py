@@ -1,0 +1,61 @@
+"""Where heads look on random sequences that repeat once."""
+
+import functools
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headcats.descriptors.sequences import Repeated
+from headcats.errors import ModelError
+from headcats.models.adapter import HookedModel
+from headcats.models.patterns import attention_patterns
+
+ATTENTION = ("previous_token", "duplicate_token", "induction", "first_token", "entropy", "distance")
+# Rounding of a sum of softmax weights in 16 bits.
+_ROUNDING = 0.02
+
+Values = dict[int, Float[Tensor, " head"]]
+"""Layer -> a number for each of its heads."""
+
+
+def describe_attention(model: HookedModel, repeated: Repeated) -> tuple[dict[str, Values], dict[int, str]]:
+    """Name of a descriptor -> its values, means over sequences; and layer -> why it has none. One forward pass."""
+    part = functools.partial(_described, length=repeated.length)
+    try:
+        _, described = attention_patterns(model, repeated.tokens, dict.fromkeys(model.layers, part))
+    except ModelError as error:
+        return {}, dict.fromkeys(model.layers, f"no attention pattern can be read: {error}")
+    off = {layer: float((values[..., -1] - 1).abs().max()) for layer, values in described.items()}
+    reasons = {
+        layer: "the attention of a token does not sum to 1 (as with a learned sink, which takes the rest)"
+        for layer, size in off.items()
+        if not size <= _ROUNDING
+    }
+    means = {layer: values.mean(0) for layer, values in described.items() if layer not in reasons}
+    return {
+        name: {layer: values[:, place] for layer, values in means.items()} for place, name in enumerate(ATTENTION)
+    }, reasons
+
+
+def _described(pattern: Float[Tensor, "sequence head from to"], *, length: int) -> Float[Tensor, "sequence head value"]:
+    """Values in the order of `ATTENTION`, and last the sum of a row that is farthest from 1."""
+    pattern = pattern.float()
+    # What the first token does says nothing: it can look at itself alone.
+    later = pattern[:, :, 1:]
+    n = pattern.shape[-1]
+    places = torch.arange(n, device=pattern.device)
+    distances = (places[1:, None] - places).clamp(min=0).to(pattern.dtype)
+    sums = later.sum(-1)
+    farthest = (sums - 1).abs().argmax(-1, keepdim=True)
+    values = [
+        pattern.diagonal(-1, -2, -1).mean(-1),
+        # The second time, the same token is `length` behind, and the one after it a token nearer.
+        pattern.diagonal(-length, -2, -1)[..., -length:].mean(-1),
+        pattern.diagonal(1 - length, -2, -1)[..., -length:].mean(-1),
+        later[..., 0].mean(-1),
+        torch.special.entr(later).sum(-1).mean(-1),
+        (later * distances).sum(-1).mean(-1),
+        sums.gather(-1, farthest)[..., 0],
+    ]
+    return torch.stack(values, -1)

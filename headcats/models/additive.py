@@ -1,0 +1,58 @@
+"""Do heads add `z W_O` to the residual stream? Only then is there a direct path from a head to the unembedding."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from headcats.errors import HeadcatsError
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import noise_floor
+from headcats.models.hooks import Edit, hook_after, hook_before, hook_z, keeping
+from headcats.results.finding import Finding, line
+
+_CHECKED_PROMPTS = 2
+
+
+def not_additive(model: HookedModel, tokens: Tensor, layers: Iterable[int]) -> dict[int, Finding]:
+    """Layer -> why its heads do not add `z W_O` to the residual stream, or why that is not known; {} where all do.
+
+    Measured, not read off the architecture's name: z at the last position is set to 0, what the block reads and the
+    output of its MLP are held, and the residual stream after the block must change by `-z W_O`, summed over heads. A
+    norm after the attention (Gemma-2), a scaled residual branch or a norm after the addition fails. Takes two forward
+    passes for all layers.
+    """
+    tokens, layers, seen = tokens[:_CHECKED_PROMPTS], list(layers), dict[str, Tensor]()
+    mlps = [name for layer in layers if (name := f"blocks.{layer}.hook_mlp_out") in model.model.hook_dict]
+    held = [*map(hook_before, layers), *mlps]
+    read = [*map(hook_z, layers), *map(hook_after, layers)]
+    try:
+        model.run(tokens, hooks={name: keeping(seen, name) for name in dict.fromkeys([*held, *read])})
+        changed = dict[str, Tensor]()
+        hooks = {name: _giving(seen[name]) for name in held}
+        hooks |= {hook_z(layer): _last_is_zero for layer in layers}
+        hooks |= {hook_after(layer): keeping(changed, hook_after(layer)) for layer in layers}
+        model.run(tokens, hooks=hooks)
+    except HeadcatsError as error:
+        return {layer: line("direct.unknown", layer=layer, error=str(error)) for layer in layers}
+    notes = {}
+    for layer in layers:
+        before, after = (stream[hook_after(layer)][:, -1] for stream in (seen, changed))
+        z = seen[hook_z(layer)][:, -1]
+        expected = -torch.einsum("phd,hdm->pm", z, model.W_O(layer).to(z)).float().to(before.device)
+        difference = (after - before).float()
+        off, size = float((difference - expected).abs().max()), float(expected.abs().max())
+        if not off <= max(1e-3 * size, noise_floor(before.float(), model.dtype)):
+            largest = float(difference.abs().max())
+            notes[layer] = line("direct.not_additive", layer=layer, changed=largest, size=size, off=off)
+    return notes
+
+
+def _giving(value: Tensor) -> Edit:
+    return value.to
+
+
+def _last_is_zero(z: Tensor) -> Tensor:
+    z = z.clone()
+    z[:, -1] = 0
+    return z

@@ -1,0 +1,196 @@
+"""Where heads look: planted heads by hand, TransformerLens' head detector, and the attention of plain transformers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import ARCHITECTURES, hf_architecture, tiny_bridge
+from induction_circuit import induction_circuit
+from toys import BACKENDS, LAYOUTS, tiny_model
+
+from headcats.descriptors.attention import ATTENTION, describe_attention
+from headcats.descriptors.sequences import N_SEQUENCES, Repeated, repeated_sequences
+from headcats.models.adapter import HookedModel, adapt
+
+
+def sequences(model: HookedModel) -> Repeated:
+    repeated = repeated_sequences(model, seed=0)
+    assert isinstance(repeated, Repeated)
+    return repeated
+
+
+def described(model: HookedModel) -> dict[str, dict[tuple[int, int], float]]:
+    """Descriptor -> (layer, head) -> value."""
+    values, reasons = describe_attention(model, sequences(model))
+    assert reasons == {}
+    return {
+        name: {(layer, head): float(row[head]) for layer, row in by_layer.items() for head in range(len(row))}
+        for name, by_layer in values.items()
+    }
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def planted(request: pytest.FixtureRequest) -> tuple[HookedModel, dict[str, dict[tuple[int, int], float]]]:
+    model = induction_circuit(request.param)
+    return model, described(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [
+        ("previous_token", [(0, 0)]),
+        ("duplicate_token", [(0, 1)]),
+        ("induction", [(1, 0), (1, 1)]),
+        ("first_token", [(0, 2), (1, 2)]),
+    ],
+)
+def test_planted_heads_score_one_and_no_other_does(planted: Any, name: str, heads: list[tuple[int, int]]) -> None:
+    _, values = planted
+    assert {head for head, value in values[name].items() if value > 0.5} == set(heads)
+    for head in heads:
+        assert values[name][head] == pytest.approx(1, abs=1e-3)
+
+
+def test_sure_heads_have_no_entropy_and_their_distance(planted: Any) -> None:
+    model, values = planted
+    n = sequences(model).tokens.shape[1]
+    for head, distance in {(0, 0): 1.0, (0, 2): n / 2, (1, 2): n / 2}.items():
+        assert values["entropy"][head] == pytest.approx(0, abs=1e-3)
+        assert values["distance"][head] == pytest.approx(distance, abs=1e-3)
+
+
+def test_even_attention_by_hand(planted: Any) -> None:
+    """Token i gives 1 / (i + 1) to each of the i + 1 that it sees."""
+    model, values = planted
+    repeated = sequences(model)
+    seen = np.arange(2, repeated.tokens.shape[1] + 1)
+    second = seen[-repeated.length :]
+    expected = {
+        "previous_token": (1 / seen).mean(),
+        "duplicate_token": (1 / second).mean(),
+        "induction": (1 / second).mean(),
+        "first_token": (1 / seen).mean(),
+        "entropy": np.log(seen).mean(),
+        "distance": ((seen - 1) / 2).mean(),
+    }
+    for name, value in expected.items():
+        assert values[name][0, 3] == pytest.approx(value, abs=1e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_they_are_those_of_transformer_lens_head_detector(layout: Any, backend: Any) -> None:
+    """It averages over all rows of one sequence, the first half too, where there is nothing to repeat."""
+    from transformer_lens import head_detector
+
+    inner = tiny_model(layout, backend).model
+    model = adapt(inner)
+    repeated, ours = sequences(model), described(model)
+    n, scale = repeated.tokens.shape[1], {"previous_token": repeated.tokens.shape[1] - 1}
+    with torch.no_grad():
+        _, cache = inner.run_with_cache(repeated.tokens)
+    for name in ("previous_token", "duplicate_token", "induction"):
+        detector = getattr(head_detector, f"get_{name}_head_detection_pattern")
+        for (layer, head), value in ours[name].items():
+            patterns = cache[f"blocks.{layer}.attn.hook_pattern"][:, head]
+            theirs = np.mean(
+                [
+                    head_detector.compute_head_attention_similarity_score(
+                        pattern,
+                        detector(tokens[None]),
+                        exclude_bos=False,
+                        exclude_current_token=False,
+                        error_measure="mul",
+                    )
+                    for pattern, tokens in zip(patterns, repeated.tokens, strict=True)
+                ]
+            )
+            assert value == pytest.approx(theirs * n / scale.get(name, repeated.length), abs=1e-6)
+
+
+def by_hand(attention: torch.Tensor, length: int) -> dict[str, np.ndarray]:
+    """Row by row, from the definitions, `[head]`."""
+    rows = attention.double().numpy()  # [sequence, head, from, to]
+    n = rows.shape[-1]
+    places, second = np.arange(n), range(n - length, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(rows > 0, np.log(rows), 0)
+    return {
+        "previous_token": np.mean([rows[:, :, i, i - 1] for i in range(1, n)], axis=(0, 1)),
+        "duplicate_token": np.mean([rows[:, :, i, i - length] for i in second], axis=(0, 1)),
+        "induction": np.mean([rows[:, :, i, i - length + 1] for i in second], axis=(0, 1)),
+        "first_token": np.mean([rows[:, :, i, 0] for i in range(1, n)], axis=(0, 1)),
+        "entropy": np.mean([-(rows * logs)[:, :, i].sum(-1) for i in range(1, n)], axis=(0, 1)),
+        "distance": np.mean([(rows[:, :, i] * (i - places)).sum(-1) for i in range(1, n)], axis=(0, 1)),
+    }
+
+
+NOT_IN_3 = {"cohere": "the bridge of 3.x gives other logits for Cohere", "mpt": "3.x gives MPT a context of 2048"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.needs_tl4(NOT_IN_3[name])) if name in NOT_IN_3 else name
+        for name in ARCHITECTURES
+        if name != "gpt_oss"
+    ],
+)
+def test_architectures_look_where_plain_transformers_does(name: str) -> None:
+    model = adapt(tiny_bridge(name))
+    repeated = sequences(model)
+    values, reasons = describe_attention(model, repeated)
+    assert (tuple(values), reasons) == (ATTENTION, {})
+    with torch.no_grad():
+        attentions = hf_architecture(name)(repeated.tokens, output_attentions=True).attentions
+    with_heads = [pattern for pattern in attentions if pattern is not None]
+    assert len(with_heads) == len(model.layers)
+    for layer, pattern in zip(model.layers, with_heads, strict=True):
+        for descriptor, expected in by_hand(pattern, repeated.length).items():
+            np.testing.assert_allclose(values[descriptor][layer].numpy(), expected, atol=1e-5)
+
+
+def test_attention_that_goes_to_a_learned_sink_is_not_described() -> None:
+    model = adapt(tiny_bridge("gpt_oss"))
+    values, reasons = describe_attention(model, sequences(model))
+    assert (set(reasons), values["induction"]) == (set(model.layers), {})
+    assert "sink" in reasons[0]
+
+
+def test_a_model_without_patterns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = adapt(tiny_model("gpt2").model)
+    monkeypatch.setattr("headcats.models.patterns.hook_pattern", lambda layer: f"blocks.{layer}.attn.hook_fused")
+    values, reasons = describe_attention(model, sequences(model))
+    assert (values, set(reasons)) == ({}, set(model.layers))
+    assert "hook_fused" in reasons[1]
+
+
+class TestSequences:
+    def test_they_repeat_once_behind_bos_and_hold_no_special_token(self) -> None:
+        model = adapt(tiny_model("llama").model)
+        repeated = sequences(model)
+        assert repeated.tokens.shape == (N_SEQUENCES, 1 + 2 * repeated.length)
+        assert (repeated.length, repeated.n_bos) == ((model.n_ctx - 1) // 2, 1)
+        assert (repeated.tokens[:, 0] == 0).all()
+        once, again = repeated.tokens[:, 1:].split(repeated.length, 1)
+        assert torch.equal(once, again)
+        assert int(once.min()) > 2  # <bos>, <unk>, <pad>
+        assert all(len(set(row)) == repeated.length for row in once.tolist())
+
+    def test_a_seed_gives_the_same_and_another_seed_others(self) -> None:
+        model = adapt(tiny_model("gpt2").model)
+        first, again, other = (repeated_sequences(model, seed=seed) for seed in (0, 0, 1))
+        assert torch.equal(first.tokens, again.tokens)
+        assert not torch.equal(first.tokens, other.tokens)
+
+    def test_a_model_without_tokenizer_has_no_bos(self) -> None:
+        model = HookedModel(tiny_model("gpt2").model)
+        model.tokenizer = None
+        repeated = sequences(model)
+        assert (repeated.n_bos, repeated.tokens.shape[1] % 2) == (0, 0)
+
+    def test_a_context_that_is_too_short_says_so(self) -> None:
+        model = HookedModel(tiny_model("gpt2").model)
+        model.n_ctx = 4
+        assert "context of 4" in repeated_sequences(model, seed=0)
