@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z, keeping, unnoticed
+from headcats.models.hooks import hook_v, hook_z, keeping, unnoticed
 from headcats.models.weights import check_finite
 
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
@@ -159,11 +159,6 @@ def _check_unprocessed(model: HookedModel) -> None:
         f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
         f"TransformerBridge without enable_compatibility_mode()."
     )
-
-
-def hook_v(layer: int) -> str:
-    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
-    return hook_z(layer).replace("hook_z", "hook_v")
 
 
 def difference(of_two: Tensor) -> Tensor:

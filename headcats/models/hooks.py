@@ -50,6 +50,11 @@ def hook_z(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_z"
 
 
+def hook_v(layer: int) -> str:
+    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
+    return hook_z(layer).replace("hook_z", "hook_v")
+
+
 def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
     """Numbers of the layers that have a hook at their head outputs; a ModelError if none has."""
     matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)

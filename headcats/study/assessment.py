@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from headcats.errors import StatisticsWarning
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
+from headcats.prompts.batch import PromptBatch
 from headcats.results.records import NOT_USED, DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.given_answers import given_answers
@@ -137,14 +139,20 @@ def memory_plan(
             batch.clean.shape,
             batch.corrupted.shape,
             batch.steps,
-            *(spec.method.work(model, batch, positions=spec.positions, path=path) for spec in methods),
+            *(_work(spec, model, batch, path=path) for spec in methods),
         ): batch
         for task in study.tasks
         for batch in preparation.prepared[task.name].scored
     }
     plans = [
         spec.method.memory_plan(
-            model, batch, positions=spec.positions, n_metrics=len(study.metrics), budget=available, path=path
+            model,
+            batch,
+            positions=spec.positions,
+            n_metrics=len(study.metrics),
+            budget=available,
+            path=path,
+            **dict(spec.options),
         )
         for batch in batches.values()
         for spec in methods
@@ -165,10 +173,11 @@ def seconds_expected(
     for task, seconds in unpatched.items():
         batches = preparation.prepared[task].scored
         of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
-        of_sweeps = sum(
-            spec.method.work(model, batch, positions=spec.positions, path=path)
-            for spec in study.task_methods
-            for batch in batches
-        )
+        of_sweeps = sum(_work(spec, model, batch, path=path) for spec in study.task_methods for batch in batches)
         total += seconds * of_sweeps / (model.n_layers * of_runs)
     return total
+
+
+def _work(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: str) -> int:
+    """Tokens times blocks that a method computes for a batch."""
+    return int(spec.method.work(model, batch, positions=spec.positions, path=path, **dict(spec.options)))

@@ -18,7 +18,7 @@ from headcats.study.doable_suites import advice_on_suites
 from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import Study, check_options, plan
+from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
@@ -55,6 +55,7 @@ def validate(
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     study = with_own_template(study, adapted)
+    check_methods(study, adapted)
     check_model(adapted)
     budget(memory, adapted.device)  # an unreadable limit is refused even if nothing is swept
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)

@@ -10,6 +10,7 @@ from headcats.errors import DataError, OptionError
 from headcats.methods.spec import Option
 from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
+from headcats.results.head_axes import HEAD, UNITS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,6 +69,7 @@ class CausalMethod:
         self.positions: str = acts["positions"]
         self.references = references
         self.options: dict[str, Option] = {"reference": references} if references else {}
+        self.options["unit"] = UNITS
         self.__doc__ = replacement.__doc__
         self._replacement, self._acts = replacement, acts
 
@@ -102,6 +104,7 @@ class CausalMethod:
         *,
         metrics: Sequence[str] = ("logit_diff",),
         positions: str | None = None,
+        unit: str = HEAD,
         path: str = "auto",
         reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
         memory: str | int | None = None,
@@ -113,6 +116,7 @@ class CausalMethod:
             batch: Clean prompts of one length and corrupted prompts of one length.
             metrics: Names of metrics, all read from the same forward passes.
             positions: "last", "answer", "all" or a token role; None takes the method's own.
+            unit: "head", or "kv_group" to replace the heads that share keys and values at once.
             path: "auto", "hooked" or a fast path by name.
             reference: Held-out prompts, for a method that replaces by their mean or a sample.
             memory: Limit beside the model's weights, such as "4GB".
@@ -131,12 +135,27 @@ class CausalMethod:
             self.intervention,
             metrics=metrics,
             positions=positions,
+            unit=unit,
             path=path,
             reference=reference,
             memory=memory,
         )
 
-    def work(self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str) -> int:
+    def check_model(self, model: "HookedModel", *, unit: str = HEAD, **options: Any) -> None:
+        """Raise an OptionError for options that a model cannot be scored with: groups, where its heads share nothing.
+
+        Args:
+            model: The model.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which any model takes.
+        """
+        from headcats.sweeps.units import swept_sets
+
+        swept_sets(model, unit)
+
+    def work(
+        self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str, unit: str = HEAD, **options: Any
+    ) -> int:
         """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned.
 
         Args:
@@ -144,24 +163,24 @@ class CausalMethod:
             batch: The prompts.
             positions: "last", "answer", "all" or a role.
             path: "hooked", or else a path that replays.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which cost nothing.
         """
-        base, n_layers = batch.continued(self.intervention.base), model.n_layers
-        if path == "hooked":
-            return sum(model.n_heads.values()) * n_layers * base.rows.numel()
-        tokens = len(base) * (base.packed_length - self._first_change(batch, positions))
-        return tokens * sum(heads * (n_layers - layer) for layer, heads in model.n_heads.items())
+        from headcats.methods.causal.planning import sweep_work
 
-    def _first_change(self, batch: "PromptBatch", positions: str) -> int:
-        from headcats.sweeps.sources import first_change
-
-        try:
-            mask = batch.positions(positions, of=self.intervention.base)
-            return first_change(self.intervention, batch, mask)
-        except DataError:
-            return 0
+        return sweep_work(self.intervention, model, batch, positions=positions, path=path, unit=unit)
 
     def memory_plan(
-        self, model: "HookedModel", batch: "PromptBatch", *, positions: str, n_metrics: int, budget: int, path: str
+        self,
+        model: "HookedModel",
+        batch: "PromptBatch",
+        *,
+        positions: str,
+        n_metrics: int,
+        budget: int,
+        path: str,
+        unit: str = HEAD,
+        **options: Any,
     ) -> "MemoryPlan":
         """How a sweep of a batch is cut to fit into memory.
 
@@ -172,15 +191,15 @@ class CausalMethod:
             n_metrics: Number of metrics.
             budget: Bytes beside the weights.
             path: "hooked", or a path that replays.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which take no memory.
 
         Raises:
             OptionError: Nothing fits.
         """
-        from headcats.sweeps.memory import Footprint, plan
+        from headcats.methods.causal.planning import sweep_memory
 
-        continued = batch.continued(self.intervention.base)
-        footprint = Footprint.of(model, continued, first=self._first_change(batch, positions), path=path)
-        return plan(footprint, rows=sum(model.n_heads.values()), budget=budget)
+        return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
         """Tell the unpatched runs what `on_task` will read of them, so that each is made once.
@@ -195,13 +214,16 @@ class CausalMethod:
         with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
             announce(runs, self.intervention, positions=positions, path=path)
 
-    def on_task(self, inputs: "TaskInputs", *, positions: str, reference: str | None = None) -> "xr.Dataset":
+    def on_task(
+        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
+    ) -> "xr.Dataset":
         """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
 
         Args:
             inputs: The task's batches, their base runs and the references.
             positions: "last", "answer", "all" or a role.
             reference: One of `options["reference"]`; None takes the first.
+            unit: "head" or "kv_group".
 
         Returns:
             As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
@@ -214,7 +236,7 @@ class CausalMethod:
         from headcats.methods.causal.on_task import task_block
 
         kind = (reference or self.references[0]) if self.references else None
-        return task_block(self.intervention, inputs, positions=positions, reference=kind)
+        return task_block(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
 
 
 def causal_method(
