@@ -1,10 +1,16 @@
-"""What a sweep of a batch will compute, and how it is cut to fit into memory, before anything is swept."""
+"""What a sweep of a batch will compute, how it is cut to fit into memory, and a part of it to learn from."""
+
+from collections.abc import Sequence
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.batch_sweep import prepare
+from headcats.sweeps.engine import measure_part
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.memory import Footprint, MemoryPlan, plan
+from headcats.sweeps.reference import as_reference
+from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import first_change
 from headcats.sweeps.units import swept_sets
 
@@ -34,6 +40,20 @@ def sweep_memory(
     first = _first_change(intervention, batch, positions)
     footprint = Footprint.of(model, batch.continued(intervention.base), first=first, path=path)
     return plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
+
+
+def sweep_part(
+    intervention: Intervention, runs: BaseRuns, *, metrics: Sequence[str], positions: str, path: str, unit: str
+) -> float:
+    """See `CausalMethod.rehearse`; the reference is the batch itself."""
+    model, batch, sets = runs.model, runs.batch, swept_sets(runs.model, unit).sets
+    reference = as_reference(None, batch)
+    replacements, choice = prepare(runs, intervention, positions=positions, reference=reference, path=path)
+    prompts, chosen = measure_part(runs, intervention.base, sets, replacements, names=tuple(metrics), choice=choice)
+    if choice.path == "hooked":
+        return prompts * len(chosen) / (len(batch) * len(sets))
+    done, total = (sum(model.n_layers - heads[0].layer for heads in measured) for measured in (chosen, sets))
+    return prompts * done / (len(batch) * total)
 
 
 def _first_change(intervention: Intervention, batch: PromptBatch, positions: str) -> int:

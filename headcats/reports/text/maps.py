@@ -75,8 +75,8 @@ def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterato
         layer = members["layer"].values[-1].item()
         yield line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)
     heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
-    cells = f"{noun(unit_of(members))}s"
-    counted, outcome = (f"suppressing {cells}", "suppressing") if prefix else (cells, "member")
+    plural = f"{noun(unit_of(members))}s"
+    counted, outcome = (f"suppressing {plural}", "suppressing") if prefix else (plural, "member")
     rows = []
     for category, cell in by_category(members):
         has_number = cell["effect"].notnull()
