@@ -8,6 +8,7 @@ import xarray as xr
 
 from headcats.categories.membership import joined_names, warn_of
 from headcats.errors import DataError, OptionError
+from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
 
 CALIBRATED = "calibrated"
@@ -69,7 +70,7 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
             empty: [name for name, tasks in rows.items() if not len(tasks)],
         }
     )
-    members = xr.Dataset(coords={"category": order, "layer": relations["layer"], "head": relations["head"]})
+    members = xr.Dataset(coords={"category": order, **head_coords(relations)})
     for score, verdict, prefix in (("score", "member", ""), ("suppression", "suppressing", "suppressing_")):
         outcome, effect, tasks = _outcomes(relations, score, rows, threshold)
         members[verdict] = (_GRID, outcome)

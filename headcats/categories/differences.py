@@ -15,6 +15,7 @@ from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.membership import warn_of
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.errors import OptionError
+from headcats.results.head_axes import head_coords
 from headcats.statistics.multiplicity import benjamini_hochberg
 
 _ENOUGH = 5
@@ -88,7 +89,7 @@ def effect_differences(scores: xr.Dataset, *, alpha: float = 0.05) -> xr.Dataset
         tested[name][second, first] = sign * tested[mirrored][first, second]
     result = xr.Dataset(
         {name: ((*_PAIR, *_GRID), values) for name, values in tested.items()},
-        coords={"category": names, "other": names, "layer": scores["layer"], "head": scores["head"]},
+        coords={"category": names, "other": names, **head_coords(scores)},
         attrs=scores.attrs | {"alpha": alpha},
     )
     known = result["p_value"].notnull().any(_GRID)

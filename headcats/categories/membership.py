@@ -18,6 +18,7 @@ from headcats.categories.new_task import NEW_TASK, new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results.head_axes import KV_HEAD, cell_name, head_coords, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
 from headcats.statistics.multiplicity import benjamini_hochberg
@@ -127,8 +128,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
         overlap: What `hc.categorize` or `hc.overlap` returns; an overlap of suppressing heads lists these alone.
 
     Returns:
-        Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
-        gap (suppressing = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
+        Columns `head` ("L9H6"; a group "L9G1"), `category`, `kind` ("helping" or "suppressing"), where heads share keys
+        and values `kv_head` (the number of theirs in the layer), `effect, low, high` in shares of the gap (suppressing
+        = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
         head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
         `doubtful` (its p needs tasks in which the head is doubtful) and `approximation`. Ordered by category,
         kind and size of effect.
@@ -153,13 +155,15 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
     variables |= {name: name for name in ("tasks", "probability", "doubtful", *NEW_TASK)}
     variables = {column: name for column, name in variables.items() if name in overlap}
+    unit, shared = unit_of(overlap), [KV_HEAD] if KV_HEAD in overlap.coords else []
     rows = []
     for category in overlap["category"].values.tolist():
         table = overlap.sel(category=category).transpose(..., "layer", "head")
         for kind, outcome, prefix in kinds:
             cells = [table.isel(layer=i, head=j) for i, j in zip(*np.nonzero(table[outcome].values == 1), strict=True)]
             entries = [
-                {"head": f"L{cell['layer'].item()}H{cell['head'].item()}", "category": category, "kind": kind}
+                {"head": cell_name(cell["layer"].item(), cell["head"].item(), unit), "category": category, "kind": kind}
+                | {name: cell[name].item() for name in shared}
                 | {
                     column: cell[name if name in NEW_TASK else prefix + name].item()
                     for column, name in variables.items()
@@ -167,7 +171,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                 for cell in cells
             ]
             rows += sorted(entries, key=lambda row: -abs(row["effect"]))
-    frame = pd.DataFrame(rows, columns=["head", "category", "kind", *variables])
+    frame = pd.DataFrame(rows, columns=["head", "category", "kind", *shared, *variables])
     approximation = overlap.attrs.get("approximation")
     return frame.assign(approximation=approximation) if approximation else frame
 
@@ -250,7 +254,7 @@ def _reduced_and_ruled(
     reduced = [reduction.of_scores() for reduction in reductions]
     table = xr.Dataset(
         {name: (dims, np.stack([grids[name] for grids in reduced])) for name in reduced[0]},
-        coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
+        coords={"category": list(tasks), **head_coords(scores)},
         attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
     )
     # All at once: labels are compared at every assignment.

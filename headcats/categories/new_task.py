@@ -7,6 +7,7 @@ from scipy import stats
 
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.numbered_tasks import numbered_tasks
+from headcats.results.head_axes import head_coords
 
 NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")
 """What `new_task_effects` returns. Helping and suppressing heads have the same."""
@@ -57,7 +58,7 @@ def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
     by_category = [_over_tasks(scores.sel(task=names).transpose(..., *_TASK)) for names in tasks.values()]
     return xr.Dataset(
         {name: (("category", *_TASK[1:]), np.stack([grids[name] for grids in by_category])) for name in NEW_TASK},
-        coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
+        coords={"category": list(tasks), **head_coords(scores)},
         attrs=scores.attrs,
     )
 

@@ -11,6 +11,7 @@ from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import slug
+from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
@@ -220,20 +221,23 @@ def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
 def resolve_tested(reading: Reading, run: RunResults) -> Reading:
     """The reading for this run, with a method whose categories can be tested.
 
-    An OptionError for several positions of the method and none chosen, or a control; an UnknownNameError for a method
-    that the results do not hold; a DataError if no task is scored.
+    An OptionError for several positions of the method and none chosen, a control, or effects of groups of heads; an
+    UnknownNameError for a method that the results do not hold; a DataError if no task is scored.
     """
     if not run.scored:
         raise DataError("These results hold no scored task, so there is no category to test.")
-    causal = [label for label in run.scored if not run.declarations[str(label)].control_of]
+    causal = [label for label in run.scored if not run.declarations[str(label)].control_of and label.unit == HEAD]
     method = reading.label
     if not method.name and causal:
         return reading.resolve(run)
     matches = [label for label in run.scored if method.name == "" or method in (label, label.at(""))]
     if matches and matches[0] not in causal:
+        problem = "is a control: the heads that stand out in it serve no category that could be tested"
+        if matches[0].unit != HEAD:
+            problem = "is about groups of heads that share keys and values, and here single heads are chosen"
         raise OptionError(
-            f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
-            f"heads by {' or '.join(map(str, causal)) or 'another method, which these results do not hold'}."
+            f"{matches[0]} {problem}. Choose heads by "
+            f"{' or '.join(map(str, causal)) or 'another method, which these results do not hold'}."
         )
     if len(matches) > 1:
         raise OptionError(f"These results hold '{method}' as {', '.join(map(str, matches))}: name one of them.")

@@ -8,6 +8,7 @@ import xarray as xr
 
 from headcats.categories.argument_checks import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
+from headcats.results.head_axes import head_coords, noun, unit_of
 
 _LARGEST = ("member", "effect", "low", "high")
 _SMALLEST = ("p_value", "q_value")
@@ -61,6 +62,9 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
                 f"Run {name!r} does not hold helping and suppressing heads apart, as hc.categorize returns them (an "
                 "overlap of suppressing heads holds these alone). Combine the memberships, then take their overlap."
             )
+        if unit_of(run) != unit_of(runs[0]):
+            kinds = " and of ".join(f"{noun(unit_of(each))}s" for each in (runs[0], run))
+            raise DataError(f"Runs need the same heads: {next(iter(members))!r} and {name!r} are of {kinds}.")
         for axis in _GRID:
             if run[axis].values.tolist() != runs[0][axis].values.tolist():
                 raise DataError(
@@ -68,7 +72,7 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
                     f"{next(iter(members))!r}. Heads of different models do not correspond."
                 )
     r = _needed(by, len(runs))
-    result = xr.Dataset(coords={axis: runs[0][axis] for axis in _GRID})
+    result = xr.Dataset(coords={"category": runs[0]["category"], **head_coords(runs[0])})
     for prefix, verdict in (("", "member"), ("suppressing_", "suppressing")):
         stacked = _stack(runs, verdict)
         result[verdict] = (_GRID, _ranked(stacked, r, largest=True).astype(np.int8))

@@ -11,8 +11,10 @@ from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
+from headcats.categories.shared_keys import key_sharing_pairs
 from headcats.categories.undecided import count_bounds, jaccard_bounds
 from headcats.errors import DataError, OptionError
+from headcats.results.head_axes import cell_name, unit_of
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 
@@ -36,6 +38,10 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     each other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number
     in any category are left out.
 
+    Where heads share keys and values (`kv_head`), it also says whether the members of a category cluster in groups of
+    such heads beyond layers: `kv_pairs`, the pairs of members that share them, beside those of members that lie at
+    random within their layers. Heads of a group are moved by the same values, so noise that they share counts too.
+
     Args:
         members: What `hc.categorize` returns.
         sign: "helping" or "suppressing" heads. For the latter, `member, effect, low, high, p_value, q_value, tasks,
@@ -50,7 +56,8 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         if both are empty or one has no numbers; of both the bounds `observed_least, observed_most, jaccard_least,
         jaccard_most`; if the memberships were resampled, the 95 % percentile interval `jaccard_low, jaccard_high`
         (resamples in which both are empty count as 0). Resampling adds the noise of the data once more, so the interval
-        can lie below a large overlap. See docs/schema.md.
+        can lie below a large overlap. Where heads share keys and values `kv_pairs, kv_pairs_expected, kv_pairs_p,
+        kv_pairs_q (category)`: exact one-sided p, and q by Benjamini-Hochberg over the categories. See docs/schema.md.
 
     Raises:
         OptionError: `draws` below 1, or another sign.
@@ -93,6 +100,7 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     sets = [_set_text(names, *cell) for cell in zip(cells.T, open_cells.T, strict=True)]
     result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
     result["observed"] = ("k", observed)
+    result = result.assign(key_sharing_pairs(members))
     for end, bound in zip(("least", "most"), count_bounds(cells, open_cells), strict=True):
         result[f"observed_{end}"] = ("k", bound)
     layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
@@ -181,6 +189,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     contains = np.array(sorted(itertools.product((True, False), repeat=len(names)), key=sum))
 
     rows: list[dict[str, Any]] = []
+    unit = unit_of(overlap)
     layers, numbers = np.meshgrid(overlap["layer"].values, overlap["head"].values, indexing="ij")
     blocks = {
         "": [(int(exists.sum()), [int(row.sum()) for row in member])],
@@ -193,7 +202,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
         exact, certain, possible = (
             exists & fits.all(axis=0) for fits in (matches, matches & ~undecided, matches | undecided)
         )
-        heads = ", ".join(f"L{i}H{j}" for i, j in zip(layers[exact], numbers[exact], strict=True))
+        heads = ", ".join(cell_name(i, j, unit) for i, j in zip(layers[exact], numbers[exact], strict=True))
         counts = {"observed": exact, "observed_least": certain, "observed_most": possible}
         rows.append({name: int(found.sum()) for name, found in counts.items()} | {"heads": heads})
         for suffix, sizes in blocks.items():

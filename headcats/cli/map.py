@@ -27,6 +27,7 @@ from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
+_KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -51,19 +52,20 @@ def map_command(
     - `headcats map results/mini-icl --json`
     - `headcats map hf://owner/name`
 
-    Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged`
-    (why the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
-    `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`); `heads` (`head`,
-    `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
-    `probability`, `doubtful`, `approximation`, and over the category's tasks `mean_effect`, its intervals
-    `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`, `new_task_high` for a new one, and
-    `task_sd`, the spread between tasks); `shared` (heads in exactly `k` categories: `observed`, the bounds
-    `observed_least` and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`,
-    `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`,
-    `jaccard_high` and the bounds `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`;
-    `files`. Of ov_relation, `categories` count `relations` and name those `skipped`, and `relations` lists each
-    (`pairs`, `null`, `threshold`, `heads`, `largest_score`). `files` has `map` null where the folder cannot be
-    written.
+    Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged` (why
+    the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
+    `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`, and where heads share
+    keys and values `kv_pairs`, the pairs of members that do, `kv_pairs_expected`, `kv_pairs_p`, `kv_pairs_q`); `heads`
+    (`head`, `category`, `kind`, where heads share keys and values `kv_head`, `effect`, `low`, `high`, `q`, `tasks`, and
+    where known `specific`, the task-specific effect, `probability`, `doubtful`, `approximation`, and over the
+    category's tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and
+    `new_task_low`, `new_task_high` for a new one, and `task_sd`, the spread between tasks); `shared` (heads in exactly
+    `k` categories: `observed`, the bounds `observed_least` and `observed_most` as undecided heads may turn out,
+    `expected`, `p`, `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with
+    the interval `jaccard_low`, `jaccard_high` and the bounds `jaccard_least`, `jaccard_most`); `reach` (what the data
+    can show); `sentences`; `files`. Of ov_relation, `categories` count `relations` and name those `skipped`, and
+    `relations` lists each (`pairs`, `null`, `threshold`, `heads`, `largest_score`). `files` has `map` null where the
+    folder cannot be written.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -162,6 +164,7 @@ def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str,
                 "heads": category[f"{prefix}size"].item(),
                 "heads_without_effect": category["size_expected"].item() if "size_expected" in category else None,
                 "undecided": int((category[outcome] == 0).where(category["effect"].notnull()).sum()),
+                **{kind: shared[kind].sel(category=name).item() for kind in _KV_PAIRS if kind in shared},
             }
             for name, category in ((name, members.sel(category=name)) for name in members["category"].values.tolist())
         ],

@@ -15,6 +15,7 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.results.head_axes import KV_HEAD, letter, unit_of
 
 _SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open"}
 _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
@@ -27,7 +28,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
     hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. Tasks are
     grouped by category. A dot marks heads that help, a triangle heads that hurt, an open circle heads whose effect
-    cannot be told from the rounding of a 16-bit model.
+    cannot be told from the rounding of a 16-bit model. Thin lines stand between groups of heads that share keys and
+    values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell a group.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
@@ -40,8 +42,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, category, layer, head, name, effect,
-        low, high, q_value, outcome` ("helps", "hurts", "neither", "below noise", "no value"); for an approximation also
-        `approximation`.
+        low, high, q_value, outcome` ("helps", "hurts", "neither", "below noise", "no value"); where heads share keys
+        and values also `kv_head`, and for an approximation `approximation`.
 
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
@@ -72,11 +74,13 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
     spoken = frame.assign(spoken=frame["outcome"].map(_SPOKEN).fillna(""))
+    unit = unit_of(scores)
     panels = [
-        Panel(name, [_plot(cells, spoken[spoken["panel"] == name], scale)], section=category)
+        Panel(name, [_plot(cells, spoken[spoken["panel"] == name], scale, unit)], section=category)
         for category, name in order
     ]
-    frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome"]]
+    shared = [KV_HEAD] if KV_HEAD in frame else []
+    frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
     caption = _caption(frame, row, alpha=alpha)
     return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True)
 
@@ -119,10 +123,10 @@ def _rows(table: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:
     return heads.assign(outcome=outcome)
 
 
-def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale) -> Plot:
+def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, unit: str) -> Plot:
     name = str(rows["panel"].iloc[0])
     template = (
-        f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}%{{spoken}}<br>"
+        f"<b>L%{{layer}}{letter(unit)}%{{head}}</b> {escaped(name)}%{{spoken}}<br>"
         "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
     )
     traces = [cells.heatmap(rows, "effect", name=name, template=template)]

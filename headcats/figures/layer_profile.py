@@ -14,6 +14,7 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, n_cells, require
+from headcats.results.head_axes import noun, unit_of
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 _OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
@@ -63,7 +64,8 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     cell = max(3, min(28, _WIDTH // layers))
     width, size = max(170, cell * layers), max(3, min(8, cell))
     most = max(1, int((frame["n_in"] + frame["n_undecided"]).max()))
-    counts = Scale(0.0, 1.06 * most, "heads", format="d" if most > 4 else "")
+    cell_noun = noun(unit_of(members))
+    counts = Scale(0.0, 1.06 * most, f"{cell_noun}s", format="d" if most > 4 else "")
     means = frame["mean_effect"]
     effects = scale_over(means.min(), means.max(), "mean effect", room=0.08, default=(-1.0, 1.0))
     x = Axis("layer", layers, "layer", ticks(layers))
@@ -72,9 +74,9 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
         rows = frame[frame["category"] == name]
         bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(rows, colour, size))
         line = Plot(x, effects, (width, _EFFECTS), [_line(rows, colour, size)])
-        panels.append(Panel(name, [bars, line], notes=[_count(rows)]))
-    caption = ["bars: heads in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
-    caption.append("● mean effect of all heads of a layer (share of the gap)")
+        panels.append(Panel(name, [bars, line], notes=[_count(rows, cell_noun)]))
+    caption = [f"bars: {cell_noun}s in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
+    caption.append(f"● mean effect of all {cell_noun}s of a layer (share of the gap)")
     return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
 
 
@@ -129,9 +131,9 @@ def _line(rows: pd.DataFrame, colour: str, size: int) -> go.Scatter:
     )
 
 
-def _count(rows: pd.DataFrame) -> str:
+def _count(rows: pd.DataFrame, cell_noun: str) -> str:
     n, members, undecided = (int(rows[column].sum()) for column in ("n_heads", "n_in", "n_undecided"))
     if not n:
         return "not judged"
-    text = f"{members or 'no'} {'head' if members == 1 else 'heads'} of {n}"
+    text = f"{members or 'no'} {cell_noun}{'s' * (members != 1)} of {n}"
     return text + (f", {undecided} undecided" if undecided else "")

@@ -25,6 +25,7 @@ from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.registry import unknown_name_message
+from headcats.results.head_axes import KV_HEAD, noun, unit_of
 
 AUTO, NONE = "auto", "none"
 ALL, UNDECIDED, SUPPRESSING = "All Categories", "Undecided", "Suppressing"
@@ -50,7 +51,8 @@ def overlap_map(
     so that a head of one category may yet be in others. Layers without attention heads (hybrid models) and heads that a
     layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which have a map of
     their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects, intervals, q and
-    tasks.
+    tasks. Thin lines stand between groups of heads that share keys and values (coordinate `kv_head`). Effects of groups
+    (attribute `unit`) are shown likewise, one cell a group.
 
     Args:
         overlap: As `hc.overlap` returns it: `n_categories, set (layer, head)` and `member, undecided, effect, low,
@@ -67,7 +69,8 @@ def overlap_map(
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
         first panel in every category, with `label` and `colour` ""), `hatched, suppresses, effect, low, high, q_value,
-        tasks` (the last six empty in the first panel); for an approximation also `approximation`.
+        tasks` (the last six empty in the first panel); where heads share keys and values also `kv_head`, and for an
+        approximation `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
@@ -133,7 +136,8 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     frame["outcome"] = frame["outcome"].where(exists, MISSING)
     frame["label"] = frame["label"].where(exists, "")
     frame["colour"] = frame["label"].map(colours.entries | {"": ""})
-    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks"]]
+    shared = [KV_HEAD] if KV_HEAD in frame else []
+    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks", *shared]]
 
 
 def overlap_grid(
@@ -217,7 +221,7 @@ def _counts(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:
     n, total, undecided = (int(m.sum()) for m in (rows["outcome"] == "in", rows["outcome"] != MISSING, rows["hatched"]))
     if not total:
         return ["not judged"]
-    heads = f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {total}"
+    heads = f"{n or 'no'} {_kind(overlap)}{noun(unit_of(overlap))}{'s' * (n > 1)} of {total}"
     return [heads, f"{undecided} undecided{' in some' * (rows['panel'].iloc[0] == ALL)}"] if undecided else [heads]
 
 
@@ -232,4 +236,5 @@ def _nobody(overlap: xr.Dataset, frame: pd.DataFrame) -> list[str]:
     undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())
     not_out = f"{undecided} undecided (hatched)" if undecided else "none undecided"
     rule = f"the rule {escaped(overlap.attrs.get('rule', ''))}".strip()
-    return [f"No {_kind(overlap)}head passed {rule} in any category; {not_out} of {heads} heads."]
+    cell = noun(unit_of(overlap))
+    return [f"No {_kind(overlap)}{cell} passed {rule} in any category; {not_out} of {heads} {cell}s."]

@@ -26,6 +26,7 @@ from headcats.figures.panels.layout import WIDEST, Panel, Plot
 from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
+from headcats.results.head_axes import noun, unit_of
 
 _VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect", "undecided"), ("category", "layer", "head"))
 # Suffix of the variables of `exact_sets` -> row of numbers, symbol, and where in its column (in columns) it stands.
@@ -90,14 +91,15 @@ def set_counts(
     order = list(colours.categories)
     sets = exact_sets(overlap.sel(category=order))
     categories = [str(name) for name in sets["category"].values]
-    y = Axis("row", len(_ROWS) + len(categories), labels=[*_ROWS, *categories], reverse=True)
+    cells = f"{noun(unit_of(overlap))}s"
+    y = Axis("row", len(_ROWS) + len(categories), labels=[cells, *_ROWS[1:], *categories], reverse=True)
     frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // _COLUMN)
     columns = frame[frame["shown"]].reset_index(drop=True)
     n = len(columns)
     width = n * min(_WIDE, max(_COLUMN, _LEAST // n))
     tops = columns[["observed", "high", "high_within_layers"]].max(axis=1)
     most = max(1.0, float(tops.max())) * 1.05
-    heads = Scale(0.0, most, "heads", format="d" if most > 5 else "")
+    heads = Scale(0.0, most, cells, format="d" if most > 5 else "")
     hovertext = [_pointed(row) for row in columns.itertuples()]  # `text` would be written on bars
     hover = {"hovertext": hovertext, "hovertemplate": "%{hovertext}<extra></extra>"}
     bars = [*_bars(columns, hover), *(_chance(columns, suffix) for suffix in _CHANCES)]
@@ -105,7 +107,7 @@ def set_counts(
     # Bars of no head have nothing to point at; their numbers have.
     dots = [*_numbers(columns, hover), *_dots(inside)]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
-    caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least)
+    caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least, cells=cells)
     return PanelGrid([Panel("", plots)], frame, title, caption, layout={"barmode": "overlay"})
 
 
@@ -209,25 +211,25 @@ def _span(least: int, most: int) -> str:
     return f"{least}–{most}" if least < most else str(most)
 
 
-def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float) -> list[str]:
+def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float, cells: str) -> list[str]:
     none = frame[frame["n_categories"] == 0].iloc[0]
     by_chance = f"by chance {_number(none.expected)}, in layers {_number(none.expected_within_layers)}"
     parts = [
-        "bars: heads in exactly these categories",
+        f"bars: {cells} in exactly these categories",
         "◆ by chance, categories independent of each other",
         "○ the same within each layer",
         "lines: 95 % of placements",
-        f"in no category: {none.observed} heads ({by_chance})",
+        f"in no category: {none.observed} {cells} ({by_chance})",
     ]
     if (frame["observed_least"] < frame["observed_most"]).any():
-        parts[1:1] = ["hatched: undecided in others", "least–most: as undecided heads may turn out"]
+        parts[1:1] = ["hatched: undecided in others", f"least–most: as undecided {cells} may turn out"]
     left_out = frame[~frame["shown"] & (frame["n_categories"] > 0)]
     empty, full = left_out[left_out["observed"] == 0], left_out[left_out["observed"] > 0]
     if len(empty):
         sets = "1 set" if len(empty) == 1 else f"{len(empty)} sets"
-        parts.append(f"not shown: {sets} without heads, of less than {at_least:g} by chance")
+        parts.append(f"not shown: {sets} without {cells}, of less than {at_least:g} by chance")
     if len(full):
-        parts.append(f"no room for {len(full)} sets with {full['observed'].sum()} heads; they are in the numbers")
+        parts.append(f"no room for {len(full)} sets with {full['observed'].sum()} {cells}; they are in the numbers")
     if not_judged:
         parts.append(f"not judged: {escaped(', '.join(not_judged))}")
     return parts

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.figures.colours import listed_colours
+from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.results.run_results import refuse_results
 from headcats.tasks.categories import FUNCTIONS
 
@@ -81,9 +82,14 @@ def n_cells(data: xr.Dataset, dim: str) -> int:
 
 
 def head_rows(table: xr.Dataset, columns: Mapping[str, xr.DataArray]) -> pd.DataFrame:
-    """One row per head of a table: `layer, head, name` and, for each column, the values over layer and head."""
+    """One row per head of a table: `layer, head, name` and, for each column, the values over layer and head.
+
+    With `kv_head` where the table has that coordinate.
+    """
     layers, heads = (grid.ravel() for grid in np.meshgrid(table["layer"], table["head"], indexing="ij"))
-    names = [f"L{layer}H{head}" for layer, head in zip(layers, heads, strict=True)]
+    unit = unit_of(table)
+    names = [cell_name(layer, head, unit) for layer, head in zip(layers, heads, strict=True)]
+    columns = {**columns, **{name: table[name] for name in (KV_HEAD,) if name in table.coords}}
     values = {name: column.transpose("layer", "head").to_numpy().ravel() for name, column in columns.items()}
     return pd.DataFrame({"layer": layers, "head": heads, "name": names} | values)
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
+from headcats.models.geometry import one_token_geometry
 from headcats.models.head import Head, find_head
 from headcats.models.hooks import (
     Edit,
@@ -28,8 +29,6 @@ from headcats.models.hooks import (
     lock_of,
     model_class,
     unembedding_last,
-    unnoticed,
-    z_shape,
 )
 from headcats.models.origin import Origin
 from headcats.models.placement import addresses, computing_devices, device_of_tokens, is_offloaded
@@ -42,8 +41,8 @@ class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
     The wrapped model is never moved, cast, changed, or switched between train and eval mode. Head counts and sizes come
-    from a captured `z`, not from the config: this covers grouped-query attention, a `d_head` other than
-    `d_model / n_heads`, sizes that vary by layer, and layers without attention.
+    from a captured `z`, not from the config (`headcats.models.geometry`): this covers grouped-query attention, a
+    `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers without attention.
 
     Args:
         model: A HookedTransformer or a TransformerBridge.
@@ -97,16 +96,17 @@ class HookedModel:
         """Branch, tag or commit on the hub."""
         return self.origin.revision
 
-    @functools.cached_property
-    def _z_shapes(self) -> dict[int, torch.Size]:
-        with unnoticed(self.device):
-            _, z = self.capture(torch.zeros((1, 1), dtype=torch.long))
-        return {layer: z_shape(value, hook_z(layer), model=self.name) for layer, value in z.items()}
+    _geometry = functools.cached_property(one_token_geometry)
 
-    @functools.cached_property
+    @property
     def n_heads(self) -> Mapping[int, int]:
         """Layer -> number of query heads; keys are `layers`."""
-        return MappingProxyType({layer: shape[2] for layer, shape in self._z_shapes.items()})
+        return self._geometry.n_heads
+
+    @property
+    def n_kv_heads(self) -> Mapping[int, int]:
+        """Layer -> number of key-value heads, each read by neighbouring query heads; `n_heads` where none is shared."""
+        return self._geometry.n_kv_heads
 
     @property
     def max_heads(self) -> int:
@@ -114,9 +114,9 @@ class HookedModel:
         return max(self.n_heads.values())
 
     @property
-    def axes(self) -> dict[str, list[int]]:
-        """Coordinates of results over heads: `layer` holds `layers`, `head` counts to `max_heads`."""
-        return {"layer": list(self.layers), "head": list(range(self.max_heads))}
+    def axes(self) -> dict[str, Any]:
+        """Coordinates of results over heads: `layer`, `head`, and `kv_head (layer, head)` where heads share keys."""
+        return self._geometry.axes
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -131,10 +131,10 @@ class HookedModel:
         """
         return find_head(head, self.n_heads, model=self.name)
 
-    @functools.cached_property
+    @property
     def d_head(self) -> Mapping[int, int]:
         """Layer -> size of one head's output; keys are `layers`."""
-        return MappingProxyType({layer: shape[3] for layer, shape in self._z_shapes.items()})
+        return self._geometry.d_head
 
     @property
     def device(self) -> torch.device:

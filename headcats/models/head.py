@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from headcats.errors import DataError
 
 _PATTERN = re.compile(r"L?(\d+)[H.](\d+)", re.IGNORECASE)
+_GROUP = re.compile(r"L\d+G\d+", re.IGNORECASE)
 
 
 class Head(NamedTuple):
@@ -47,8 +48,10 @@ class Head(NamedTuple):
             return cls(int(match[1]), int(match[2]))
         if isinstance(head, tuple | list) and len(head) == 2 and all(isinstance(number, Integral) for number in head):
             return cls(*map(int, head))
+        is_group = isinstance(head, str) and _GROUP.fullmatch(head.strip())
         raise DataError(
-            f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}."
+            f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}"
+            f"{', which is a group of heads: name its heads' if is_group else ''}."
         )
 
 

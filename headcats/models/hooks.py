@@ -60,6 +60,11 @@ def hook_after(layer: int) -> str:
     return f"blocks.{layer}.hook_resid_post"
 
 
+def hook_v(layer: int) -> str:
+    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
+    return hook_z(layer).replace("hook_z", "hook_v")
+
+
 def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
     """Numbers of the layers that have a hook at their head outputs; a ModelError if none has."""
     matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z, keeping, unnoticed
+from headcats.models.hooks import hook_v, hook_z, keeping, unnoticed
 
 FirstMLP = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Any]]
 """The norm that the MLP of block 0 reads, and the MLP."""
@@ -39,11 +39,6 @@ class OneTokenRun(NamedTuple):
     final: Tensor | None
     """Output of the last block, `[prompt, 1, d_model]`; None where it was not seen."""
     logits: Float[Tensor, "2 d_vocab"]
-
-
-def hook_v(layer: int) -> str:
-    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
-    return hook_z(layer).replace("hook_z", "hook_v")
 
 
 def difference(of_two: Tensor) -> Tensor:

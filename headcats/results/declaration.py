@@ -9,6 +9,8 @@ import xarray as xr
 
 from headcats.errors import UnknownNameError
 from headcats.registry import lookup, names
+from headcats.results.head_axes import unit_attrs
+from headcats.results.label import Label, format_call
 
 CONTROL_CAUTION = (
     "it shows what donors of the wrong task or of another query item do, and says nothing about which heads serve a "
@@ -151,12 +153,14 @@ def registered_declarations() -> dict[str, Declaration]:
 
 
 def controls_of(method: str) -> dict[str, str]:
-    """What a control holds fixed ("task", "item") -> the registered control of a method."""
+    """What a control holds fixed ("task", "item") -> the registered control of a method, for the same unit."""
+    label = Label.parse(method)
+    options = unit_attrs(label.unit).items()
     return {
-        kind: name
+        kind: format_call(name, options)
         for kind in ("task", "item")
         for name, about in registered_declarations().items()
-        if about.control_of == method and about.control == kind
+        if about.control_of == label.name and about.control == kind
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from headcats.errors import OptionError
+from headcats.results.head_axes import HEAD
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Label:
     def method(self) -> str:
         """The name with the options, as `hc.score(method=...)` takes it."""
         return format_call(self.name, self.options)
+
+    @property
+    def unit(self) -> str:
+        """What it replaces at a time, "head" or "kv_group"."""
+        return dict(self.options).get("unit", HEAD)
 
     def at(self, positions: str) -> "Label":
         """The same method at these positions."""

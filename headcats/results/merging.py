@@ -13,6 +13,7 @@ import xarray as xr
 from headcats.errors import PlanError, StorageError, pluralize
 from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, ResultsFolder, load, read_results
+from headcats.results.head_axes import kv_head_of
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.model_source import moved_source
@@ -73,6 +74,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
     """Finished parts of a `headcats.methods.joint.inputs.JointMethod`, by name, as the block of a results folder."""
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
+    shared = kv_head_of(parts.values())
+    parts = {name: part.assign_coords(shared) for name, part in parts.items()}
     joined = method.join(parts).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
     joined.attrs |= {
         "declaration": method.declaration.as_text(),

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.results.declaration import Declaration, declaration_of
+from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.suite_text import SUITE_FILE
@@ -98,11 +99,12 @@ class RunResults:
     def default_label(self) -> Label | None:
         """The method to map if none is named; None if no task was scored.
 
-        The first exact one that is no control, else the first exact one, else the first.
+        The first exact one of single heads that is no control; else one of groups; else the first exact one, or any.
         """
         exact = [label for label in self.scored if not self.approximation(label)]
         causal = [label for label in exact if not self.declarations[str(label)].control_of]
-        return next(iter([*causal, *exact, *self.scored]), None)
+        single = [label for label in causal if label.unit == HEAD]
+        return next(iter([*single, *causal, *exact, *self.scored]), None)
 
     def approximation(self, label: Label) -> str:
         """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""

@@ -31,9 +31,11 @@ class Control(NamedTuple):
 def control_blocks(run: RunResults, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
     """What a control holds fixed ("task", "item") -> the control of a method that a run holds."""
     controls: dict[str, Control] = {}
+    scored = Label.parse(method)
     for label, about in run.declarations.items():
         control = Label.parse(label)
-        if about.control_of == method and control.positions == positions:
+        is_same = control.unit == scored.unit and control.positions == positions
+        if about.control_of == scored.name and is_same:
             blocks = {task: run.tasks[task][label].to_dataset() for task in tasks if label in run.tasks[task].children}
             controls[about.control] = Control(control.method, method, blocks)
     return {kind: controls[kind] for kind in ("task", "item") if kind in controls}

@@ -1,5 +1,7 @@
 """One block as plain arrays: the effects of a method on the prompts of a task."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -7,8 +9,8 @@ from headcats.errors import DataError, UnknownNameError
 from headcats.registry import names, unknown_name_message
 from headcats.statistics.task import PromptEffects
 
-Grid = dict[str, np.ndarray]
-"""The coordinates `layer` and `head`."""
+Grid = dict[str, Any]
+"""The coordinates over heads."""
 
 
 def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[PromptEffects, Grid]:

@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results.head_axes import kv_head_of, unit_attrs, unit_of
 from headcats.results.run_results import RunResults
 from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
@@ -54,7 +55,7 @@ def score(
 
     Args:
         results: What `hc.run` or `hc.load` returns.
-        method: Causal method to score.
+        method: Causal method to score, with its options: "denoising_patch:unit=kv_group".
         metric: Metric to score; each metric is divided by its own gap.
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
@@ -108,7 +109,7 @@ def score(
     finished = RunResults(results)
     blocks, positions = find_blocks(finished, method=method, positions=positions)
     measured = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
-    grid = same_grid({task: grid for task, (_, grid) in measured.items()})
+    grid = same_grid({task: grid for task, (_, grid) in measured.items()}) | kv_head_of(blocks.values())
     selected = {task: prompts for task, (prompts, _) in measured.items()}
     controls = control_blocks(finished, list(blocks), method=method, positions=positions)
     if effect == "task_specific":
@@ -133,6 +134,7 @@ def score(
         "positions": positions,
         "effect": effect,
         **approximation(blocks),
+        **unit_attrs(unit_of(next(iter(blocks.values())))),
         "smallest_p": float(counted["smallest_p"].max()),
         "reach": reach(counted, alpha=alpha),
     }

@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from headcats.errors import StatisticsWarning
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
+from headcats.prompts.batch import PromptBatch
 from headcats.results.records import NOT_USED, DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.given_answers import given_answers
@@ -137,14 +139,20 @@ def memory_plan(
             batch.clean.shape,
             batch.corrupted.shape,
             batch.steps,
-            *(spec.method.work(model, batch, positions=spec.positions, path=path) for spec in methods),
+            *(work_of(spec, model, batch, path=path) for spec in methods),
         ): batch
         for task in study.tasks
         for batch in preparation.prepared[task.name].scored
     }
     plans = [
         spec.method.memory_plan(
-            model, batch, positions=spec.positions, n_metrics=len(study.metrics), budget=available, path=path
+            model,
+            batch,
+            positions=spec.positions,
+            n_metrics=len(study.metrics),
+            budget=available,
+            path=path,
+            **dict(spec.options),
         )
         for batch in batches.values()
         for spec in methods
@@ -153,22 +161,33 @@ def memory_plan(
 
 
 def seconds_expected(
-    model: HookedModel, study: Study, preparation: Preparation, unpatched: Mapping[str, float], *, path: str = "auto"
+    model: HookedModel,
+    study: Study,
+    preparation: Preparation,
+    unpatched: Mapping[str, float],
+    *,
+    rates: Mapping[MethodSpec, float],
+    path: str = "auto",
 ) -> float:
-    """Seconds of the sweeps, estimated from those of the unpatched runs and the tokens that each block computes.
+    """Seconds of the unpatched runs and the sweeps, by the tokens that each block computes.
 
-    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. Tiny models
-    take longer, because calling a block takes time too.
+    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. `rates`:
+    method -> seconds per token and block in its sweeps; for others the rate of the unpatched runs is taken.
     """
     path = path if is_replayable(model) else "hooked"
     total = 0.0
     for task, seconds in unpatched.items():
         batches = preparation.prepared[task].scored
         of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
-        of_sweeps = sum(
-            spec.method.work(model, batch, positions=spec.positions, path=path)
+        in_runs = seconds / (model.n_layers * of_runs)
+        total += seconds + sum(
+            work_of(spec, model, batch, path=path) * rates.get(spec, in_runs)
             for spec in study.task_methods
             for batch in batches
         )
-        total += seconds * of_sweeps / (model.n_layers * of_runs)
     return total
+
+
+def work_of(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: str) -> int:
+    """Tokens times blocks that a method computes for a batch."""
+    return int(spec.method.work(model, batch, positions=spec.positions, path=path, **dict(spec.options)))

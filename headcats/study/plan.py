@@ -194,6 +194,12 @@ def plan(
     return study
 
 
+def check_methods(study: Study, model: Any) -> None:
+    """Refuse options of methods that the model cannot be scored with, before anything is scored or written."""
+    for spec in study.methods:
+        getattr(spec.method, "check_model", lambda model, **options: None)(model, **dict(spec.options))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -17,7 +17,7 @@ from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.joint_run import JointWork
 from headcats.study.output import open_output
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import check_options, plan
+from headcats.study.plan import check_methods, check_options, plan
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path, worst_check
@@ -118,6 +118,7 @@ def run(
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
     study = with_own_template(study, adapted, out=out)
+    check_methods(study, adapted)
     output = open_output(out, adapted, study)
     output.manifest.checks["model"] = check_model(adapted)
     task_work = TaskWork(adapted, study, output, path=path, memory=memory)

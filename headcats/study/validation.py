@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from headcats.study.doable_suites import advice_on_suites
 from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import Study, check_options, plan
+from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.preparation import Preparation
-from headcats.sweeps.memory import budget
+from headcats.study.rehearsal import rehearse
+from headcats.sweeps.memory import MemoryPlan, budget
 from headcats.sweeps.paths import check_path
 
 _log = logging.getLogger("headcats")
@@ -55,6 +56,7 @@ def validate(
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     study = with_own_template(study, adapted)
+    check_methods(study, adapted)
     check_model(adapted)
     budget(memory, *adapted.devices)  # an unreadable limit is refused even if nothing is swept
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
@@ -87,18 +89,32 @@ def validate(
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
-        _log.info("Memory: %s.", sweep.describe())
-        _log.info(
-            "Time: %s for %s, estimated from the unpatched runs.",
-            format_duration(seconds_expected(adapted, study, preparation, usable, path=path)),
-            ", ".join(spec.label for spec in study.task_methods),
-        )
+        _log_plan(preparation, sweep, usable, limit=memory, path=path)
     if all(entry["refusal"] for entry in entries.values()):
         # Of a task that is answered in sentences: it is refused for its answers.
         refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]
         if advice := advice_on_suites(adapted, study, refused_by=refused_by):
             _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
     return entries
+
+
+def _log_plan(
+    preparation: Preparation, sweep: MemoryPlan, usable: Mapping[str, float], *, limit: str | int | None, path: str
+) -> None:
+    """Log memory and time of a run; `usable` holds the seconds of the unpatched runs of each task that is scored."""
+    model, study = preparation.model, preparation.study
+    if not usable:
+        _log.info("Memory: %s.", sweep.describe())
+        return
+    largest = max(usable, key=lambda name: sum(batch.corrupted.numel() for batch in preparation.of(name).scored))
+    rehearsal = rehearse(preparation, largest, limit=limit, path=path)
+    expected = seconds_expected(model, study, preparation, usable, rates=rehearsal.rates, path=path)
+    _log.info("Memory: %s.", sweep.describe(measured=rehearsal.peak))
+    _log.info(
+        "Time: %s for %s, estimated from a part of it.",
+        format_duration(expected),
+        ", ".join(spec.label for spec in study.task_methods),
+    )
 
 
 def _probe(study: Study) -> MethodSpec | None:

@@ -1,5 +1,6 @@
 """`hc.sweep`: one intervention on every head of a model, for one batch of prompts."""
 
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
 from headcats.registry import lookup
+from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, provenance
@@ -20,6 +22,7 @@ from headcats.sweeps.paths import Choice, check_path, choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements, expect, first_change
+from headcats.sweeps.units import swept_sets
 
 
 def sweep(
@@ -29,11 +32,12 @@ def sweep(
     *,
     metrics: Sequence[str] = ("logit_diff",),
     positions: str | None = None,
+    unit: str = HEAD,
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
     memory: str | int | None = None,
 ) -> xr.Dataset:
-    """Intervene on every head, one at a time, and measure every prompt.
+    """Intervene on every head, one at a time, or on every group of heads, and measure every prompt.
 
     Works on any tokens and any model, one without a tokenizer too. It refuses only what makes numbers meaningless;
     whether the prompts show what they are meant to show is checked where there is a task (`hc.run`, `headcats
@@ -46,6 +50,8 @@ def sweep(
         metrics: Names of metrics, all read from the same forwards.
         positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
             ("last" for patching, "all" for ablation).
+        unit: What is replaced at a time: "head", or "kv_group", under grouped-query attention all query heads that
+            share keys and values. The axis `head` then counts the groups of a layer, by their key-value head.
         path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
             "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
             and "suffix" insist on a fast path.
@@ -57,16 +63,17 @@ def sweep(
 
     Returns:
         `patched (metric, prompt, layer, head)`, `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
-        metric's own unit. Attributes name the method, the base run, positions, reference, the path that ran and what
-        its self-check found; with `base` "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean"
-        (clean - patched) / gap, positive = the head helps. For a model in 16 bits also `noise (metric)`, how far the
-        metric of one prompt moves by rounding alone (root mean square), and `below_noise (metric, layer, head)`: the
-        mean change over the prompts is less than twice that. Much of the rounding is the same for all prompts, so a
-        mean over more of them does not lower the limit.
+        metric's own unit. Where heads share keys and values, the coordinate `kv_head (layer, head)` numbers those of
+        the layer. Attributes name the method, the base run, positions, the unit (of groups), reference, the path that
+        ran and what its self-check found; with `base` "corrupted" the effect of a head is (patched - corrupted) / gap,
+        with "clean" (clean - patched) / gap, positive = the head helps. For a model in 16 bits also `noise (metric)`,
+        how far the metric of one prompt moves by rounding alone (root mean square), and `below_noise (metric, layer,
+        head)`: the mean change over the prompts is less than twice that. Much of the rounding is the same for all
+        prompts, so a mean over more of them does not lower the limit.
 
     Raises:
-        UnknownNameError: Unknown method, metric or path.
-        OptionError: A fast path by name that cannot run here.
+        UnknownNameError: Unknown method, metric, unit or path.
+        OptionError: A fast path by name that cannot run here, or groups of a model whose heads share nothing.
         DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
             prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
@@ -87,7 +94,7 @@ def sweep(
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
     used = as_reference(reference, batch)
-    return sweep_runs(runs, intervention, metrics=metrics, positions=positions, path=path, reference=used)
+    return sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
 
 
 def sweep_runs(
@@ -97,6 +104,7 @@ def sweep_runs(
     metrics: Sequence[str],
     positions: str | None,
     reference: Reference,
+    unit: str = HEAD,
     path: str = "auto",
     advance: Callable[[int], None] = lambda heads: None,
 ) -> xr.Dataset:
@@ -105,22 +113,30 @@ def sweep_runs(
     Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out. `advance`
     is called with the number of heads done.
     """
-    model, batch = runs.model, runs.batch
+    swept, batch = swept_sets(runs.model, unit), runs.batch
     used_positions = positions or intervention.positions
-    names = tuple(metrics)
+    names, sizes = tuple(metrics), iter(map(len, swept.sets))
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
-    heads = model.heads
-    sets = [(head,) for head in heads]
-    values = measure_sets(runs, intervention.base, sets, replacements, names=names, choice=choice, advance=advance)
-    shape = (len(names), len(batch), len(model.layers), model.max_heads)
+    values = measure_sets(
+        runs,
+        intervention.base,
+        swept.sets,
+        replacements,
+        names=names,
+        choice=choice,
+        advance=lambda sets: advance(sum(itertools.islice(sizes, sets))),
+    )
+    shape = (len(names), len(batch), *swept.shape)
     patched = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
-    patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
+    patched[:, :, swept.rows, swept.columns] = values
+    about = provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference)
     ds = labelled(
         runs,
         names,
         patched,
-        model.axes,
-        provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference),
+        swept.axes,
+        about | unit_attrs(unit),
+        over=("layer", "head"),
         with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)

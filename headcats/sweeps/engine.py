@@ -50,9 +50,7 @@ def measure_sets(
     `advance` is called with the number of sets done, once for each set.
     """
     order = sorted(range(len(sets)), key=lambda place: sets[place])
-    continued = runs.base_run(base).continued
-    footprint = memory.Footprint.of(runs.model, continued, first=replacements.first, path=choice.path)
-    plan = memory.plan(footprint, rows=len(sets), budget=runs.budget)
+    plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
     for prompts, measure_heads in _parts(runs.base_run(base), replacements.first, choice, plan.prompts):
@@ -74,6 +72,41 @@ def measure_sets(
             if prompts.stop >= len(runs.batch):
                 advance(part.stop - part.start)
     return values
+
+
+def measure_part(
+    runs: BaseRuns,
+    base: str,
+    sets: Sequence[HeadSet],
+    replacements: Replacements,
+    *,
+    names: tuple[str, ...],
+    choice: Choice,
+) -> tuple[int, Sequence[HeadSet]]:
+    """Measure as many prompts as `measure_sets` takes at a time, with as many sets, those in the middle.
+
+    Returns the number of these prompts, and these sets.
+    """
+    plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
+    start = (len(sets) - plan.rows) // 2
+    chosen = sorted(sets)[start : start + plan.rows]
+    prompts, measure_heads = next(_parts(runs.base_run(base), replacements.first, choice, plan.prompts))
+    measure_heads(
+        chosen,
+        new_z=_new_z(replacements, prompts),
+        mask=replacements.mask[prompts],
+        names=names,
+        targets=runs.targets.select(prompts),
+    ).cpu()
+    return len(range(*prompts.indices(len(runs.batch)))), chosen
+
+
+def _plan(
+    runs: BaseRuns, base: str, replacements: Replacements | Moved, choice: Choice, *, n_sets: int
+) -> memory.MemoryPlan:
+    continued = runs.base_run(base).continued
+    footprint = memory.Footprint.of(runs.model, continued, first=replacements.first, path=choice.path)
+    return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
 
 def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:

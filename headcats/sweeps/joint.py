@@ -94,6 +94,7 @@ def joint_sweep(
         torch.stack([values[heads] for heads in sorted_sets], -1),
         {"set": ["+".join(map(str, heads)) or "none" for heads in ordered]},
         provenance(runs, intervention, positions=used_positions, choice=choice, reference=used),
+        over=("set",),
         with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)

@@ -23,14 +23,16 @@ def labelled(
     runs: BaseRuns,
     names: tuple[str, ...],
     patched: Tensor,
-    axes: Mapping[str, list[Any]],
+    axes: Mapping[str, Any],
     attrs: Mapping[str, str],
     *,
+    over: tuple[str, ...],
     with_second: bool = False,
 ) -> xr.Dataset:
-    """`patched (metric, prompt, *axes)`, with `clean` and `corrupted (metric, prompt)` beside it.
+    """`patched (metric, prompt, *over)`, with `clean` and `corrupted (metric, prompt)` beside it.
 
-    With the coordinate `second_task (prompt)` where the second corruption was read.
+    `axes` are the coordinates of the dimensions `over`, and others along them. The coordinate `second_task (prompt)` is
+    there where the second corruption was read.
     """
     batch = runs.batch
     texts = {"key": batch.keys, "item": batch.items, "distractor_task": batch.distractor_tasks}
@@ -41,7 +43,7 @@ def labelled(
         (("metric", "prompt"), runs.measured(names, run).cpu().numpy()) for run in (runs.clean, runs.corrupted)
     )
     return xr.Dataset(
-        {"patched": (("metric", "prompt", *axes), patched.numpy()), "clean": clean, "corrupted": corrupted},
+        {"patched": (("metric", "prompt", *over), patched.numpy()), "clean": clean, "corrupted": corrupted},
         coords={"metric": list(names), **words, **axes},
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )

@@ -217,7 +217,7 @@ class TestDecorator:
         assert hc.methods.halved_ablation is halved_ablation
         assert repr(halved_ablation) == "<method halved_ablation>"
         assert halved_ablation.__doc__.startswith("Half of z.")
-        assert halved_ablation.options == {"reference": ("task",)}
+        assert halved_ablation.options == {"reference": ("task",), "unit": ("head", "kv_group")}
         ds = hc.sweep(model, random_role_batch(3), "halved_ablation")
         assert (ds.attrs["positions"], ds.attrs["base"]) == ("x_query", "clean")
         assert float(abs(difference(ds)).max()) > 1e-4

@@ -14,6 +14,7 @@ import xarray as xr
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import approximation_label
+from headcats.results.head_axes import noun, unit_of
 from headcats.scores.items import first_half, of_items
 from headcats.statistics.agreement import pairwise
 
@@ -254,6 +255,9 @@ def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
     first = members[first_name]
     common = [str(category) for category in first["category"].values]
     for name, table in members.items():
+        units = [noun(unit_of(judged)) for judged in (first, table)]
+        if units[0] != units[1]:
+            raise DataError(f"{first_name} judges every {units[0]}, {name} every {units[1]}: they cannot be compared.")
         for axis in ("layer", "head"):
             if first[axis].values.tolist() != table[axis].values.tolist():
                 counts = f"{first.sizes[axis]} in {first_name}, {table.sizes[axis]} in {name}"

@@ -10,6 +10,7 @@ from scipy import stats
 
 from headcats.errors import DataError, OptionError
 from headcats.results.finding import Finding, line
+from headcats.results.head_axes import cell_name, head_coords, unit_of
 from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
@@ -97,7 +98,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     )
     ranks = stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
     per_head = ("group", "method", "layer", "head")
-    table = table.assign_coords(layer=strength["layer"].values, head=strength["head"].values)
+    table = table.assign_coords(head_coords(strength))
     table["top_size"] = (per_head[:2], in_top.sum(-1))
     table["in_top"] = (per_head, in_top.reshape(*in_top.shape[:2], *shape))
     table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
@@ -144,7 +145,8 @@ def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
             layer, head = np.unravel_index(place, spread.shape)
             places = ranks[:, layer, head]
             high, low = int(np.nanargmin(places)), int(np.nanargmax(places))
-            name = f"L{spread['layer'].values[layer]}H{spread['head'].values[head]}"
+            cell = spread.isel(layer=layer, head=head)
+            name = cell_name(int(cell["layer"]), int(cell["head"]), unit_of(agreement))
             rows.append(
                 (str(group), name, flat[place], str(methods[high]), places[high], str(methods[low]), places[low])
             )

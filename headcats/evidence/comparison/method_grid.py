@@ -13,6 +13,7 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
+from headcats.results.head_axes import HEAD, KV_GROUP, kv_head_of, noun, unit_attrs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.scoring import score
@@ -27,6 +28,7 @@ class _MethodGrid(NamedTuple):
     n: xr.DataArray
     kind: str
     reduction: str
+    kv_head: dict[str, xr.Variable]
     metric: str = ""
 
 
@@ -82,11 +84,12 @@ def method_scores(
     check_is(results, RESULTS, by="hc.evidence.method_scores")
     run = RunResults(results)
     causal, joint = [str(label) for label in run.scored], run.joint_blocks
+    unit = _unit([*causal, *joint])
     by_label: dict[str, _MethodGrid] = {}
     left_out: dict[str, str] = {}
     for label in [*causal, *joint] if methods is None else _select(methods, [*causal, *joint]):
         try:
-            if methods is None and label in causal and (reason := _unsuitable(run, label)):
+            if methods is None and label in causal and (reason := _unsuitable(run, label, unit)):
                 left_out[label] = reason
             elif label in causal:
                 by_label[label] = _causal(run, label, metric)
@@ -108,8 +111,10 @@ def method_scores(
     return xr.Dataset(
         {"strength": xr.concat(strengths, "method", join="exact"), "n": xr.concat(counts, "method", join="exact")},
         {"method": list(by_label)}
-        | {name: ("method", [getattr(grid, name) for grid in grids]) for name in ("kind", "reduction", "metric")},
+        | {name: ("method", [getattr(grid, name) for grid in grids]) for name in ("kind", "reduction", "metric")}
+        | next((grid.kv_head for grid in grids if grid.kv_head), {}),
     ).assign_attrs(
+        unit_attrs(Label.parse(next(iter(by_label))).unit),
         categories=str(results.attrs.get("categories", "[]")),
         left_out=json.dumps(left_out, ensure_ascii=False),
         sign="positive strength = the head helps, or serves the group",
@@ -126,8 +131,15 @@ def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
     return list(dict.fromkeys(itertools.chain(*by_name.values())))
 
 
-def _unsuitable(run: RunResults, label: str) -> str:
+def _unit(labels: Sequence[str]) -> str:
+    """What methods are compared by: single heads, where any method scores these."""
+    return HEAD if any(Label.parse(label).unit == HEAD for label in labels) else KV_GROUP
+
+
+def _unsuitable(run: RunResults, label: str, unit: str) -> str:
     """Why a method is not compared unless it is named."""
+    if Label.parse(label).unit != unit:
+        return "its effects are of groups of heads that share keys and values, those of the others of single heads"
     if run.declarations[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
     if run.approximation(Label.parse(label)):
@@ -151,7 +163,8 @@ def _causal(run: RunResults, label: str, metric: str | None) -> _MethodGrid:
     if not counted.any():
         raise DataError(f"no task has a clear gap in {metric!r}, so no effect is known")
     n = counted.rename(category="group")
-    return _MethodGrid(_grid(grouped.mean(), "category"), n, strength.kind, strength.text, metric)
+    kv_head = kv_head_of([scores])
+    return _MethodGrid(_grid(grouped.mean(), "category"), n, strength.kind, strength.text, kv_head, metric)
 
 
 def _joint(label: str, block: xr.Dataset) -> _MethodGrid:
@@ -171,7 +184,8 @@ def _joint(label: str, block: xr.Dataset) -> _MethodGrid:
     else:  # groups of what is reduced, such as tasks of a category
         n, grouped = counted.groupby(group).sum(), values.groupby(group)
         reduced = grouped.max() if strength.reduce == "max" else grouped.mean()
-    return _MethodGrid(_grid(reduced, group), n.rename({group: "group"}), strength.kind, strength.text)
+    n = n.rename({group: "group"})
+    return _MethodGrid(_grid(reduced, group), n, strength.kind, strength.text, kv_head_of([block]))
 
 
 def _grid(values: xr.DataArray, group: str) -> xr.DataArray:
@@ -180,6 +194,13 @@ def _grid(values: xr.DataArray, group: str) -> xr.DataArray:
 
 def _check_same_heads(grids: dict[str, _MethodGrid]) -> None:
     first = next(iter(grids))
+    for label in grids:
+        units = [Label.parse(name).unit for name in (first, label)]
+        if units[0] != units[1]:
+            raise DataError(
+                f"{first} and {label} score different things, a {noun(units[0])} and a {noun(units[1])} at a time: "
+                "compare methods of one unit."
+            )
     for label, axis in itertools.product(grids, ("layer", "head")):
         expected, places = (grids[name].strength[axis].values.tolist() for name in (first, label))
         if places != expected:

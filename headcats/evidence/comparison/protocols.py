@@ -14,6 +14,7 @@ from headcats.categories.reading import Reading, judge_scores, read_scores
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
+from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
@@ -64,7 +65,8 @@ def judge_protocols(
     few items for the rule, no task with a gap in that metric) is listed with the reason.
 
     Controls (`second_corruption_patch`, `other_item_patch`) are left out. Approximations are marked in their name, and
-    left out if at least two exact protocols remain and `method` does not name one.
+    left out if at least two exact protocols remain and `method` does not name one. So are effects of groups of heads
+    beside those of single ones.
 
     Args:
         results: Name (a folder) -> results of one model, as `hc.load` returns them.
@@ -122,10 +124,14 @@ def judge_protocols(
     _log.info("Judging %s.", pluralize(sum(not protocol.control for protocol in selected), "protocol"))
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
+    units = [protocol.label.unit for protocol in selected if not protocol.control]
     messages: dict[str, dict[str, None]] = {}
     for protocol in selected:
         if protocol.control:
             left_out[protocol.name] = "a control: it says what an effect is made of, not which heads serve a task"
+            continue
+        if protocol.label.unit != HEAD and HEAD in units:
+            left_out[protocol.name] = "its effects are of groups of heads, those of the others of single heads"
             continue
         reading = Reading(protocol.label, protocol.metric, protocol.effect, rule, min_tasks)
         with warnings.catch_warnings(record=True) as caught:

@@ -13,9 +13,11 @@ from jaxtyping import Bool, Float, Shaped, UInt8
 
 from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
 from headcats.figures.panels.axes import Axis, ticks
+from headcats.figures.panels.groups import HOVER, Groups
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
 from headcats.figures.tables import n_cells
+from headcats.results.head_axes import noun, unit_of
 
 _LEAST = (100, 72)  # pixels of a panel
 TINY = 6  # pixels below which a symbol no longer fits into its cell
@@ -32,6 +34,8 @@ class Cells:
     y: Axis
     size: tuple[int, int]
     """Width and height of a cell in pixels."""
+    groups: Groups | None = None
+    """Cells that share keys and values: lines are drawn between them, and the pointer names them."""
 
     @property
     def pixels(self) -> tuple[int, int]:
@@ -49,8 +53,9 @@ class Cells:
         return 0 if self.smallest < TINY else 1 if self.smallest < 24 else 2
 
     def plot(self, traces: Sequence[go.Heatmap | go.Image | go.Scatter | None]) -> Plot:
-        """Traces over these cells."""
-        return Plot(self.x, self.y, self.pixels, traces)
+        """Traces over these cells, and lines between groups."""
+        lines = self.groups.lines(cell=self.size, gap=self.gap) if self.groups else []
+        return Plot(self.x, self.y, self.pixels, [*traces, *lines])
 
     def places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Row (y) and column (x) of each row's cell."""
@@ -168,6 +173,8 @@ class Cells:
 
     def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
+        if self.groups:
+            frame, template = self.groups.named(frame), template + HOVER
         hover_values = hover(template, frame, **axes)
         for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):
             if key in hover_values:
@@ -178,8 +185,9 @@ class Cells:
 def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> Cells:
     """Square cells of layers across and heads down, head 0 on top."""
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
-    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
-    return Cells(x, y, square_cells(x, y, within=within, least=least))
+    x = Axis("layer", layers, "layer", ticks(layers))
+    y = Axis("head", heads, noun(unit_of(table)), ticks(heads), reverse=True)
+    return Cells(x, y, square_cells(x, y, within=within, least=least), Groups.of(table, layers_across=True))
 
 
 def head_layer_cells(
@@ -187,9 +195,11 @@ def head_layer_cells(
 ) -> Cells:
     """Square cells of heads across and layers upwards, or with `reverse` down."""
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
-    x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer", reverse=reverse)
+    name = noun(unit_of(table)).capitalize()
+    x, y = Axis("head", heads, name), Axis("layer", layers, "Layer", reverse=reverse)
     size = square_cells(x, y, within=within, least=least)
-    return Cells(x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1]), size)
+    groups = Groups.of(table, layers_across=False)
+    return Cells(x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1]), size, groups)
 
 
 def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import plotly.graph_objects as go
 
+from headcats.figures.panels.groups import GROUPS
 from headcats.figures.panels.layout import APART, WIDEST, Canvas, Layout, Panel, arranged, name_size
 from headcats.figures.panels.text import (
     EDGE,
@@ -73,6 +74,8 @@ class PanelGrid:
         parts = list(self.caption)
         if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):
             parts.append(f"× {MISSING}")
+        if any(trace.name == GROUPS for trace in self.traces):
+            parts.append("lines between groups of heads that share keys and values")
         caption = fold_caption(parts, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
         below_caption = caption_top + _CAPTION_LINE * len(caption) + 8

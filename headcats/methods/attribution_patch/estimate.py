@@ -111,12 +111,20 @@ class AttributionPatch:
         )
         return join_batches(blocks)
 
-    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str) -> int:
-        """A forward and a backward pass, which costs as much as two, whatever the positions; of one metric."""
-        return 3 * model.n_layers * batch.continued("corrupted").rows.numel()
+    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, ig_steps: int = 0) -> int:
+        """Forward passes, each with a backward pass that costs as much as two; of one metric, at any positions."""
+        return 3 * max(1, ig_steps) * model.n_layers * batch.continued("corrupted").rows.numel()
 
     def memory_plan(
-        self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
+        self,
+        model: HookedModel,
+        batch: PromptBatch,
+        *,
+        positions: str,
+        n_metrics: int,
+        budget: int,
+        path: str,
+        ig_steps: int = 0,
     ) -> MemoryPlan:
         """See `headcats.sweeps.gradients.gradient_plan`."""
         return gradient_plan(model, batch, n_metrics=n_metrics, budget=budget)
@@ -145,7 +153,8 @@ class AttributionPatch:
             **model_provenance(model),
         }
         corrupted = runs.measured(metrics, runs.corrupted).cpu()
-        ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, model.axes, provenance)
+        patched = corrupted[:, :, None, None] + estimate
+        ds = labelled(runs, metrics, patched, model.axes, provenance, over=("layer", "head"))
         first = min(int(mask.any(0).nonzero()[0]), runs.batch.corrupted.shape[1] - 1)
         noise = measured_noise(runs, "corrupted", metrics, first=first, choice=Choice("hooked", ""))
         return mark_noise(ds, noise)

@@ -59,11 +59,19 @@ class TaskMethod(Protocol):
     positions: str
     options: dict[str, Option]
 
-    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str) -> int:
+    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, **options: Any) -> int:
         """Tokens times blocks that the method computes for a batch."""
 
     def memory_plan(
-        self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
+        self,
+        model: HookedModel,
+        batch: PromptBatch,
+        *,
+        positions: str,
+        n_metrics: int,
+        budget: int,
+        path: str,
+        **options: Any,
     ) -> MemoryPlan:
         """How the work on a batch is cut to fit into memory."""
 
@@ -74,7 +82,9 @@ class TaskMethod(Protocol):
         """The block of a task, with the attribute `dropped`: prompts that are left out."""
 
 
-def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None) -> xr.Dataset:
+def task_block(
+    intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None, unit: str
+) -> xr.Dataset:
     """See `CausalMethod.on_task`; `reference` is None for a replacement that needs none."""
     prompts = inputs.reference(reference) if reference else None
     lacking = [runs.batch.lacks_second() if intervention.uses_second else [] for runs in inputs.runs]
@@ -86,6 +96,7 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
             metrics=inputs.metrics,
             positions=positions,
             reference=prompts or Reference(runs.batch),
+            unit=unit,
             path=inputs.path,
             advance=inputs.advance,
         )

@@ -17,6 +17,7 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.methods.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
+from headcats.results.head_axes import letter, unit_attrs, unit_of
 
 # Variable -> what the colour bar calls it. The first that a dataset has is drawn.
 SCORES = {"importance": "Heads Importance"} | {
@@ -98,7 +99,11 @@ def importance_grid(
     scale = rising_scale(frame["shown"].to_numpy(), colours="Viridis", name=SCORES[name], clip=clip)
     cells = head_layer_cells(importance, within=(_SIZE, _SIZE), reverse=True)
     panels = [
-        Panel(n, [_plot(cells, panel_rows, scale, interval)], notes=[_largest(panel_rows, thresholds.get(n))])
+        Panel(
+            n,
+            [_plot(cells, panel_rows, scale, interval, unit_of(importance))],
+            notes=[_largest(panel_rows, thresholds.get(n))],
+        )
         for n, panel_rows in zip(panel_labels, frames, strict=True)
     ]
     caption = [*accuracies(importance), *_caption(frame, scale.limit, least=bool(thresholds))]
@@ -131,7 +136,8 @@ def _table(importance: xr.Dataset, name: str, row: str | None) -> tuple[xr.Datas
         table["tasks"] = xr.DataArray(tasks, dims=row)
     bare = {key: value.reset_coords(drop=True).broadcast_like(empty) for key, value in table.items()}
     renamed = xr.Dataset(bare).reset_coords(drop=True).rename({row: "panel"} if row != "panel" else {})
-    return renamed.assign_coords(panel=renamed["panel"].astype(str)), interval
+    unit = unit_attrs(unit_of(importance))
+    return renamed.assign_coords(panel=renamed["panel"].astype(str)).assign_attrs(unit), interval
 
 
 def _function_tasks(probe: xr.Dataset, function: str) -> str:
@@ -160,11 +166,11 @@ def _rows(table: xr.Dataset, panel: str, variable: str, least: float) -> pd.Data
     return rows
 
 
-def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, interval: str) -> Plot:
+def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, interval: str, unit: str) -> Plot:
     name, variable = (str(rows[column].iloc[0]) for column in ("panel", "variable"))
     tasks = rows["tasks"].map(lambda joined: f"<br>tasks: {escaped(joined).replace(',', ', ')}" if joined else "")
     template = (
-        f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}<br>{variable} %{{score:.3g}}"
+        f"<b>L%{{layer}}{letter(unit)}%{{head}}</b> {escaped(name)}<br>{variable} %{{score:.3g}}"
         + (f" [%{{low:.3g}}, %{{high:.3g}}] {interval}" if interval else "")
         + ("%{spoken}" if tasks.any() else "")
     )

@@ -214,5 +214,5 @@ def _block(
         "dropped": report.dropped,
         "left_out": prepared.left_out,
     }
-    block = labelled(prepared.features, prepared.functions, results, layers=model.layers, n_heads=model.max_heads)
+    block = labelled(prepared.features, prepared.functions, results, axes=model.axes)
     return block.assign_attrs(provenance=json.dumps(provenance, ensure_ascii=False), preset=provenance["preset"])

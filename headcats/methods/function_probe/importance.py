@@ -1,6 +1,7 @@
 """Importance of heads as labelled data: probes of several seeds in one dataset, and as effects for rules."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,10 +26,13 @@ def labelled(
     functions: Sequence[str],
     results: Mapping[int, SeedResult],
     *,
-    layers: Sequence[int],
-    n_heads: int,
+    axes: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Results by seed as a dataset; see `function_probe` for what it holds. NaN for heads that a layer lacks."""
+    """Results by seed as a dataset; see `function_probe` for what it holds. NaN for heads that a layer lacks.
+
+    `axes` are the coordinates over heads (`HookedModel.axes`).
+    """
+    layers, n_heads = list(axes["layer"]), len(axes["head"])
     importance = np.full((len(results), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
     for place, head in enumerate(features.heads):
         of_head = [result.importance[:, place] for result in results.values()]
@@ -53,8 +57,7 @@ def labelled(
         coords={
             "seed": list(results),
             "function": list(functions),
-            "layer": list(layers),
-            "head": np.arange(n_heads),
+            **axes,
             "task": list(tasks.values()),
             "task_function": ("task", [function for function, _ in tasks]),
         },

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError
+from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
 
 GATE_SCORES = ("facilitation", "interference", "irrelevance")
@@ -61,7 +62,7 @@ def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
             f"always_any takes what head_gating returns, with dims {_AXES}: {missing[0]!r} is missing or has other "
             "dims. Results of one data set keep their dim with gates.sel(dataset=[...])."
         )
-    coords = {"score": list(GATE_SCORES)} | {axis: gates[axis].values for axis in ("dataset", "layer", "head")}
+    coords = {"score": list(GATE_SCORES), "dataset": gates["dataset"].values, **head_coords(gates)}
     grids = np.stack([gates[name].transpose(*_AXES).values for name in GATE_SCORES])
     scores = xr.DataArray(grids, coords, ("score", *_AXES))
     n_fitted, grid = scores.count("seed"), ("layer", "head")

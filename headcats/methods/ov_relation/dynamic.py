@@ -17,8 +17,7 @@ from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
-from headcats.models.hooks import Edit, hook_z, keeping
-from headcats.models.one_token_run import hook_v
+from headcats.models.hooks import Edit, hook_v, hook_z, keeping
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 from headcats.sweeps.labels import check_axes
 

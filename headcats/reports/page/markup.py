@@ -18,7 +18,7 @@ from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
 from headcats.results.finding import Finding
 
-_HEAD = re.compile(r"\bL(\d+)H(\d+)\b")
+_HEAD = re.compile(r"\bL(\d+)[HG](\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^\]]+)\]\(#(\w+)\)")
 LARGEST = 7_900_000

@@ -14,6 +14,7 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
+from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
@@ -78,6 +79,11 @@ class Material:
         return str(self.reading.label) if self.tables else ""
 
     @property
+    def unit(self) -> str:
+        """What the map counts: heads, or groups of them."""
+        return unit_of(self.tables["scores"]) if self.tables else HEAD
+
+    @property
     def scores(self) -> dict[str, xr.Dataset]:
         """Scores of every method that is no control, in the map's metric, the mapped one first."""
         return {label: scores for label, scores in self._scored.items() if not isinstance(scores, str)}
@@ -95,6 +101,11 @@ class Material:
         for label in self.run.scored:
             if str(label) in scores or self.run.declarations[str(label)].control_of:
                 continue
+            if label.unit != self.unit:
+                scores[str(label)] = (
+                    f"its effects are of one {noun(label.unit)} at a time. A page of its own shows them."
+                )
+                continue
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
@@ -105,8 +116,10 @@ class Material:
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:
-        """What joint methods say of every head, on one grid; None where there are none."""
+        """What joint methods say of every head, on one grid; None where there are none, or the map is of groups."""
         labels = [label for label in self.run.joint_blocks if self.run.declarations[label].strength]
+        if self.unit != HEAD:
+            return None
         try:
             return method_scores(self.run.tree, methods=labels) if labels else None
         except HeadcatsError:

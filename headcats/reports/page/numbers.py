@@ -6,7 +6,7 @@ The numbers are packed so that a page can hold them for 80 x 64 heads.
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from jaxtyping import Float, Int16, Shaped
 from headcats.figures.colours import DIVERGING
 from headcats.reports.page.material import Material
 from headcats.results.finding import by_category
+from headcats.results.head_axes import HEAD, letter
 
 _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.
@@ -63,17 +64,28 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
     """The description that becomes JSON, and the bytes that it describes; both take `room` characters at most."""
     model = material.run.manifest.model
     per_layer = [0] * (max(model.layers) + 1)
-    for layer, n in zip(model.layers, model.heads, strict=True):
+    for layer, n in _per_layer(material):
         per_layer[layer] = n
     grid = (len(per_layer), max(per_layer))
     about = {
         "grid": grid,
         "per_layer": per_layer,
+        "letter": letter(material.unit),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         **_categories(material, grid),
     }
     packed = pack(_rows(material, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
     return about | {"blocks": packed.about, "left_out": packed.left_out}, packed.data
+
+
+def _per_layer(material: Material) -> Iterator[tuple[int, int]]:
+    """Layer and its number of heads, or of groups where the map is of these."""
+    model = material.run.manifest.model
+    if material.unit == HEAD:
+        yield from zip(model.layers, model.heads, strict=True)
+        return
+    exists = material.tables["overlap"]["effect"].notnull().any("category")
+    yield from zip(exists["layer"].values.tolist(), exists.sum("head").values.tolist(), strict=True)
 
 
 def pack(blocks: Sequence[Rows], *, room: int) -> Packed:

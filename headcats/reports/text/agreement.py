@@ -21,6 +21,7 @@ from headcats.results.finding import (
     table,
     with_interval,
 )
+from headcats.results.head_axes import cell_name, unit_of
 
 WIDEST_MATRIX = 18  # more columns do not fit beside each other
 NAMED_HEADS = 12  # more heads are counted, not named
@@ -94,7 +95,7 @@ def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str
         rows = {protocol: row for protocol, row in rows.items() if row["effect"].notnull().any()}
         entry: dict[str, Any] = {"category": category, "judged_by": len(rows)}
         for by in ("always", "half", "any") if len(members) > 2 else ("always", "any"):
-            entry[by] = _head_names(replicated(rows, by=by)[outcome].sel(category=category) == 1) if rows else []
+            entry[by] = _head_names(replicated(rows, by=by).sel(category=category), outcome) if rows else []
         by_category.append(entry)
     return by_category
 
@@ -218,9 +219,9 @@ def _verdict(category: str, compared: pd.DataFrame, sizes: Mapping[str, int], *,
     )
 
 
-def _head_names(inside: xr.DataArray) -> list[str]:
-    cells = inside.stack(cell=("layer", "head"))
-    return [f"L{layer}H{head}" for layer, head in cells["cell"].values[cells.values]]
+def _head_names(members: xr.Dataset, outcome: str) -> list[str]:
+    cells = (members[outcome] == 1).stack(cell=("layer", "head"))
+    return [cell_name(layer, head, unit_of(members)) for layer, head in cells["cell"].values[cells.values]]
 
 
 def _head_list(heads: Sequence[str]) -> str:

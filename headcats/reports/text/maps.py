@@ -23,6 +23,7 @@ from headcats.results.finding import (
     table,
     with_interval,
 )
+from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.scores.reach import POWER, above, over_tasks
 
 LARGE_EFFECT = 0.1
@@ -56,6 +57,7 @@ def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Itera
         yield from _jaccard(tables["overlap"])
     else:
         yield paragraph("map.single_category")
+    yield from _shared_keys(tables["overlap"])
     yield from _equal_tasks(tables, reading)
     yield from _reach(tables["scores"], reading)
 
@@ -69,8 +71,12 @@ def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
 def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """The heads of every category, and which of them the data do not settle; arguments as in `map_findings`."""
     members, kind = tables["members"], reading.sign
+    if (unit := unit_of(members)) != HEAD:
+        layer = members["layer"].values[-1].item()
+        yield line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)
     heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
-    counted, outcome = ("suppressing heads", "suppressing") if prefix else ("heads", "member")
+    plural = f"{noun(unit_of(members))}s"
+    counted, outcome = (f"suppressing {plural}", "suppressing") if prefix else (plural, "member")
     rows = []
     for category, cell in by_category(members):
         has_number = cell["effect"].notnull()
@@ -122,6 +128,20 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     yield line("map.counts_p")
     if shared["undecided"].any():
         yield line("map.bounds", n=int(shared["undecided"].sum()))
+
+
+def _shared_keys(shared: xr.Dataset) -> Iterator[Finding]:
+    """Whether members cluster in groups that share keys and values; nothing where no heads share any, or none could."""
+    if "kv_pairs" not in shared or shared["kv_pairs_p"].isnull().all():
+        return
+    categories = []
+    for category, row in by_category(shared):
+        p_value = row["kv_pairs_p"].item()
+        chance = line("map.kv_pairs_p", p=p_value, q=row["kv_pairs_q"].item()) if np.isfinite(p_value) else None
+        fields = {"n": row["kv_pairs"].item(), "expected": row["kv_pairs_expected"].item(), "p": chance}
+        if np.isfinite(fields["expected"]):
+            categories.append(line("map.kv_pairs_of", category=category, **fields))
+    yield paragraph("map.kv_pairs", categories=categories)
 
 
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from headcats.categories.reading import Reading
 from headcats.categories.required_tasks import sizes_by_min_tasks
 from headcats.errors import DataError, StatisticsWarning
 from headcats.results.finding import Finding, by_category, first_names, line, number_text, paragraph, table
+from headcats.results.head_axes import cell_name, unit_of
 
 _NAMED = 3
 
@@ -78,5 +79,6 @@ def _cell(pair: xr.Dataset, alpha: float) -> str:
         return "-"
     differences = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
     largest = differences.reindex(differences.abs().sort_values(ascending=False).index)
-    heads = [f"L{layer}H{head} {value:+.3f}" for (layer, head), value in largest.items()]
+    unit = unit_of(pair)
+    heads = [f"{cell_name(layer, head, unit)} {value:+.3f}" for (layer, head), value in largest.items()]
     return f"{len(heads)}: {first_names(heads, _NAMED)}" if heads else "0"

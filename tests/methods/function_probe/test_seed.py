@@ -71,7 +71,7 @@ def test_tasks_that_differ_without_their_functions_are_told_from_functions() -> 
         found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
         assert found.accuracy.low > found.chance == pytest.approx(0.25)
         assert set(found.by_task) == {(task.split()[0], task) for task in tasks}
-        block = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
+        block = labelled(features, FUNCTIONS, {0: found}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
         verdicts.append(block.attrs["verdict"])
         assert any(block.attrs["verdict"] in line for line in sentences(block))
     assert verdicts == [SEPARATES_TASKS, SEPARATES_FUNCTIONS]
@@ -103,7 +103,7 @@ def test_only_the_first_seeds_are_tested_on_left_out_tasks() -> None:
     assert {what for _, what in done} == {"probe of functions", "without tasks 1 of 2", "without tasks 2 of 2"}
     assert [share for share, _ in done][-1] == 1.0
     assert all(0 < share <= 1 for share, _ in done)
-    block = labelled(features, FUNCTIONS, {0: first, 1: second}, layers=(0, 1, 2), n_heads=4)
+    block = labelled(features, FUNCTIONS, {0: first, 1: second}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
     assert verdict(block) == "separates functions"
     assert float(seed_agreement(block).mean()) > 0.3
 
@@ -111,7 +111,7 @@ def test_only_the_first_seeds_are_tested_on_left_out_tasks() -> None:
 def test_functions_of_one_task_each_are_not_tested_across_tasks() -> None:
     features = features_of(texts_of(FUNCTIONS, tasks=1), {Head(1, 1): dict.fromkeys(FUNCTIONS, 9.0)})
     found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
-    block = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
+    block = labelled(features, FUNCTIONS, {0: found}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
     assert block.attrs["verdict"] == NOT_TESTED
     (sentence,) = sentences(block)[1:]
     assert sentence.endswith("(none).")
@@ -123,7 +123,7 @@ def test_functions_of_one_task_each_are_not_tested_across_tasks() -> None:
         seed=0,
         probe=0,
     )
-    block = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
+    block = labelled(features, FUNCTIONS, {0: found}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
     assert sentences(block)[1].endswith("(a).")
 
 
@@ -131,12 +131,12 @@ def test_chance_is_the_mean_of_the_probes_as_in_figures() -> None:
     features = features_of(texts_of(FUNCTIONS), {Head(1, 1): dict.fromkeys(FUNCTIONS, 9.0)})
     found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
     other = replace(found, chance=0.35, left_out_chance=0.45)
-    block = labelled(features, FUNCTIONS, {0: found, 1: other}, layers=(0, 1, 2), n_heads=4)
+    block = labelled(features, FUNCTIONS, {0: found, 1: other}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
     first, left_out, *_ = sentences(block)
     assert "chance 0.300, mean" in first
     assert "chance 0.350, mean" in left_out
     assert "(chance 0.300)" in accuracies(block)[0]
-    alone = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
+    alone = labelled(features, FUNCTIONS, {0: found}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
     assert sentences(alone)[0].endswith("chance 0.250).")
 
 
@@ -144,7 +144,7 @@ def test_a_seed_at_chance_decides_the_verdict_and_missing_heads_are_nan() -> Non
     features = features_of(texts_of(FUNCTIONS), {Head(1, 1): dict.fromkeys(FUNCTIONS, 9.0)})
     found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
     poor = SeedResult(**{**vars(found), "chance": 1.0})
-    block = labelled(features, FUNCTIONS, {0: found, 1: poor}, layers=(0, 1, 2), n_heads=5)
+    block = labelled(features, FUNCTIONS, {0: found, 1: poor}, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3, 4]})
     assert block.attrs["verdict"] == "not above chance"
     assert verdict(block, n_seeds=2 * block.sizes["seed"]) == "too few seeds"
     assert block.importance.sel(head=4).isnull().all()

@@ -100,7 +100,7 @@ def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):
     said = section(page.read_text(encoding="utf-8"), "heads")
     assert len(listed)
     for row in listed.itertuples():
-        told = f"{row.head} {row.effect:.3f} {row.low:.3f} to {row.high:.3f} {row.q:.2g}"
+        told = f"{row.head} {row.kv_head} {row.effect:.3f} {row.low:.3f} to {row.high:.3f} {row.q:.2g}"
         assert told in said, told
 
 

@@ -45,7 +45,7 @@ function asQ(value) {
 }
 
 function headName(layer, head) {
-  return `L${layer}H${head}`;
+  return `L${layer}${heads.letter}${head}`;
 }
 
 function exists(layer, head) {

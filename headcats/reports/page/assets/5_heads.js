@@ -137,7 +137,7 @@ function similarity(block, [l1, h1], [l2, h2]) {
 }
 
 function named(text) {
-  const match = /^\s*L?(\d+)\s*[H.,\s]\s*(\d+)\s*$/i.exec(text);
+  const match = /^\s*L?(\d+)\s*[HG.,\s]\s*(\d+)\s*$/i.exec(text);
   return match ? [Number(match[1]), Number(match[2])] : null;
 }
 

@@ -62,7 +62,7 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.approximation", kind=approximation)
     if material.run.declarations[material.mapped].control_of:
         yield note("caution.control", method=scores.attrs["method"])
-    scored = {label.name for label in material.run.scored}
+    scored = {label.method for label in material.run.scored}
     absent = {kind: name for kind, name in controls_of(scores.attrs["method"]).items() if name not in scored}
     if absent:
         needs = [{"task": "task", "item": "query item"}[kind] for kind in absent]

@@ -13,6 +13,7 @@ from headcats.reports.page.saved import robustness_folder, saved_robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import line, note
+from headcats.results.head_axes import HEAD
 
 
 @section("Evidence: are the categories real?")
@@ -27,6 +28,8 @@ def evidence(material: Material) -> Iterator[Part]:
     if not material.evidence:
         if material.reading.sign == "suppressing":
             yield line("evidence.helping_only")
+        elif material.unit != HEAD:
+            yield line("evidence.single_heads_only")
         else:
             yield line("evidence.missing")
             yield Code(material.command("evidence", "method", "metric", "effect"))

@@ -16,6 +16,7 @@ from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, 
 from headcats.reports.text.maps import head_findings, shared_findings
 from headcats.reports.text.over_tasks import difference_table, required_tasks
 from headcats.results.finding import Table, by_category, interval_text, line, number_text, table
+from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 
 _ROWS = 40
 _NUMBERS = ["effect", "95 % interval", "q"]
@@ -111,13 +112,15 @@ def _table(id: str, rows: pd.DataFrame, **title: str) -> Table:
     cells = [
         (
             row["head"],
+            *([str(row[KV_HEAD])] if KV_HEAD in row else []),
             *_numbers(row["effect"], row["low"], row["high"], row["q"]),
             *(texts[place] for texts in columns.values()),
             row["tasks"].replace(",", ", "),
         )
         for place, row in enumerate(rows.to_dict("records"))
     ]
-    numeric = [*_NUMBERS, *columns]
+    shared = ["kv head"] if KV_HEAD in rows else []
+    numeric = [*shared, *_NUMBERS, *columns]
     return table(id, ["head", *numeric, "tasks"], cells, numeric=numeric, **title)
 
 
@@ -137,11 +140,12 @@ def _column(rows: pd.DataFrame, name: str) -> list[str]:
 
 def _undecided(overlap: xr.Dataset, undecided: xr.DataArray) -> Iterator[Part]:
     yield line("map.undecided_meaning")
+    unit = unit_of(overlap)
     cells = overlap[["effect", "low", "high", "q_value"]].assign(undecided=undecided)
     frame = cells.reset_coords(drop=True).to_dataframe().reset_index()
     frame = frame[frame["undecided"]].sort_values("high", ascending=False)
     rows = [
-        (f"L{row.layer}H{row.head}", *_numbers(row.effect, row.low, row.high, row.q_value))
+        (cell_name(row.layer, row.head, unit), *_numbers(row.effect, row.low, row.high, row.q_value))
         for row in frame.head(_ROWS).itertuples()
     ]
     yield table("map.undecided_table", ["head", *_NUMBERS], rows, numeric=_NUMBERS)

@@ -13,6 +13,7 @@ from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.results.finding import Table, line
+from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 
 
@@ -44,7 +45,9 @@ def methods(material: Material) -> Iterator[Part]:
                 yield line("methods.not_drawn", reason=error)
             else:
                 shown = line("methods.figure", label=label, name=name)
-                yield Drawn(f"{name}_{place}", figure, shown, declared.figure_heads)
+                # A cell of a head says nothing of the groups that the page is about.
+                heads = declared.figure_heads if material.unit == HEAD else ""
+                yield Drawn(f"{name}_{place}", figure, shown, heads)
     yield from _together(material)
 
 

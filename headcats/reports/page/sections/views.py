@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Link, Part, section
 from headcats.results.finding import line
+from headcats.results.head_axes import HEAD
 
 
 @section("What the heads look at")
@@ -19,6 +20,8 @@ def views(material: Material) -> Iterator[Part]:
             yield Link(material.address(view.path), view.title, view.content)
     elif not material.tables and not any(declared.sorts_heads for declared in material.run.declarations.values()):
         yield line("views.no_categories")
+    elif material.unit != HEAD:
+        yield line("views.single_heads_only")
     else:
         yield line("views.missing")
         yield Code(material.command("views", "method", "metric", "rule", "min-tasks"))

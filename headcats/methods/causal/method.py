@@ -1,0 +1,254 @@
+"""A causal method as a plain function and as a study runs it: an intervention, where it acts, and what it declares."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from headcats.errors import DataError
+from headcats.methods.spec import Option
+from headcats.results.declaration import Declaration
+from headcats.results.head_axes import HEAD, UNITS
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from torch import Tensor
+
+    from headcats.methods.causal.on_task import TaskInputs
+    from headcats.models.adapter import HookedModel
+    from headcats.prompts.batch import PromptBatch
+    from headcats.sweeps.intervention import Intervention, Sources
+    from headcats.sweeps.memory import MemoryPlan
+    from headcats.sweeps.reference import Reference
+    from headcats.sweeps.runs import BaseRuns
+
+
+class CausalMethod:
+    """An intervention on heads, made by `hc.methods.causal_method`; a call sweeps all heads over a batch (`hc.sweep`).
+
+    Args:
+        replacement: What z becomes, `(prompt, head, d_head)`, given the sources of the layer.
+        declaration: What the rest of headcats needs to know of the method.
+        references: Names of the reference prompts that a study can give it, the default first.
+        **acts: `base`, `positions` and the promises of an `Intervention`.
+
+    Attributes:
+        name: Its name in results and on the command line.
+        positions: Where heads are replaced by default: "last", "answer", "all" or a token role.
+        references: As given.
+        options: Name of an option -> its values, the default first.
+        declaration: As given.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.mean_ablation
+        <method mean_ablation>
+        >>> hc.methods.mean_ablation.positions, hc.methods.mean_ablation.references
+        ('all', ('suite', 'task', 'corrupted'))
+    """
+
+    def __init__(
+        self,
+        replacement: "Callable[[Sources], Tensor]",
+        *,
+        declaration: Declaration,
+        references: tuple[str, ...] = (),
+        **acts: Any,
+    ) -> None:
+        self.declaration = declaration
+        self.name = self.__name__ = declaration.name
+        self.positions: str = acts["positions"]
+        self.references = references
+        self.options: dict[str, Option] = {"reference": references} if references else {}
+        self.options["unit"] = UNITS
+        self.__doc__ = replacement.__doc__
+        self._replacement, self._acts = replacement, acts
+
+    @cached_property
+    def intervention(self) -> "Intervention":
+        """What is replaced, and where."""
+        from headcats.sweeps.intervention import Intervention
+
+        return Intervention(
+            self.name,
+            replacement=self._replacement,
+            uses_reference=bool(self.references),
+            unprocessed=self.declaration.unprocessed,
+            **self._acts,
+        )
+
+    @property
+    def why_dropped(self) -> str:
+        """Why a study may leave out prompts, in words."""
+        if self.references:
+            return "match no reference prompt"
+        second = "have no second corruption, or one that does not align" if self.intervention.uses_second else ""
+        return second or "do not align with their corrupted ones"
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(
+        self,
+        model: Any,
+        batch: "PromptBatch",
+        *,
+        metrics: Sequence[str] = ("logit_diff",),
+        positions: str | None = None,
+        unit: str = HEAD,
+        path: str = "auto",
+        reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
+        memory: str | int | None = None,
+    ) -> "xr.Dataset":
+        """The method on one batch of prompts; see `hc.sweep`.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+            batch: Clean prompts of one length and corrupted prompts of one length.
+            metrics: Names of metrics, all read from the same forward passes.
+            positions: "last", "answer", "all" or a token role; None takes the method's own.
+            unit: "head", or "kv_group" to replace the heads that share keys and values at once.
+            path: "auto", "hooked" or a fast path by name.
+            reference: Held-out prompts, for a method that replaces by their mean or a sample.
+            memory: Limit beside the model's weights, such as "4GB".
+
+        Returns:
+            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)`, in each metric's unit.
+
+        Raises:
+            UnknownNameError, OptionError, DataError, ModelError: As `hc.sweep`.
+        """
+        from headcats.sweeps.batch_sweep import sweep
+
+        return sweep(
+            model,
+            batch,
+            self.intervention,
+            metrics=metrics,
+            positions=positions,
+            unit=unit,
+            path=path,
+            reference=reference,
+            memory=memory,
+        )
+
+    def check_model(self, model: "HookedModel", *, unit: str = HEAD, **options: Any) -> None:
+        """Raise an OptionError for options that a model cannot be scored with: groups, where its heads share nothing.
+
+        Args:
+            model: The model.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which any model takes.
+        """
+        from headcats.sweeps.units import swept_sets
+
+        swept_sets(model, unit)
+
+    def work(
+        self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str, unit: str = HEAD, **options: Any
+    ) -> int:
+        """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned.
+
+        Args:
+            model: The model.
+            batch: The prompts.
+            positions: "last", "answer", "all" or a role.
+            path: "hooked", or else a path that replays.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which cost nothing.
+        """
+        from headcats.methods.causal.planning import sweep_work
+
+        return sweep_work(self.intervention, model, batch, positions=positions, path=path, unit=unit)
+
+    def memory_plan(
+        self,
+        model: "HookedModel",
+        batch: "PromptBatch",
+        *,
+        positions: str,
+        n_metrics: int,
+        budget: int,
+        path: str,
+        unit: str = HEAD,
+        **options: Any,
+    ) -> "MemoryPlan":
+        """How a sweep of a batch is cut to fit into memory.
+
+        Args:
+            model: The model.
+            batch: The prompts.
+            positions: "last", "answer", "all" or a role.
+            n_metrics: Number of metrics.
+            budget: Bytes beside the weights.
+            path: "hooked", or a path that replays.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which take no memory.
+
+        Raises:
+            OptionError: Nothing fits.
+        """
+        from headcats.methods.causal.planning import sweep_memory
+
+        return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
+
+    def rehearse(
+        self,
+        runs: "BaseRuns",
+        *,
+        metrics: Sequence[str],
+        positions: str,
+        path: str,
+        unit: str = HEAD,
+        **options: Any,
+    ) -> float:
+        """Do a part of the sweep of a batch as the sweep does it, to see what that takes; its share of `work`.
+
+        Args:
+            runs: Unpatched runs of the batch.
+            metrics: Names of metrics.
+            positions: "last", "answer", "all" or a role.
+            path: As in `hc.sweep`.
+            unit: "head" or "kv_group".
+            **options: The others of `options`, which change neither time nor memory.
+        """
+        from headcats.methods.causal.planning import sweep_part
+
+        return sweep_part(self.intervention, runs, metrics=metrics, positions=positions, path=path, unit=unit)
+
+    def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
+        """Tell the unpatched runs what `on_task` will read of them, so that each is made once.
+
+        Args:
+            runs: Unpatched runs of a batch, not made yet.
+            positions: "last", "answer", "all" or a role.
+            path: As in `hc.sweep`.
+        """
+        from headcats.sweeps.batch_sweep import announce
+
+        with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
+            announce(runs, self.intervention, positions=positions, path=path)
+
+    def on_task(
+        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
+    ) -> "xr.Dataset":
+        """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
+
+        Args:
+            inputs: The task's batches, their base runs and the references.
+            positions: "last", "answer", "all" or a role.
+            reference: One of `options["reference"]`; None takes the first.
+            unit: "head" or "kv_group".
+
+        Returns:
+            As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
+            corruption.
+
+        Raises:
+            DataError: The reference covers less than half of a batch's prompts, no prompt has a second corruption, or
+                roles do not align.
+        """
+        from headcats.methods.causal.on_task import task_block
+
+        kind = (reference or self.references[0]) if self.references else None
+        return task_block(self.intervention, inputs, positions=positions, reference=kind, unit=unit)

@@ -1,0 +1,64 @@
+"""What a sweep of a batch will compute, how it is cut to fit into memory, and a part of it to learn from."""
+
+from collections.abc import Sequence
+
+from headcats.errors import DataError
+from headcats.models.adapter import HookedModel
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.batch_sweep import prepare
+from headcats.sweeps.engine import measure_part
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.memory import Footprint, MemoryPlan, plan
+from headcats.sweeps.reference import as_reference
+from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sources import first_change
+from headcats.sweeps.units import swept_sets
+
+
+def sweep_work(
+    intervention: Intervention, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, unit: str
+) -> int:
+    """See `CausalMethod.work`."""
+    base, n_layers, sets = batch.continued(intervention.base), model.n_layers, swept_sets(model, unit).sets
+    if path == "hooked":
+        return len(sets) * n_layers * base.rows.numel()
+    tokens = len(base) * (base.packed_length - _first_change(intervention, batch, positions))
+    return tokens * sum(n_layers - heads[0].layer for heads in sets)
+
+
+def sweep_memory(
+    intervention: Intervention,
+    model: HookedModel,
+    batch: PromptBatch,
+    *,
+    positions: str,
+    budget: int,
+    path: str,
+    unit: str,
+) -> MemoryPlan:
+    """See `CausalMethod.memory_plan`."""
+    first = _first_change(intervention, batch, positions)
+    footprint = Footprint.of(model, batch.continued(intervention.base), first=first, path=path)
+    return plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
+
+
+def sweep_part(
+    intervention: Intervention, runs: BaseRuns, *, metrics: Sequence[str], positions: str, path: str, unit: str
+) -> float:
+    """See `CausalMethod.rehearse`; the reference is the batch itself."""
+    model, batch, sets = runs.model, runs.batch, swept_sets(runs.model, unit).sets
+    reference = as_reference(None, batch)
+    replacements, choice = prepare(runs, intervention, positions=positions, reference=reference, path=path)
+    prompts, chosen = measure_part(runs, intervention.base, sets, replacements, names=tuple(metrics), choice=choice)
+    if choice.path == "hooked":
+        return prompts * len(chosen) / (len(batch) * len(sets))
+    done, total = (sum(model.n_layers - heads[0].layer for heads in measured) for measured in (chosen, sets))
+    return prompts * done / (len(batch) * total)
+
+
+def _first_change(intervention: Intervention, batch: PromptBatch, positions: str) -> int:
+    """First position that changes; 0 where a role is not aligned."""
+    try:
+        return first_change(intervention, batch, batch.positions(positions, of=intervention.base))
+    except DataError:
+        return 0
