@@ -80,6 +80,11 @@ MinLogitDiff = Annotated[float | None, typer.Option("--min-logit-diff", help=_MI
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
+_REVISIONS = (
+    "Revisions to score by one plan, separated by commas, such as step1000,step2000: branches, tags or commits of a "
+    "hub model, folders in that of --model, or paths of folders."
+)
+Revisions = Annotated[str | None, typer.Option("--revisions", help=_REVISIONS)]
 Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
 _MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half of what is free."
 Memory = Annotated[str | None, typer.Option("--memory", help=_MEMORY)]

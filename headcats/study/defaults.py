@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "device": None,
     "dtype": "float32",
     "revision": None,
+    "revisions": None,
     "backend": "bridge",
     "path": "auto",
     "memory": None,

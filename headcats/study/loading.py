@@ -15,17 +15,21 @@ _LOADING = ("device", "dtype", "revision", "backend")
 
 
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The model that the options name, and the other options, as `hc.run` takes them.
+    """The model that the options name, and the other options, as `hc.run` takes them; see `checked_options`."""
+    loading, study = checked_options(options)
+    return load_model(options["model"], **loading), study
 
-    Those that are None are left out. All are checked first: a misspelt name should not wait until a large model is
-    loaded.
+
+def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of `hc.load_model`, and those of `hc.run` without those that are None.
+
+    All are checked: a misspelt name should not wait until a large model is loaded.
     """
-    elsewhere = ("model", "out", *_LOADING)
+    elsewhere = ("model", "out", "revisions", *_LOADING)
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
     study = {"n_prompts": DEFAULT_PROMPTS} | study
     check_path(study["path"])
     budget(study.get("memory"), torch.device("cpu"))
     planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory")}
     plan(suite_source=study["suite"], **planned)
-    loading = {key: options[key] for key in _LOADING} | {"dtype": getattr(torch, options["dtype"])}
-    return load_model(options["model"], **loading), study
+    return {key: options[key] for key in _LOADING} | {"dtype": getattr(torch, options["dtype"])}, study
