@@ -23,7 +23,7 @@ _OF_HEADS |= {"these_tasks_low": "mean_low", "these_tasks_high": "mean_high"}
 _OF_CATEGORY = ("n_tasks", "min_tasks")
 _OF_TASKS = {"effect": "task_effect", "low": "task_low", "high": "task_high", "q_value": "task_q"}
 _GRID = ("layer", "head")
-_ATTRIBUTES = ("categories", "method", "metric", "positions", "effect", "approximation")
+_ATTRIBUTES = ("method", "metric", "positions", "effect", "approximation")
 
 
 def over_revisions(
@@ -114,7 +114,10 @@ def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.0
     if not judged:
         reasons = "".join(f"\n- {name}: {not_judged[name]}" for name in names)
         raise DataError(f"No revision can be judged:{reasons}")
-    table = xr.merge([_by_category(judged, names), _by_task(judged, runs, names)], join="exact")
+    suite = next(iter(runs.values())).tree.attrs["categories"]
+    categories = [str(entry["name"]) for entry in json.loads(suite)]
+    by_category = _by_category(judged, names=names, categories=categories)
+    table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact")
     steps = [np.nan if revision.step is None else float(revision.step) for revision in record.revisions]
     table = table.assign_coords(revision=names, step=("revision", steps))
     of_category = table["task_category"] == table["category"]
@@ -122,7 +125,7 @@ def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.0
     scores = next(iter(judged.values()))["scores"].attrs
     table.attrs = {name: scores[name] for name in _ATTRIBUTES if name in scores}
     ordered = {name: not_judged[name] for name in names if name in not_judged}
-    texts = {"not_judged": json.dumps(ordered, ensure_ascii=False), "rule": repr(reading.rule)}
+    texts = {"not_judged": json.dumps(ordered, ensure_ascii=False), "rule": repr(reading.rule), "categories": suite}
     table = table.assign_attrs(alpha=alpha, model=record.model, **texts)
     return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
 
@@ -153,7 +156,7 @@ def _judged(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", StatisticsWarning)
             try:
-                tables = map_tables(run, reading)
+                tables = map_tables(_with_scored_categories(run), reading)
             except DataError as error:
                 not_judged[name] = str(error)
                 continue
@@ -168,22 +171,34 @@ def _judged(
     return judged, not_judged
 
 
-def _by_category(judged: Mapping[str, Mapping[str, xr.Dataset]], names: list[str]) -> xr.Dataset:
-    """Members of all revisions; NaN, or 0 in whole numbers, where a revision is not judged."""
+def _with_scored_categories(run: RunResults) -> RunResults:
+    """The same without the categories whose tasks are all skipped: `n_skipped` says so, no warning has to."""
+    categories = {run.manifest.tasks[task].category for task in run.scored_tasks}
+    entries = [entry for entry in json.loads(run.tree.attrs["categories"]) if entry["name"] in categories]
+    tree = run.tree.copy()
+    tree.attrs = {**run.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
+    return RunResults(tree)
+
+
+def _by_category(
+    judged: Mapping[str, Mapping[str, xr.Dataset]], *, names: list[str], categories: list[str]
+) -> xr.Dataset:
+    """Members of all revisions; NaN, or 0 in whole numbers, where a category is not judged."""
     tables = []
     for members in (of_map["members"] for of_map in judged.values()):
         has_number = members["effect"].notnull()
         undecided = ((members["member"] == 0) & has_number).sum(_GRID)
         sizes = {"size": members["size"], "undecided": undecided}
         table = members[[*_OF_HEADS, *_OF_CATEGORY]].rename(_OF_HEADS)
-        tables.append(table.assign({name: values.where(has_number.any(_GRID)) for name, values in sizes.items()}))
+        table = table.assign({name: values.where(has_number.any(_GRID)) for name, values in sizes.items()})
+        blank = {str(name): np.nan if values.dtype.kind == "f" else 0 for name, values in table.items()}
+        tables.append(table.reindex(category=categories, fill_value=blank))
     try:
         joined = xr.concat(tables, pd.Index(list(judged), name="revision"), join="exact")
     except ValueError:
         grids = [" x ".join(str(table.sizes[axis]) for axis in _GRID) for table in tables]
         shapes = ", ".join(f"{name} has {grid}" for name, grid in zip(judged, grids, strict=True))
         raise DataError(f"The revisions have other heads than each other, so none corresponds: {shapes}.") from None
-    blank = {str(name): np.nan if values.dtype.kind == "f" else 0 for name, values in joined.items()}
     return joined.reindex(revision=names, fill_value=blank)
 
 
