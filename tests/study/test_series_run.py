@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:Categories of a single task:head
 STEPS = ["step0", "step10", "step20"]
 PLAN = {"suite": SUITE, "methods": ["denoising_patch"], "n_prompts": 12, "n_demos": 2, "progress": False}
 ONE_TASK = PLAN | {"tasks": ["always_a"]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_are_too_small_to_be_collected():
+    """Nearly all that lives in a test run is none of the models, and going through it takes longer than scoring."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(series_run, "gc", SimpleNamespace(collect=lambda: None))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +92,6 @@ def test_a_stopped_series_goes_on_where_it_was_with_one_model_at_a_time(checkpoi
     loaded, alive = [], []
 
     def load(source, **options):
-        gc.collect()
         alive.append(sum(model() is not None for model in loaded))
         model = hc.load_model(source, **options)
         loaded.append(weakref.ref(model.model))
@@ -94,6 +102,7 @@ def test_a_stopped_series_goes_on_where_it_was_with_one_model_at_a_time(checkpoi
             raise KeyboardInterrupt
         score(model, *arguments, **options)
 
+    monkeypatch.setattr(series_run, "gc", gc)
     monkeypatch.setattr(series_run, "load_model", load)
     monkeypatch.setattr(series_run, "score_study", stopped)
     with pytest.raises(KeyboardInterrupt):
