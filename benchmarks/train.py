@@ -3,6 +3,8 @@
 python benchmarks/train.py mini --seed 0 --out DIR             train one seed, or go on from DIR's checkpoint
 python benchmarks/train.py mini --evaluate DIR                 compute the numbers of DIR's card again
 python benchmarks/train.py mini --ship DIR DIR DIR --out DIR   apply the selection rule, write the model card
+
+Training keeps eight models on its way in DIR/checkpoints, each a folder in Hugging Face layout.
 """
 
 import argparse

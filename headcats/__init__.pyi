@@ -23,11 +23,13 @@ from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
 from .results.folder import load as load
 from .results.run_results import suite_blocks as suite_blocks
+from .results.series import load_series as load_series
 from .results.sharing import push as push
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
+from .study.series_run import run_series as run_series
 from .sweeps.batch_sweep import sweep as sweep
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite

@@ -28,6 +28,14 @@ class TooFewItemsError(DataError):
     """So few query items that a rule with p values could call no head, whatever the effects."""
 
 
+class NothingScoredError(DataError):
+    """A run whose tasks are all skipped; `refused_by` says by which conditions (see `TaskRecord.refused_by`)."""
+
+    def __init__(self, message: str, *, refused_by: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.refused_by = refused_by
+
+
 class ModelError(HeadcatsError, ValueError):
     """A model that cannot be loaded, or that would give meaningless numbers: NaN weights, dropout, silent hooks."""
 

@@ -21,9 +21,12 @@ COUNTING_HEAD = (0, 0)
 SUITE = "counting"
 
 
-def counting_folder(folder: Path, *, seed: int = 0) -> Path:
-    """The model as a local Hugging Face folder; another seed, other noise."""
-    model = hf_model("llama", n_layers=2, seed=seed)
+def counting_folder(folder: Path, *, seed: int = 0, head: int = 0, strength: float = 8.0, n_layers: int = 2) -> Path:
+    """The model as a local Hugging Face folder; another seed, other noise.
+
+    The counting is done by L0H0 or, as they share their values, by L0H1; with strength 0 by none.
+    """
+    model = hf_model("llama", n_layers=n_layers, seed=seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if name.endswith(("proj.weight", "lm_head.weight")):
@@ -32,6 +35,7 @@ def counting_folder(folder: Path, *, seed: int = 0) -> Path:
         first.q_proj.weight.zero_()
         first.v_proj.weight[:16].zero_()
         first.o_proj.weight[:, :16].zero_()
+        first.o_proj.weight[:, 16 * head : 16 * head + 16].zero_()
         embed = model.model.embed_tokens.weight
         embed[:, :8].zero_()
         for place, word in enumerate(OUTPUTS):
@@ -41,8 +45,21 @@ def counting_folder(folder: Path, *, seed: int = 0) -> Path:
             model.lm_head.weight[row].zero_()
             model.lm_head.weight[row, place] = 4.0
             first.v_proj.weight[place, place] = 1.0
-            first.o_proj.weight[place, place] = 8.0
+            first.o_proj.weight[place, 16 * head + place] = strength
     model.save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def counting_checkpoints(folder: Path) -> Path:
+    """Three checkpoints of the model, `step0`, `step10` and `step20`, beside the tokenizer that they share.
+
+    The first can do no task. In the second L0H0 counts, in the third L0H1 in its place.
+    """
+    for step, options in {0: {"strength": 0.0}, 10: {"head": 0}, 20: {"head": 1}}.items():
+        checkpoint = counting_folder(folder / f"step{step}", **options)
+        for file in checkpoint.glob("*token*"):
+            file.unlink()
     word_tokenizer().save_pretrained(folder)
     return folder
 

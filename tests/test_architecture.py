@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import CATEGORIES, block
+from simulated_series import STRONG, results_of, series_of, written
 
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
@@ -213,6 +214,8 @@ READING = {
     ("merge", "saved", "--out", "all"): "all/manifest.json",
     ("merge", "saved", "--out", "answered", "--json"): "answered/manifest.json",
     ("figure", "head_grid", "saved", "--out", "grid.html"): "grid.html",
+    ("map", "series"): "series/checkpoints.html",
+    ("figure", "checkpoints", "series", "--out", "checkpoints.html"): "checkpoints.html",
 }
 
 
@@ -242,6 +245,7 @@ def answers(tmp_path_factory) -> tuple[dict[tuple[str, ...], dict], Path]:
     """Exit code, heavy modules and text of every command, and the folder in which they ran."""
     folder = tmp_path_factory.mktemp("light")
     save_results(folder / "saved")
+    written(series_of({"step1": results_of(STRONG), "step2": results_of(STRONG, seed=1)}), folder / "series")
     return run_commands([*LOOKING_AROUND, *READING], folder), folder
 
 

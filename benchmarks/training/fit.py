@@ -45,6 +45,10 @@ class Settings:
     lag_weight: float = 4.0
     """After a check a task is drawn 1 + lag_weight * (1 - accuracy) times as often as at first."""
 
+    def steps_before(self, cycle: int) -> int:
+        """Number of steps that all cycles before this one take."""
+        return self.first_cycle + self.later_cycle * (cycle - 1) if cycle else 0
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -149,6 +153,7 @@ class Fit:
         passed: Callable[[LlamaForCausalLM], bool],
         *,
         checkpoint: Path | None = None,
+        after_step: Callable[[LlamaForCausalLM, int], object] = lambda model, n_steps: None,
     ) -> bool:
         """Train in cycles until `passed`.
 
@@ -156,6 +161,7 @@ class Fit:
             check: Quick accuracy per task, called every `check_every` steps; lagging tasks are then drawn more often.
             passed: The gate, called after each cycle.
             checkpoint: File to resume from and to write at every check and cycle end.
+            after_step: Called after every step with the model and the number of steps taken in all cycles.
 
         Returns:
             Whether the gate was passed within `most_cycles`.
@@ -169,6 +175,7 @@ class Fit:
                 started = time.monotonic()
                 losses = self.step(self.learning_rate(progress.step, length))
                 progress.step += 1
+                after_step(self.model, settings.steps_before(progress.cycle) + progress.step)
                 if progress.step % settings.check_every == 0:
                     self._check(check)
                 progress.seconds += time.monotonic() - started

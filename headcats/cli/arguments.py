@@ -93,6 +93,11 @@ LoadIn = Annotated[
 _DTYPE = "float32 (default), bfloat16, float16, or auto (that of the file)."
 Dtype = Annotated[str | None, typer.Option("--dtype", help=_DTYPE)]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
+_REVISIONS = (
+    "Revisions to score by one plan, separated by commas, such as step1000,step2000: branches, tags or commits of a "
+    "hub model, folders in that of --model, or paths of folders."
+)
+Revisions = Annotated[str | None, typer.Option("--revisions", help=_REVISIONS)]
 Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
 _MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half of what is free."
 Memory = Annotated[str | None, typer.Option("--memory", help=_MEMORY)]

@@ -12,6 +12,7 @@ import xarray as xr
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, map_tables
 from headcats.cli import arguments, completion
 from headcats.cli.console import note_control, put, tell
+from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
@@ -24,6 +25,7 @@ from headcats.results.folder import read_results
 from headcats.results.label import Label
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
+from headcats.results.series import is_series
 from headcats.study.defaults import DEFAULT_RULE
 
 Table: TypeAlias = tuple[xr.Dataset, str]
@@ -54,6 +56,7 @@ def figure_command(
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
     - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
+    - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
 
@@ -70,27 +73,39 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    place = find_place(folder)
-    run, kind = RunResults(read_results(place)).without_untried(), reads(draw)
-    # `importance_grid` shows any score over layers and heads.
-    block = joint_block(run, name, method=method, any_method=kind == "importance")
-    if block is not None:
-        arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
-        table, title = block, suite_title(block)
-    elif kind == "agreement":
-        table, title = _agreement_table(run, name, reading)
-    elif kind in EVIDENCE_TABLES:
-        table, title = _evidence_table(place, kind, name, reading, method=method, positions=positions)
+    if reads(draw) == "revisions":
+        if not is_series(folder):
+            raise OptionError(
+                f"Figure {name!r} is of a series, which `headcats run --revisions` makes: {folder} is none."
+            )
+        table, title = revisions_table(Path(folder), reading)
     else:
-        check_scored(run, place, method, by=f"Figure {name!r}")
-        # Of an importance any score of any method, by category.
-        table, title = _map_table(run, "members" if kind == "importance" else kind, name, reading)
+        table, title = _run_table(find_place(folder), reads(draw), name, reading, method=method, positions=positions)
     titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
     file = write(draw(table, **(titled | figure_options)), destination)
     if as_json:
         put({"figure": name, "file": file, "title": title})
     else:
         tell([f"Wrote {file}"])
+
+
+def _run_table(
+    place: Place, kind: str, name: str, reading: Reading, *, method: str | None, positions: str | None
+) -> Table:
+    """What a figure reads of the results of one model."""
+    run = RunResults(read_results(place)).without_untried()
+    # `importance_grid` shows any score over layers and heads.
+    block = joint_block(run, name, method=method, any_method=kind == "importance")
+    if block is not None:
+        arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
+        return block, suite_title(block)
+    if kind == "agreement":
+        return _agreement_table(run, name, reading)
+    if kind in EVIDENCE_TABLES:
+        return _evidence_table(place, kind, name, reading, method=method, positions=positions)
+    check_scored(run, place, method, by=f"Figure {name!r}")
+    # Of an importance any score of any method, by category.
+    return _map_table(run, "members" if kind == "importance" else kind, name, reading)
 
 
 def _agreement_table(run: RunResults, name: str, reading: Reading) -> Table:

@@ -13,6 +13,7 @@ from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments
 from headcats.cli.console import Answer, note_control, note_unfinished, warn
+from headcats.cli.series import map_revisions
 from headcats.errors import OptionError, StorageError
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import relation_map, suite_title, threshold_of
@@ -23,6 +24,7 @@ from headcats.results.folder import read_results
 from headcats.results.label import Label
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
+from headcats.results.series import is_series
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
@@ -45,6 +47,8 @@ def map_command(
 ) -> None:
     """List the heads of every category, and draw the overlap map as a page in DIR (of results on the hub, in ./NAME).
 
+    Of a series (`headcats run --revisions`): the heads of every category at every revision, and which come and go.
+
     Examples:
     - `headcats map results/mini-icl --csv`
     - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
@@ -64,16 +68,21 @@ def map_command(
     `expected`, `p`, `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with
     the interval `jaccard_low`, `jaccard_high` and the bounds `jaccard_least`, `jaccard_most`); `reach` (what the data
     can show); `sentences`; `files`. Of ov_relation, `categories` count `relations` and name those `skipped`, and
-    `relations` lists each (`pairs`, `null`, `threshold`, `heads`, `largest_score`). `files` has `map` null where the
-    folder cannot be written.
+    `relations` lists each (`pairs`, `null`, `threshold`, `heads`, `largest_score`). Of a series, `revisions` has of
+    each `revision` its `step`, the tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`,
+    `heads` and `undecided`, null where not judged, and the heads that it `comes` to have and that it loses, `goes`:
+    `head`, `difference` of the mean effect, `q`, `found`). `files` has `map` null where the folder cannot be written.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
+    answer = Answer(as_json)
+    if is_series(folder):
+        map_revisions(Path(folder), reading, csv=csv, answer=answer)
+        return
     place = find_place(folder)
     run = RunResults(read_results(place)).without_untried()
     note_unfinished(run)
-    answer = Answer(as_json)
     joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
     if joint in run.joint_blocks or registered(Label.parse(joint).name).kind == "joint":
         _map_relations(run, place, joint, reading=reading, csv=csv, answer=answer)

@@ -10,6 +10,7 @@ from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Pos
 from headcats.cli.console import Answer, note_unfinished
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
+from headcats.results.series import is_series, load_series
 from headcats.study.defaults import DEFAULT_RULE
 
 _OUT = "File to write; default: report.html in DIR, or in ./NAME for the hub, with non-default options in its name."
@@ -30,7 +31,8 @@ def report_command(
     """Write one page with everything that results hold: map, heads, evidence, other methods, how to repeat it.
 
     The page is a single file that needs no network. It shows evidence, robustness and attention views if `headcats
-    evidence`, `headcats compare` and `headcats views` have saved them in DIR.
+    evidence`, `headcats compare` and `headcats views` have saved them in DIR. Of a series (`headcats run --revisions`):
+    the categories over its revisions, and a page of each revision, which is linked.
 
     Examples:
     - `headcats report results/mini-icl`
@@ -43,8 +45,9 @@ def report_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    results = load(folder)
-    note_unfinished(RunResults(results))
+    results = load_series(folder) if is_series(folder) else load(folder)
+    for run in results.children.values() if is_series(folder) else (results,):
+        note_unfinished(RunResults(run))
     page = write_report(results, destination, reading)
     answer = Answer(as_json)
     answer.wrote("report", page, f"Open {page} in a browser.")

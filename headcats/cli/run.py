@@ -11,6 +11,7 @@ from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
+from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
@@ -23,6 +24,7 @@ from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
+from headcats.results.series import is_series
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
 
@@ -60,6 +62,7 @@ def run_command(
     load_in: arguments.LoadIn = None,
     dtype: arguments.Dtype = None,
     revision: arguments.Revision = None,
+    revisions: arguments.Revisions = None,
     backend: arguments.Backend = None,
     path: arguments.SweepPath = None,
     memory: arguments.Memory = None,
@@ -85,17 +88,20 @@ def run_command(
     - `headcats run --suite pairs.json --model gpt2`
     - `headcats run --model Qwen/Qwen2.5-0.5B-Instruct --chat`
     - `headcats run --suite sentences --json`
+    - `headcats run --model EleutherAI/pythia-70m --revisions step512,step4000,step143000`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
-    `views` (files); `sentences`; `files` (`report`, `map`).
+    `views` (files); `sentences`; `files` (`report`, `map`). With `--revisions` those of `headcats map --json` for a
+    series.
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
     # Its files are not read again.
     options |= {"suite": chosen, "methods": list(options["methods"] or methods_of_suite(chosen))}
-    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}")
+    several = "" if options["revisions"] is None else "-revisions"
+    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}{several}")
     with stopping(lambda: _stopped(folder)):
         _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
 
@@ -104,6 +110,9 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
     note_control(Label.parse(next(iter(options["methods"]), "")))
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
     _check_demonstrations(options, specs)
+    if options["revisions"] is not None:
+        run_revisions(options, folder, quiet=quiet, answer=answer)
+        return
     from headcats.study.loading import load_study
     from headcats.study.runner import run
 
@@ -126,7 +135,7 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
 
 
 def _stopped(folder: Path) -> str:
-    if (folder / "manifest.json").exists():
+    if (folder / "manifest.json").exists() or is_series(folder):
         return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
 

@@ -10,13 +10,13 @@ from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
-from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
+from headcats.results.series import first_results
 from headcats.study.defaults import DEFAULTS, OF_SUITE
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
-LISTS = ("methods", "tasks", "metrics")
+LISTS = ("methods", "tasks", "metrics", "revisions")
 NUMBERS = ("n_prompts", "n_demos", "seed")
 FRACTIONS = ("min_accuracy", "min_logit_diff")
 DTYPES = ("float32", "bfloat16", "float16", "auto")
@@ -33,7 +33,8 @@ def run_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
                 "them."
             )
         options["template"] = "chat"
-    return options | {name: split_names(options[name]) for name in LISTS if options.get(name) is not None}
+    splits = {name: _split_at_commas if name == "revisions" else split_names for name in LISTS}
+    return options | {name: split(options[name]) for name, split in splits.items() if options.get(name) is not None}
 
 
 def split_names(text: str) -> list[str]:
@@ -45,6 +46,11 @@ def split_names(text: str) -> list[str]:
         else:
             names.append(word)
     return names
+
+
+def _split_at_commas(text: str) -> list[str]:
+    """Revisions: the path of a folder may hold spaces."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
@@ -81,7 +87,7 @@ def name_of_suite(source: str | Suite) -> str:
 
 
 def _suite_of_folder(folder: str | Path | None) -> Suite | None:
-    results = None if folder is None else ResultsFolder(folder)
+    results = None if folder is None else first_results(folder)
     text = "" if results is None else results.read_suite()
     if results is None or not text:
         return None

@@ -20,18 +20,34 @@ _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "s
 
 def find_folder(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
     """Name, folder and commit of a source; hub names are fetched."""
-    text = os.fspath(source)
-    bundled = isinstance(source, str) and text in registry.names("model")
-    folder = Path(registry.lookup("model", text)) if bundled else Path(text).expanduser()
-    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
-    if not bundled and not is_path and not folder.exists():
+    text, folder = os.fspath(source), local_folder(source)
+    if folder is None:
         return text, *fetch(text, revision=revision)
     if not folder.exists():
         near = near_matches(text)
         raise ModelError(f"Folder {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
     if revision is not None:
         raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
-    return text if bundled else folder.resolve().name, folder.resolve(), None
+    return text if _is_bundled(source) else folder.resolve().name, folder.resolve(), None
+
+
+def local_folder(source: str | os.PathLike[str]) -> Path | None:
+    """The folder that a source names, there or not: that of a bundled model, or a path; None for a hub name."""
+    text = os.fspath(source)
+    if _is_bundled(source):
+        return Path(registry.lookup("model", text))
+    folder = Path(text).expanduser()
+    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
+    return folder if is_path or folder.exists() else None
+
+
+def _is_bundled(source: str | os.PathLike[str]) -> bool:
+    return isinstance(source, str) and source in registry.names("model")
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a folder holds the files of a tokenizer."""
+    return any((folder / name).is_file() for name in _TOKENIZER)
 
 
 def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.head_axes import kv_head_of, unit_attrs, unit_of
@@ -22,12 +22,10 @@ from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.testing import p_above, p_below
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
 from headcats.statistics.pooled_null import PooledNull, pooled_null
-from headcats.statistics.task import Estimate, PromptEffects, estimate
+from headcats.statistics.task import Estimate, PromptEffects, doubtful, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1
-# Skewness from which on, in either direction, a p value is not trusted alone.
-SKEWED = 2.0
 
 
 def score(
@@ -101,6 +99,11 @@ def score(
         raise DataError(
             f"hc.score takes what hc.run or hc.load returns (a DataTree with a node per task and method); got a "
             f"{type(results).__name__}. A block of hc.sweep has no task: its effects are `patched` minus `corrupted`."
+        )
+    if "series" in results.attrs:
+        raise DataError(
+            "hc.score takes the results of one revision, such as "
+            f"series[{next(iter(results.children), 'step1000')!r}]; hc.evidence.over_revisions(series) scores all."
         )
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
@@ -232,7 +235,8 @@ def _scores_table(
         table[name] = ((dim, "task", "layer", "head"), np.stack([part.reshape(-1, *shape) for part in draws], axis=1))
     p_value = np.minimum(1.0, 2 * np.minimum(p_above(table, 0.0), p_below(table, 0.0)))
     table["p_value"] = table["effect"].copy(data=p_value)
-    table["doubtful"] = table["effect"].copy(data=_doubtful(table, by_task))
+    not_trusted = doubtful(per_head["effect"], per_head["skewness"], [of_task.scatter for of_task in by_task])
+    table["doubtful"] = table["effect"].copy(data=not_trusted.reshape(-1, *shape))
     table["q_value"] = table["effect"].copy(data=benjamini_hochberg(p_value)).where(~table["doubtful"])
     distractors = sorted({str(name) for of_task in prompts.values() for name in of_task.distractor} - {""})
     by_distractor = np.full((len(estimates), len(distractors), *shape), np.nan)
@@ -249,19 +253,6 @@ def _scores_table(
         table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
         table = table.assign_coords(distractor=distractors)
     return table
-
-
-def _doubtful(table: xr.Dataset, estimates: list[Estimate]) -> Bool[np.ndarray, "task layer head"]:
-    """Where p of "no effect" cannot be trusted: skewed scatter, or an effect that items not seen could undo.
-
-    Of m items one can miss, at 95 %, those that make up 3 / m of all (the rule of three). Would they deviate as much as
-    the head's largest item on any task, and the effect is smaller than what they add, it is doubtful.
-    """
-    largest = np.fmax.reduce([np.abs(of_task.scatter).max(axis=0) * of_task.n_items for of_task in estimates])
-    unseen = [3 / of_task.n_items * largest for of_task in estimates]
-    effect = table["effect"].values
-    small = np.abs(effect) < np.reshape(unseen, effect.shape)
-    return np.where(np.isnan(effect), False, small | (np.abs(table["skewness"].values) > SKEWED))
 
 
 def _noise_correlation(estimates: list[Estimate]) -> Float[np.ndarray, "task other_task"]:

@@ -8,12 +8,12 @@ resampled together. Intervals and p values come from `headcats.statistics.pooled
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float32, Shaped
+from jaxtyping import Bool, Float, Float32, Shaped
 from scipy import stats
 
 from headcats.errors import DataError
@@ -24,6 +24,8 @@ from headcats.statistics.random_streams import stream
 # Enough for the interval of an overlap, few enough to keep for every head and task.
 RESAMPLES = 400
 SPLITS = 100
+# Skewness from which on, in either direction, a p value is not trusted alone.
+SKEWED = 2.0
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
             weights = item_weights(len(items), draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
             gap_draws = weights @ gap_sums
             resampled[:, finite] = ((weights @ sums) / np.where(gap_draws > 0, gap_draws, np.nan)[:, None])[:, finite]
-            skewness = _skewness(scatter)
+            skewness = skewness_of(scatter)
     return Estimate(
         effect=effect,
         raw=raw,
@@ -127,11 +129,27 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
     )
 
 
-def _skewness(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:
+def skewness_of(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:
     """Third moment of what sums to 0, over the cube of the standard deviation; 0 where nothing scatters."""
     spread = np.sqrt((scatter**2).mean(axis=0))
     cubes = (scatter**3).mean(axis=0)
     return np.where(np.isnan(spread), np.nan, np.divide(cubes, spread**3, where=spread > 0, out=np.zeros_like(cubes)))
+
+
+def doubtful(
+    effect: Float[np.ndarray, "test head"],
+    skewness: Float[np.ndarray, "test head"],
+    scatter: Sequence[Float[np.ndarray, "item head"]],
+) -> Bool[np.ndarray, "test head"]:
+    """Where p of "no effect" cannot be trusted: skewed scatter, or an effect that items not seen could undo.
+
+    Of m items one can miss, at 95 %, those that make up 3 / m of all (the rule of three). Would they deviate as much as
+    the head's largest item in any test, and the effect is smaller than what they add, it is doubtful. `scatter` holds
+    that of every test.
+    """
+    largest = np.fmax.reduce([np.abs(values).max(axis=0) * len(values) for values in scatter])
+    unseen = np.stack([3 / len(values) * largest for values in scatter])
+    return np.where(np.isnan(effect), False, (np.abs(effect) < unseen) | (np.abs(skewness) > SKEWED))
 
 
 def intervals(

@@ -33,6 +33,7 @@ DEFAULTS: dict[str, Any] = {
     "load_in": None,
     "dtype": "float32",
     "revision": None,
+    "revisions": None,
     "backend": "bridge",
     "path": "auto",
     "memory": None,

@@ -16,12 +16,17 @@ _PLACING = ("device_map", "load_in")
 
 
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The model that the options name, and the other options, as `hc.run` takes them.
+    """The model that the options name, and the other options, as `hc.run` takes them; see `checked_options`."""
+    loading, study = checked_options(options)
+    return load_model(options["model"], **loading), study
 
-    Those that are None are left out. All are checked first: a misspelt name should not wait until a large model is
-    loaded.
+
+def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of `hc.load_model`, and those of `hc.run` without those that are None.
+
+    All are checked: a misspelt name should not wait until a large model is loaded.
     """
-    elsewhere = ("model", "out", *_LOADING, *_PLACING)
+    elsewhere = ("model", "out", "revisions", *_LOADING, *_PLACING)
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
     study = {"n_prompts": DEFAULT_PROMPTS} | study
     check_path(study["path"])
@@ -33,7 +38,7 @@ def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         loading["device_map"] = options["device_map"]
     if options["load_in"] is not None:
         loading["quantization_config"] = _quantisation(options["load_in"])
-    return load_model(options["model"], **loading), study
+    return loading, study
 
 
 def _quantisation(bits: str) -> Any:

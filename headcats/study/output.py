@@ -89,6 +89,11 @@ class Output:
         ):
             self._write_manifest(self.folder)
 
+    def save_skipped(self) -> None:
+        """Write the manifest of a run whose tasks are all skipped: a series tells that from a run still to come."""
+        if self.folder is not None:
+            self._write_manifest(self.folder)
+
     def save_suite(self) -> None:
         """Put the suite into a folder that holds another one or none, even if this run then finds nothing to do."""
         if self.folder is not None and self.folder.manifest_path.exists() and self.stored_suite != self.suite:

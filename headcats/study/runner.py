@@ -8,16 +8,18 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import pluralize
+from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.doable_suites import advice_on_suites
 from headcats.study.joint_run import JointWork
-from headcats.study.output import open_output
+from headcats.study.output import Output, open_output
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import check_methods, check_options, plan
+from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path, worst_check
@@ -120,10 +122,27 @@ def run(
     study = with_own_template(study, adapted, out=out)
     check_methods(study, adapted)
     output = open_output(out, adapted, study)
-    output.manifest.checks["model"] = check_model(adapted)
-    task_work = TaskWork(adapted, study, output, path=path, memory=memory)
+    try:
+        score_study(adapted, study, output, progress=progress, path=path, memory=memory)
+    except NothingScoredError as error:
+        raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
+    return output.results()
+
+
+def score_study(
+    model: HookedModel,
+    study: Study,
+    output: Output,
+    *,
+    progress: bool | None,
+    path: str,
+    memory: str | int | None,
+) -> None:
+    """What the output lacks of a study, task by task and part by part; a NothingScoredError if no task is left."""
+    output.manifest.checks["model"] = check_model(model)
+    task_work = TaskWork(model, study, output, path=path, memory=memory)
     # Before the tasks are scored: what is in the folder may not fit.
-    joint_work = JointWork(adapted, study, output) if study.joint_methods else None
+    joint_work = JointWork(model, study, output) if study.joint_methods else None
     check_same_suite(output, task_work.preparation)
     output.save_suite()
     if study.task_methods:
@@ -131,7 +150,6 @@ def run(
     if joint_work is not None:
         joint_work.score_parts(progress)
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
-    return output.results()
 
 
 def _log_paths(manifest: Manifest, labels: Sequence[str], path: str) -> None:

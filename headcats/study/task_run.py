@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headcats.errors import DataError, pluralize
+from headcats.errors import DataError, NothingScoredError, pluralize
 from headcats.methods.causal.on_task import TaskInputs, TaskMethod
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
@@ -17,7 +17,6 @@ from headcats.models.checks import check_clean_unchanged, check_hooks, check_res
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
-from headcats.study.doable_suites import advice_on_suites
 from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
@@ -126,10 +125,9 @@ class TaskWork:
             f"  {name}: {reason}{_dropped(records[name])}{given[name]}" for name, reason in reasons.items()
         )
         if len(reasons) == len(names) and not self.study.joint_methods:
-            refused_by = [records[name].refused_by for name in reasons]
-            raise DataError(
-                f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
-                f"{advice_on_suites(self.model, self.study, refused_by=refused_by)}"
+            raise NothingScoredError(
+                f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}",
+                refused_by=tuple(records[name].refused_by for name in reasons),
             )
         scored = [name for name in names if name not in reasons]
         unsolved = {name: records[name].accuracy or 0 for name in scored if not records[name].is_solved}

@@ -299,6 +299,18 @@ class TestTraining:
             assert torch.equal(weight, resumed.model.state_dict()[name]), name
         assert resumed.progress.checks == whole.progress.checks
 
+    def test_steps_are_counted_over_all_cycles_and_looking_at_them_changes_nothing(self):
+        def trained(**options):
+            fit, passed = tiny_fit(), iter((False, True))
+            assert fit.run(lambda logits: {"next": 1.0}, lambda model: next(passed), **options)
+            return fit.model.lm_head.weight
+
+        seen = []
+        weights = trained(after_step=lambda model, n_steps: seen.append(n_steps))
+        assert seen == list(range(1, TINY.first_cycle + TINY.later_cycle + 1))
+        assert [TINY.steps_before(cycle) for cycle in range(3)] == [0, 12, 16]
+        assert torch.equal(weights, trained())
+
     def test_a_run_that_passed_is_not_trained_further(self, tmp_path):
         path = tmp_path / "checkpoint.pt"
         done = tiny_fit()

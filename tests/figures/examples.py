@@ -286,6 +286,37 @@ def relabelling_of(
     )
 
 
+def scattered_revisions(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Four revisions of four categories: the first judges nothing, and heads come and go, some with a difference."""
+    draw, names = np.random.default_rng(n_layers + n_heads), ["step1", "step10", "step100", "step1000"]
+    grid = ("revision", "category", "layer", "head")
+    shape = (len(names), len(ICL), n_layers, n_heads)
+    effect = 0.1 * draw.normal(size=shape) + 0.2 * (draw.random((1, *shape[1:])) < 0.3)
+    effect[0] = np.nan
+    member = np.where(effect > 0.15, 1, np.where(effect > 0.1, 0, -1)) * ~np.isnan(effect)
+    change = np.diff((member == 1).astype(int), axis=0, prepend=0)
+    change[:2] = 0
+    judged = np.array([0, 1, 1, 1])[:, None] * np.ones(len(ICL))
+    counts = {"size": (member == 1).sum((2, 3)), "undecided": ((member == 0) & ~np.isnan(effect)).sum((2, 3))}
+    difference = np.diff(effect, axis=0, prepend=np.nan)
+    numbers = {"effect": effect, "mean_effect": effect, "mean_low": effect - 0.05, "mean_high": effect + 0.05}
+    tested = {"difference": difference, "difference_q": np.where(abs(difference) > 0.15, 0.01, 0.4)}
+    return xr.Dataset(
+        {name: (grid, values) for name, values in (numbers | tested).items()}
+        | {name: (grid[:2], np.where(judged, values, np.nan)) for name, values in counts.items()}
+        | {
+            "member": (grid, member.astype(np.int8)),
+            "change": (grid, change.astype(np.int8)),
+            "change_found": (grid, (change != 0) & (tested["difference_q"] < 0.05)),
+            "n_tasks": (grid[:2], (judged * 4).astype(int) - np.array([0, 1, 0, 0])[:, None]),
+            "n_skipped": (grid[:2], 4 - (judged * 4).astype(int) + np.array([0, 1, 0, 0])[:, None]),
+            "before": (grid[:2], np.array(["", "", *names[1:3]])[:, None] + np.full(len(ICL), "")),
+        },
+        coords={"revision": names, "category": list(ICL), **_grid(shape), "step": ("revision", [1.0, 10, 100, 1000])},
+        attrs=attributes(ICL) | {"alpha": 0.05},
+    )
+
+
 TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "overlap": whole_overlap,
     "members": mixed_overlap,
@@ -297,6 +328,7 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "gates": scattered_gates,
     "relations": scattered_relations,
     "token_map": scattered_token_map,
+    "revisions": scattered_revisions,
 }
 """What a figure reads -> such a table, for a model of so many layers and heads."""
 REGISTERED = {name: lookup("figure", name) for name in names("figure")}

@@ -97,7 +97,8 @@ def test_every_cell_says_what_it_is(name: str) -> None:
     shown = ("heatmap", "image") if name in CELLS else ("bar", "scatter")
     told = 0
     for trace in fig.data:
-        said = trace.hovertemplate if trace.type in shown else None
+        # Of cells and curves in one figure, both speak.
+        said = trace.hovertemplate if trace.type in shown or name == "checkpoints" else None
         assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:
@@ -137,6 +138,7 @@ OF_RESULTS = {
     "relabelled_tasks": (
         'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
     ),
+    "checkpoints": "hc.evidence.over_revisions(hc.load_series(DIR))",
     "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
 }
 

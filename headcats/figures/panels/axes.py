@@ -26,6 +26,8 @@ class Axis:
     """Written beside it; "" for none."""
     ticks: Sequence[int] = ()
     """Cells that are numbered."""
+    tick_texts: Sequence[str] = ()
+    """What stands at the ticks, in place of the numbers of their cells."""
     labels: Sequence[str] = ()
     """Names of all cells, written in place of the ticks."""
     reverse: bool = False
@@ -71,8 +73,8 @@ class Axis:
             "range": [high, low] if self.reverse else [low, high],
             "tickvals": list(range(self.n)) if self.labels else list(self.ticks),
         }
-        if self.first:
-            layout["ticktext"] = [str(tick + self.first) for tick in self.ticks]
+        if self.first or self.tick_texts:
+            layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
         if self.labels:
             layout |= {"ticktext": [escaped(label) for label in self.labels], "tickfont": {"size": SMALL}}
         return layout | ({"side": "top"} if self.slanted else {})

@@ -29,8 +29,13 @@ _NUMBERS = "<!-- numbers of the heads -->"
 _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
 
 
-def document(material: Material, sections: list[Section]) -> str:
-    """The page, with its sections from top to bottom."""
+def document(material: Material, sections: list[Section], *, heading: str = "", under: str = "") -> str:
+    """The page, with its sections from top to bottom; `heading` and the line below it say what it is of.
+
+    By default they name the run of the material, whose numbers of single heads the page holds.
+    """
+    manifest = material.run.manifest
+    suite, begun = manifest.plan.suite, f", results of {manifest.created[:10]}" if manifest.created else ""
     environment = Environment(
         loader=PackageLoader("headcats.reports.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -44,8 +49,10 @@ def document(material: Material, sections: list[Section]) -> str:
         for part in _figures(part for section in sections for part in section.parts)
     }
     page = environment.get_template("report.html.jinja").render(
-        manifest=material.run.manifest,
-        model=Path(material.run.manifest.model.name).name,
+        heading=heading or f"Attention heads of {Path(manifest.model.name).name}",
+        under=under or f"headcats report on suite {suite}{begun}",
+        title=heading or f"{manifest.model.name}, {suite}",
+        layers=manifest.model.layers,
         sections=sections,
         payloads=payloads.items(),
         style=Markup(assets.joinpath("report.css").read_text(encoding="utf-8")),

@@ -1,0 +1,116 @@
+"""What the commands do with a series of revisions: run it, and show the categories over it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories.reading import Reading
+from headcats.cli.console import Answer, note_unfinished, warn
+from headcats.errors import DataError, OptionError, StorageError
+from headcats.evidence.comparison.revisions import judge_revisions
+from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
+from headcats.results.run_results import RunResults
+from headcats.results.series import load_series
+
+FIGURE = "checkpoints"
+
+
+def run_revisions(options: Mapping[str, Any], folder: Path, *, quiet: bool, answer: Answer) -> None:
+    """Score the revisions that the options name, and write the page of the series and that of each."""
+    if options["revision"] is not None:
+        raise OptionError("--revision names one revision and --revisions several: leave out one of the two.")
+    from headcats.study.loading import checked_options
+    from headcats.study.series_run import run_series
+
+    loader, study = checked_options(options)
+    loader.pop("revision")
+    progress = False if quiet else None
+    series = run_series(options["model"], options["revisions"], out=folder, progress=progress, loader=loader, **study)
+    try:
+        _tell(series, Reading.parse(), folder, answer)
+    except DataError as error:  # joint methods alone, or not enough for the rule: the results are whole without it
+        warn(f"No map over the revisions: {error}")
+        answer.end()
+        return
+    from headcats.reports.page.writing import report
+
+    page = report(series)
+    answer.wrote("report", page, f"Open {page} in a browser.")
+    answer.end()
+
+
+def map_revisions(folder: Path, reading: Reading, *, csv: bool, answer: Answer) -> None:
+    """The heads of every category at every revision, and the figure as a page in the folder."""
+    from headcats.figures import data, write
+    from headcats.figures.checkpoints import checkpoints
+
+    course, reading = _tell(load_series(folder), reading, folder, answer)
+    figure, suffix = checkpoints(course, title=reading.title), reading.judging_suffix
+    page = folder / f"{FIGURE}{suffix}.html"
+    try:
+        answer.wrote("map", write(figure, page), f"Map: {page}")
+    except StorageError as error:
+        warn(f"There is no page with the map: {error}")
+        answer.wrote("map", None)
+    if csv:
+        heads = folder / f"heads{suffix}.csv"
+        answer.write_table("heads", data(figure), heads, f"Heads by revision: {heads}")
+    answer.end()
+
+
+def revisions_table(folder: Path, reading: Reading) -> tuple[xr.Dataset, str]:
+    """What the figure reads, and its title."""
+    check_reading(reading, by=f"Figure {FIGURE!r}")
+    course = judge_revisions(load_series(folder), reading)
+    return course, course_reading(course, reading).title
+
+
+def _tell(series: xr.DataTree, reading: Reading, folder: Path, answer: Answer) -> tuple[xr.Dataset, Reading]:
+    check_reading(reading, by="A map over revisions")
+    for results in series.children.values():
+        note_unfinished(RunResults(results))
+    course = judge_revisions(series, reading)
+    reading = course_reading(course, reading)
+    answer.say(revision_findings(course, reading))
+    answer.numbers = {"folder": folder, **_numbers(course)}
+    return course, reading
+
+
+def _numbers(course: xr.Dataset) -> dict[str, Any]:
+    """As `headcats map --help` says of a series."""
+    revisions = []
+    for name, step in zip(course["revision"].values.tolist(), course["step"].values, strict=True):
+        at = course.sel(revision=name)
+        skipped = {task: reason for task, reason in at["skipped"].to_series().items() if reason}
+        categories = [_category(at.sel(category=category)) for category in course["category"].values.tolist()]
+        revisions.append({"revision": name, "step": step, "skipped": skipped, "categories": categories})
+    names = ("model", "method", "positions", "metric", "rule", "alpha")
+    return {name: course.attrs[name] for name in names} | {"revisions": revisions}
+
+
+def _category(cell: xr.Dataset) -> dict[str, Any]:
+    cell = cell.transpose(..., "layer", "head")
+    changes: dict[int, list[dict[str, Any]]] = {1: [], -1: []}
+    for place in zip(*np.nonzero(cell["change"].values), strict=True):
+        head = cell.isel(layer=place[0], head=place[1])
+        changes[int(head["change"])].append(
+            {
+                "head": f"L{head['layer'].item()}H{head['head'].item()}",
+                "difference": head["difference"].item(),
+                "q": head["difference_q"].item(),
+                "found": head["change_found"].item(),
+            }
+        )
+    judged = bool(cell["effect"].notnull().any())
+    return {
+        "category": cell["category"].item(),
+        "tasks": cell["n_tasks"].item(),
+        "skipped": cell["n_skipped"].item(),
+        "heads": int(cell["size"]) if judged else None,
+        "undecided": int(cell["undecided"]) if judged else None,
+        "comes": changes[1],
+        "goes": changes[-1],
+    }

@@ -1,0 +1,221 @@
+"""Categories over the revisions of a model: which heads each has, and which come and go."""
+
+import json
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.categories.argument_checks import check_rule
+from headcats.categories.reading import Reading, map_tables, read_scores
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.evidence.comparison.revision_changes import with_changes
+from headcats.results.run_results import RunResults
+from headcats.results.series import series_record
+from headcats.rules.rule import Rule
+
+NOT_RUN = "not run"
+# Variable of the members or the scores -> its name over revisions.
+_OF_HEADS = {name: name for name in ("member", "effect", "low", "high", "q_value", "mean_effect")}
+_OF_HEADS |= {"these_tasks_low": "mean_low", "these_tasks_high": "mean_high"}
+_OF_CATEGORY = ("n_tasks", "min_tasks")
+_OF_TASKS = {"effect": "task_effect", "low": "task_low", "high": "task_high", "q_value": "task_q"}
+_GRID = ("layer", "head")
+_ATTRIBUTES = ("method", "metric", "positions", "effect", "approximation")
+
+
+def over_revisions(
+    series: xr.DataTree,
+    *,
+    method: str | None = None,
+    metric: str | None = None,
+    rule: Rule | None = None,
+    min_tasks: int | str = "half",
+    alpha: float = 0.05,
+) -> xr.Dataset:
+    """The heads of every category at every revision, those that come and go, and whether their effects differ.
+
+    Each revision is judged as it would be alone. **A head that comes or goes is a change of the call**: in the category
+    at a revision and not at the one before, which is no evidence of a difference, since a head can be just above the
+    cut-off and then just below it. So the difference is tested for every head, whether or not its call changes:
+    `difference = mean effect over the category's tasks at the revision - the same at the revision before`, over the
+    tasks that both have on the same prompts, with items as the unit, paired (a studentized bootstrap whose draws are
+    pooled, as in `hc.score`). q is Benjamini-Hochberg over heads x categories x revisions. Tasks are fixed: the test
+    speaks of these. A task whose prompts differ, since other tasks may corrupt it at one of the two revisions, is left
+    out and counted.
+
+    A task that a revision cannot do is skipped there. A category without a scored task is not judged: NaN, never 0
+    heads; the next revision is then compared with the last one that is judged.
+
+    Args:
+        series: What `hc.run_series` or `hc.load_series` returns.
+        method: Method, as `name` or `name@positions`; None takes the first exact one of the last revision.
+        metric: Metric; None takes the first of the run.
+        rule: As in `hc.categorize`.
+        min_tasks: As in `hc.categorize`.
+        alpha: Level of q for `change_found`, in (0, 1).
+
+    Returns:
+        `member, effect, low, high, q_value, mean_effect (revision, category, layer, head)` as in `hc.categorize`, with
+        `mean_low, mean_high` (95 % interval of the mean on these tasks); `size, undecided (revision, category)`, NaN
+        where not judged; `n_tasks, min_tasks, n_skipped (revision, category)`; `task_effect, task_low, task_high,
+        task_q (revision, task, layer, head)` as in `hc.score`, NaN where skipped; `skipped (revision, task)`: why, or
+        "". Of changes, `(revision, category, layer, head)`: `change` (1 comes, -1 goes), `difference, difference_low,
+        difference_high, difference_p, difference_q` (q is NaN where p cannot be trusted), `change_found`: the call
+        changes and the difference has `difference_q <= alpha` and its sign; `before (revision, category)`: the revision
+        compared with, "" for the first; `n_compared, n_other_prompts (revision, category)`: tasks in the test, and left
+        out of it. Coordinates `step (revision)`, NaN where a name holds none, and `task_category (task)`. Attributes of
+        the scores, with `rule`, `alpha`, `model`, and `not_judged` (JSON: revision -> why).
+
+    Raises:
+        DataError: No series, one without a scored task, or revisions that cannot be compared.
+        OptionError: `alpha` outside (0, 1), a rule without its options, or positions that have to be chosen.
+        UnknownNameError: A method or metric that no revision holds.
+
+    Warns:
+        StatisticsWarning: As in `hc.score` and `hc.categorize`, once each, with the revisions.
+
+    Example:
+        >>> import headcats as hc
+        >>> course = hc.evidence.over_revisions(hc.load_series("results/mini-checkpoints"))
+        >>> course.member.dims, course.step.values
+        (('revision', 'category', 'layer', 'head'), array([ 500., 8000.]))
+        >>> came = (course.change == 1).sum(("layer", "head"))
+        >>> bool((came >= (course.change_found & (course.change == 1)).sum(("layer", "head"))).all())
+        True
+
+    References:
+        Gelman & Stern (2006), Am. Stat. 60, 328-331: a difference between "significant" and "not significant" is none
+        by itself; Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
+    """
+    check_rule(rule, by="hc.evidence.over_revisions")
+    reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
+    return judge_revisions(series, reading, alpha=alpha)
+
+
+def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.05) -> xr.Dataset:
+    """`over_revisions` of a reading."""
+    if not isinstance(series, xr.DataTree) or "series" not in series.attrs:
+        came = "results of one model" if isinstance(series, xr.DataTree) else f"a {type(series).__name__}"
+        raise DataError(
+            f"hc.evidence.over_revisions takes what hc.run_series or hc.load_series returns, a series; got {came}."
+        )
+    if not 0 < alpha < 1:
+        raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
+    record = series_record(series)
+    names = [revision.name for revision in record.revisions]
+    runs = {name: RunResults(series.children[name]) for name in names if name in series.children}
+    runs = {name: run.without_untried(*runs.values()) for name, run in runs.items()}
+    reading = _resolved(reading, runs)
+    judged, not_judged = _judged(runs, reading)
+    not_judged |= dict.fromkeys(set(names) - set(runs), NOT_RUN)
+    if not judged:
+        reasons = "".join(f"\n- {name}: {not_judged[name]}" for name in names)
+        raise DataError(f"No revision can be judged:{reasons}")
+    suite = next(iter(runs.values())).tree.attrs["categories"]
+    categories = [str(entry["name"]) for entry in json.loads(suite)]
+    by_category = _by_category(judged, names=names, categories=categories)
+    table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact")
+    steps = [np.nan if revision.step is None else float(revision.step) for revision in record.revisions]
+    table = table.assign_coords(revision=names, step=("revision", steps))
+    of_category = table["task_category"] == table["category"]
+    table["n_skipped"] = ((table["skipped"] != "") & of_category).sum("task").transpose("revision", "category")
+    scores = next(iter(judged.values()))["scores"].attrs
+    table.attrs = {name: scores[name] for name in _ATTRIBUTES if name in scores}
+    ordered = {name: not_judged[name] for name in names if name in not_judged}
+    texts = {"not_judged": json.dumps(ordered, ensure_ascii=False), "rule": repr(reading.rule), "categories": suite}
+    table = table.assign_attrs(alpha=alpha, model=record.model, **texts)
+    return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
+
+
+def _resolved(reading: Reading, runs: Mapping[str, RunResults]) -> Reading:
+    """The reading for all revisions: by the last one that holds the method, or any scored task where none is named."""
+    scored = [run for run in runs.values() if run.scored]
+    if not scored:
+        raise DataError("No task is scored at any of these revisions.")
+    holding = [run for run in scored if any(reading.label.method == label.method for label in run.scored)]
+    resolved = reading.resolve((holding or scored)[-1])
+    if not any(resolved.label in run.scored for run in scored):
+        read_scores(scored[-1], resolved)  # says which methods there are
+    return resolved
+
+
+def _judged(
+    runs: Mapping[str, RunResults], reading: Reading
+) -> tuple[dict[str, dict[str, xr.Dataset]], dict[str, str]]:
+    """Revision -> tables of its map, and revision -> why it has none; warnings once each."""
+    judged: dict[str, dict[str, xr.Dataset]] = {}
+    not_judged: dict[str, str] = {}
+    messages: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        if reading.label not in run.scored:
+            not_judged[name] = f"not scored by {reading.label}" if run.scored else "every task is skipped"
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", StatisticsWarning)
+            try:
+                tables = map_tables(_with_scored_categories(run), reading)
+            except DataError as error:
+                not_judged[name] = str(error)
+                continue
+        for warned in caught:
+            messages.setdefault(str(warned.message), []).append(name)
+        if reason := str(tables["members"].attrs.get("not_judged", "")):
+            not_judged[name] = reason
+        else:
+            judged[name] = tables
+    for message, names in messages.items():
+        warnings.warn(f"{message} ({', '.join(names)})", StatisticsWarning, stacklevel=4)
+    return judged, not_judged
+
+
+def _with_scored_categories(run: RunResults) -> RunResults:
+    """The same without the categories whose tasks are all skipped: `n_skipped` says so, no warning has to."""
+    categories = {run.manifest.tasks[task].category for task in run.scored_tasks}
+    entries = [entry for entry in json.loads(run.tree.attrs["categories"]) if entry["name"] in categories]
+    tree = run.tree.copy()
+    tree.attrs = {**run.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
+    return RunResults(tree)
+
+
+def _by_category(
+    judged: Mapping[str, Mapping[str, xr.Dataset]], *, names: list[str], categories: list[str]
+) -> xr.Dataset:
+    """Members of all revisions; NaN, or 0 in whole numbers, where a category is not judged."""
+    tables = []
+    for members in (of_map["members"] for of_map in judged.values()):
+        has_number = members["effect"].notnull()
+        undecided = ((members["member"] == 0) & has_number).sum(_GRID)
+        sizes = {"size": members["size"], "undecided": undecided}
+        table = members[[*_OF_HEADS, *_OF_CATEGORY]].rename(_OF_HEADS)
+        table = table.assign({name: values.where(has_number.any(_GRID)) for name, values in sizes.items()})
+        blank = {str(name): np.nan if values.dtype.kind == "f" else 0 for name, values in table.items()}
+        tables.append(table.reindex(category=categories, fill_value=blank))
+    try:
+        joined = xr.concat(tables, pd.Index(list(judged), name="revision"), join="exact")
+    except ValueError:
+        grids = [" x ".join(str(table.sizes[axis]) for axis in _GRID) for table in tables]
+        shapes = ", ".join(f"{name} has {grid}" for name, grid in zip(judged, grids, strict=True))
+        raise DataError(f"The revisions have other heads than each other, so none corresponds: {shapes}.") from None
+    return joined.reindex(revision=names, fill_value=blank)
+
+
+def _by_task(
+    judged: Mapping[str, Mapping[str, xr.Dataset]], runs: Mapping[str, RunResults], names: list[str]
+) -> xr.Dataset:
+    """Scores of all revisions, and why tasks have none."""
+    tasks = {task: record.category for run in runs.values() for task, record in run.manifest.tasks.items()}
+    tables = [of_map["scores"][list(_OF_TASKS)].reset_coords(drop=True).rename(_OF_TASKS) for of_map in judged.values()]
+    joined = xr.concat(tables, pd.Index(list(judged), name="revision"), join="outer")
+    joined = joined.reindex(revision=names, task=list(tasks))
+    skipped = [[_skipped(runs.get(name), task) for task in tasks] for name in names]
+    joined["skipped"] = (("revision", "task"), np.array(skipped, dtype=str))
+    return joined.assign_coords(task_category=("task", list(tasks.values())))
+
+
+def _skipped(run: RunResults | None, task: str) -> str:
+    """Why a revision has no numbers of a task, or ""."""
+    record = None if run is None else run.manifest.tasks.get(task)
+    return NOT_RUN if record is None else record.refusal

@@ -1,0 +1,244 @@
+"""Categories over training: how many heads they have, which come and go, and the effects of some."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.errors import DataError, pluralize
+from headcats.figures.checkpoint_rows import VARIABLES, followed_heads, revision_rows, shown_heads
+from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
+from headcats.figures.figure import figure
+from headcats.figures.panels.axes import Axis, Scale, scale_over
+from headcats.figures.panels.cells import Cells
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.legend import hatched
+from headcats.figures.panels.text import SMALL, escaped, hover, text_width
+from headcats.figures.tables import require
+
+_CALLS = {1: ("comes", "triangle-up"), -1: ("goes", "triangle-down")}
+_NOT_JUDGED = "not judged"
+# Of the followed heads, in turn.
+_LOOKS = (("circle", "solid", "●"), ("square", "dash", "■"), ("diamond", "dot", "◆"), ("cross", "dashdot", "✚"))
+_WIDEST, _ROW, _SIZES, _EFFECTS = 520, 14, 96, 130  # pixels
+_CELL = (6, 32, 64)
+"""Pixels of a revision: at least, where there are few of them, and at most."""
+_BELOW = 0.2  # room below the bars for the numbers of tasks, in shares of the tallest
+
+
+@figure
+def checkpoints(
+    revisions: xr.Dataset, *, heads: Sequence[str] | None = None, palette: str = "headcats", title: str | None = None
+) -> PanelGrid:
+    """Sizes of the categories, heads that come and go, and effects of some heads, over the revisions of a model.
+
+    One panel per category, of three plots over the same revisions, which stand at equal distances. **Above**: heads in
+    the category, in its colour, and on top of them the undecided ones, grey and hatched; below a bar, the tasks that
+    were scored of all (`3/11`) where some were skipped. **Middle**: the heads that are ever in the category, by the
+    revision at which they first are: in (coloured), undecided (hatched), out (grey). A triangle up marks a head that
+    comes, one down a head that goes; it is filled where the difference from the revision before was found by a test
+    (`change_found`), and open where the call alone changes. **Below**: mean effect of some heads over the category's
+    tasks, in shares of the clean-corrupted gap, with 95 % intervals for these tasks; open symbols are means over other
+    numbers of tasks than at the last revision. A cross is a revision at which no task of the category was scored.
+
+    Args:
+        revisions: What `hc.evidence.over_revisions` returns; 1 to 8 categories.
+        heads: Names of up to four heads to follow, such as `["L2H3"]`; by default, in every category, the three of the
+            largest mean effect at the last revision.
+        palette: As in `overlap_map`.
+        title: Written above the panels; that of an approximation (attribute of that name) says so.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per category, revision and head that is shown: `category,
+        revision, step, size, undecided, n_tasks, n_skipped, before, name, layer, head, outcome` ("in", "undecided",
+        "out"; "" where not judged), `change, change_found, difference, difference_q, mean_effect, mean_low, mean_high,
+        followed` (whether its effects are drawn); for an approximation also `approximation`.
+
+    Raises:
+        DataError: a variable or dimension is missing, or a category that the attribute `categories` does not list.
+        UnknownNameError: unknown palette, or a head that the model has not.
+
+    Example:
+        >>> import headcats as hc
+        >>> course = hc.evidence.over_revisions(hc.load_series("results/mini-checkpoints"))
+        >>> fig = hc.figures.checkpoints(course, heads=["L5H0"])
+        >>> numbers = hc.figures.data(fig)
+        >>> numbers[numbers.followed].name.unique().tolist()
+        ['L5H0']
+    """
+    require(revisions, VARIABLES, figure="checkpoints", table="hc.evidence.over_revisions(hc.load_series(DIR))")
+    heads = heads or ()
+    if len(heads) > len(_LOOKS):
+        raise DataError(f"checkpoints follows at most {len(_LOOKS)} heads; got {len(heads)}: {', '.join(heads)}.")
+    colours = named_palette(palette, suite_colours(revisions)).categories
+    frame = pd.concat([revision_rows(revisions, name, heads) for name in colours], ignore_index=True)
+    x, cell = _axis(frame)
+    bare, width = Axis("place", x.n), cell * x.n
+    by_category = {name: frame[frame["category"] == name] for name in colours}
+    shown = {name: shown_heads(rows) for name, rows in by_category.items()}
+    most = max(1, *map(len, shown.values()))
+    tallest = max(1.0, float((frame["size"] + frame["undecided"]).max()))
+    counts = Scale(-_BELOW * tallest, 1.06 * tallest, "heads", format="d" if tallest > 4 else "")
+    followed = frame[frame["followed"]]
+    effects = scale_over(followed["mean_low"].min(), followed["mean_high"].max(), "mean effect", default=(-0.1, 1.0))
+    panels = []
+    for name, colour in colours.items():
+        rows = by_category[name]
+        cells = Cells(bare, _labels(shown[name], most), (cell, _ROW))
+        plots = [
+            Plot(bare, counts, (width, _SIZES), _bars(rows, colour, tallest)),
+            cells.plot(_strip(rows[rows["name"].isin(shown[name])], cells, colour)),
+            Plot(x, effects, (width, _EFFECTS), _lines(rows, colour)),
+        ]
+        panels.append(Panel(name, plots, notes=[_followed_note(rows), _shown_note(rows, shown[name])]))
+    layout = {"barmode": "stack"}
+    return PanelGrid(panels, frame.drop(columns="place"), title, _caption(frame, revisions), layout=layout)
+
+
+def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
+    """The revisions from left to right, and how many pixels one takes; labels that would touch are left out."""
+    places = frame.drop_duplicates("place")
+    by_step = bool(places["step"].notna().all())
+    texts = [_step_text(step) for step in places["step"]] if by_step else places["revision"].tolist()
+    longest = max(text_width(text, SMALL) for text in texts) + 8
+    least, usual, most = _CELL
+    cell = max(least, min(most, max(usual, longest), _WIDEST // len(texts)))
+    ticks = range(0, len(texts), math.ceil(longest / cell))
+    name = "training step" if by_step else "revision"
+    return Axis("place", len(texts), name, ticks, tick_texts=[texts[place] for place in ticks]), cell
+
+
+def _step_text(step: float) -> str:
+    return f"{step / 1000:g}k" if step >= 1000 and step % 100 == 0 else f"{step:g}"
+
+
+def _labels(names: Sequence[str], n: int) -> Axis:
+    # Labels are told apart by their texts, so empty rows have different numbers of spaces.
+    return Axis("name", n, labels=[*names, *(" " * i for i in range(1, n - len(names) + 1))], reverse=True)
+
+
+def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.Scatter | None]:
+    sizes = rows.drop_duplicates("place")
+    judged, absent, some = sizes[sizes["size"].notna()], sizes[sizes["size"].isna()], sizes[sizes["n_skipped"] > 0]
+    looks = {"size": {"color": colour}, "undecided": {"color": UNCLASSIFIED, "pattern": hatched(UNCLASSIFIED, HATCH)}}
+    template = (
+        f"<b>%{{revision}}</b> {escaped(sizes['category'].iloc[0])}<br>in: %{{size:.0f}} heads, undecided: "
+        "%{undecided:.0f}<br>tasks scored: %{n_tasks}, skipped: %{n_skipped}"
+    )
+    bars: list[go.Bar | go.Scatter | None] = [
+        go.Bar(
+            x=judged["place"],
+            y=judged[name],
+            marker=look,
+            name=name,
+            width=0.8,
+            textposition="none",
+            **hover(template, judged),
+        )
+        for name, look in looks.items()
+    ]
+    if len(some):
+        texts = [f"{row.n_tasks}/{row.n_tasks + row.n_skipped}" for row in some.itertuples()]
+        look = {"textposition": "bottom center", "textfont": {"size": SMALL, "color": TEXT}}
+        zeros = np.zeros(len(some))
+        bars.append(go.Scatter(x=some["place"], y=zeros, mode="text", text=texts, name="tasks scored", **look))
+    if len(absent):
+        cross = {"symbol": "x-thin", "size": 8, "line": {"color": HATCH, "width": 1}}
+        height = np.full(len(absent), 0.12 * tallest)
+        bars.append(go.Scatter(x=absent["place"], y=height, mode="markers", marker=cross, name=_NOT_JUDGED))
+    return bars
+
+
+def _strip(rows: pd.DataFrame, cells: Cells, colour: str) -> list[go.Heatmap | go.Scatter | None]:
+    if not len(rows):
+        return []
+    judged = rows[rows["outcome"] != ""]
+    heads = [f"<b>{row.name}</b> {escaped(row.revision)}: {row.outcome}" for row in judged.itertuples()]
+    looks = {"in": colour, "undecided": UNCLASSIFIED, "out": UNCLASSIFIED}
+    template = "%{heads}<br>mean effect %{mean_effect:.3f}%{details}"
+    traces: list[go.Heatmap | go.Scatter | None] = [
+        cells.heatmap(
+            judged.assign(heads=heads, details=[_details(row) for row in judged.itertuples()]),
+            "outcome",
+            name=str(rows["category"].iloc[0]),
+            template=template,
+            colours=looks,
+        )
+    ]
+    if len(undecided := judged[judged["outcome"] == "undecided"]):
+        traces.append(cells.hatching(undecided, name="undecided"))
+    for change, (call, symbol) in _CALLS.items():
+        for found, look in ((True, symbol), (False, f"{symbol}-open")):
+            changed = judged[(judged["change"] == change) & (judged["change_found"] == found)]
+            ink = ink_on(colour) if change > 0 else MARK
+            traces.append(cells.symbols(changed, name=call, symbol=look, share=0.65, colour=ink))
+    return traces
+
+
+def _details(row: Any) -> str:
+    """What the pointer shows of the difference from the revision before."""
+    if not row.before or math.isnan(row.difference):
+        return ""
+    q = "not trusted" if math.isnan(row.difference_q) else f"{row.difference_q:.2g}"
+    return f"<br>{row.difference:+.3f} since {escaped(row.before)}, q {q}"
+
+
+def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
+    lines = []
+    for (name, measured), (symbol, dash, _) in zip(followed_heads(rows), _LOOKS, strict=False):
+        other = measured["n_tasks"] != measured["n_tasks"].iloc[-1]
+        ends = {
+            "array": measured["mean_high"] - measured["mean_effect"],
+            "symmetric": False,
+            "width": 2,
+            "thickness": 1,
+        }
+        ends |= {"arrayminus": measured["mean_effect"] - measured["mean_low"], "color": colour}
+        template = (
+            f"<b>{name}</b> %{{revision}}<br>mean effect %{{mean_effect:.3f}} [%{{mean_low:.3f}}, %{{mean_high:.3f}}]"
+            "<br>over %{n_tasks} tasks"
+        )
+        lines.append(
+            go.Scatter(
+                x=measured["place"],
+                y=measured["mean_effect"],
+                error_y=ends,
+                mode="lines+markers",
+                line={"color": colour, "width": 1.5, "dash": dash},
+                marker={"symbol": [f"{symbol}-open" if few else symbol for few in other], "size": 7, "color": colour},
+                name=name,
+                **hover(template, measured, y="mean_effect"),
+            )
+        )
+    return lines
+
+
+def _followed_note(rows: pd.DataFrame) -> str:
+    signs = [f"{sign} {name}" for (name, _), (*_, sign) in zip(followed_heads(rows), _LOOKS, strict=False)]
+    return f"effects of {'  '.join(signs)}" if signs else "no task scored at any revision"
+
+
+def _shown_note(rows: pd.DataFrame, shown: Sequence[str]) -> str:
+    n = rows[rows["outcome"] == "in"]["name"].nunique()
+    return f"{pluralize(n, 'head')} ever in it" + (f", {len(shown)} shown" if n > len(shown) else "")
+
+
+def _caption(frame: pd.DataFrame, revisions: xr.Dataset) -> list[str]:
+    parts = ["bars: heads in the category", "hatched: undecided"]
+    if (frame["n_skipped"] > 0).any():
+        parts.append("3/11: tasks scored, where some are skipped")
+    if frame["size"].isna().any():
+        parts.append("× no task of the category scored")
+    if (frame["change"] != 0).any():
+        parts.append("▲ comes, ▼ goes: filled where the effect differs from the revision before "
+                     f"(q ≤ {revisions.attrs.get('alpha', 0.05):g}), open where the call alone changes")  # fmt: skip
+    parts.append("lines: mean effect over the category's tasks, 95 % intervals")
+    measured = frame[frame["followed"] & frame["mean_effect"].notna()]
+    if (measured["n_tasks"] != measured.groupby("category")["n_tasks"].transform("last")).any():
+        parts.append("○ mean over another number of tasks than at the last")
+    return parts

@@ -1,0 +1,77 @@
+"""The page of one run, from its results folder or in memory."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headcats.categories.argument_checks import RESULTS, check_is
+from headcats.categories.reading import Reading, map_tables
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.reports.page.markup import document
+from headcats.reports.page.material import Material
+from headcats.reports.page.sections import SECTIONS
+from headcats.results.folder import place_of, read_results
+from headcats.results.place import Place, find_place
+from headcats.results.run_results import RunResults
+from headcats.results.whole_file import write_whole
+
+FILE = "report"
+
+
+def write_run(
+    results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
+) -> Path:
+    """Write the page; returns its file."""
+    place, tree = _read(results)
+    run = RunResults(tree).without_untried()
+    reading = reading.resolve(run) if run.tasks else reading
+    tables, cautions = _read_tables(run, reading)
+    target = target_of(path, place, reading.file_suffix(run) if tables else "")
+    material = Material(run, tables, reading, place=place, target=target, cautions=cautions)
+    sections = [section for make in SECTIONS if (section := make(material)).parts]
+    write_whole(target, document(material, sections).encode("utf-8"))
+    return target
+
+
+def _read(results: Any) -> tuple[Place | None, xr.DataTree]:
+    if isinstance(results, str | os.PathLike):
+        place = find_place(results)
+        return place, read_results(place)
+    check_is(results, RESULTS, by="hc.report")
+    if "manifest" not in results.attrs:
+        raise DataError(
+            "hc.report needs whole results, with the manifest that hc.run and hc.load put into their attributes; got a "
+            "part of a tree, or one made by hand. Pass what hc.load returns, or the folder."
+        )
+    return place_of(results), results
+
+
+def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
+    """Scores, members and overlap, and what the statistics warned of; nothing where no task was scored."""
+    if not run.tasks:
+        return {}, ()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StatisticsWarning)
+        tables = map_tables(run, reading)
+    for warning in caught:
+        if not issubclass(warning.category, StatisticsWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    cautions = [str(warning.message) for warning in caught if issubclass(warning.category, StatisticsWarning)]
+    return tables, tuple(dict.fromkeys(cautions))
+
+
+def target_of(path: str | os.PathLike[str] | None, place: Place | None, suffix: str) -> Path:
+    """Where a page goes; an OptionError for what is no page, or for results in memory without a path."""
+    if path is not None:
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
+            raise OptionError(f"Expected the name of an .html file for the report; got {str(path)!r}.")
+        return target
+    if place is None:
+        raise OptionError(
+            "These results lie in no folder, so the report needs a file: hc.report(results, 'report.html')."
+        )
+    return place.pages / f"{FILE}{suffix}.html"

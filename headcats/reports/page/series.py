@@ -1,0 +1,71 @@
+"""The page of a series: categories over the revisions of a model, and links to the page of each."""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import xarray as xr
+
+from headcats.categories.reading import Reading, map_tables
+from headcats.errors import StatisticsWarning
+from headcats.evidence.comparison.revisions import judge_revisions
+from headcats.figures.checkpoints import checkpoints
+from headcats.reports.page.markup import document
+from headcats.reports.page.material import Material
+from headcats.reports.page.one_run import target_of, write_run
+from headcats.reports.page.parts import Drawn, Link, Part, Section
+from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
+from headcats.results.finding import Finding, first_names, line
+from headcats.results.place import find_place
+from headcats.results.run_results import RunResults
+from headcats.results.whole_file import write_whole
+
+
+def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+    """Write the page, and that of every revision into its folder; returns the file of the first.
+
+    An OptionError for a reading that the table over revisions does not have.
+    """
+    check_reading(reading, by="The page of a series")
+    course = judge_revisions(series, reading)
+    run = RunResults(series.children[_last_judged(course)]).without_untried()
+    own = course_reading(course, reading)
+    target = target_of(path, find_place(series.encoding["source"]), own.file_suffix(run))
+    pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # those of the pages have been given
+        tables = map_tables(run, own)
+    material = Material(run, tables, own.resolve(run), place=None, target=target)
+    sections = [
+        Section("revisions", "Categories over the revisions", tuple(_revisions(course, own, material))),
+        Section("pages", "Each revision", tuple(_links(course, pages, material))),
+    ]
+    under = f"headcats report on suite {run.manifest.plan.suite}, {course.sizes['revision']} revisions"
+    page = document(material, sections, heading=f"Attention heads of {course.attrs['model']}", under=under)
+    write_whole(target, page.encode("utf-8"))
+    return target
+
+
+def _revisions(course: xr.Dataset, reading: Reading, material: Material) -> Iterator[Part]:
+    suite = material.run.manifest.plan.suite
+    yield line("revisions.in_short", n=course.sizes["revision"], model=course.attrs["model"], suite=suite)
+    yield Drawn("checkpoints", checkpoints(course, title=reading.title), line("revisions.figure"))
+    yield line("revisions.head_numbers", revision=_last_judged(course))
+    yield from revision_findings(course, reading)
+
+
+def _links(course: xr.Dataset, pages: Mapping[str, Path], material: Material) -> Iterator[Part]:
+    for name, page in pages.items():
+        yield Link(material.address(page), name, str(_content(course.sel(revision=name))))
+
+
+def _content(revision: xr.Dataset) -> Finding:
+    sizes = revision["size"].to_series().dropna()
+    listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
+    return line("revisions.page", sizes=listing) if len(sizes) else line("revisions.page_not_judged")
+
+
+def _last_judged(course: xr.Dataset) -> str:
+    judged = course["effect"].notnull().any(("category", "layer", "head"))
+    return str(course["revision"].values[judged.values][-1])

@@ -1,0 +1,61 @@
+"""The file that lists the revisions of a series."""
+
+import json
+
+import pytest
+
+from headcats.errors import StorageError
+from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
+
+
+def revision(name, step=None):
+    return RevisionRecord(name=name, folder=name, source="owner/model", revision=name, step=step, weights_hash="f" * 32)
+
+
+def names(series):
+    return [each.name for each in series.revisions]
+
+
+def test_revisions_are_ordered_by_their_steps_where_all_have_one():
+    series = SeriesRecord("model").with_revisions([revision("b", 20), revision("a", 3)])
+    assert names(series) == ["a", "b"]
+    assert names(series.with_revisions([revision("c", 10)])) == ["a", "c", "b"]
+    assert names(series.with_revisions([revision("d", 3)])) == ["a", "b", "d"]  # two of one step
+
+
+def test_without_steps_new_ones_come_last_and_all_of_them_are_a_new_order():
+    series = SeriesRecord("model").with_revisions([revision("main"), revision("init")])
+    assert names(series) == ["main", "init"]
+    assert names(series.with_revisions([revision("step5", 5)])) == ["main", "init", "step5"]
+    assert names(series.with_revisions([revision("init"), revision("main")])) == ["init", "main"]
+
+
+def test_what_is_written_is_read(tmp_path):
+    folder = SeriesFolder(tmp_path / "series")
+    assert folder.read() == SeriesRecord()
+    series = SeriesRecord("model", (revision("a", 1), revision("main")))
+    folder.write(series)
+    assert folder.read() == series
+    assert is_series(folder.path)
+    assert json.loads(folder.file.read_text())["format"] == 1
+    assert dict(load_series(folder.path).children) == {}
+    folder.remove_if_empty()
+    assert not folder.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("{", "cannot be read"), ("[]", "cannot be read"), ('{"format": 2, "revisions": []}', "format 2")],
+)
+def test_a_damaged_file_is_refused(tmp_path, content, problem):
+    (tmp_path / SERIES).write_text(content)
+    with pytest.raises(StorageError, match=problem):
+        SeriesFolder(tmp_path).read()
+
+
+def test_a_folder_of_other_things_is_no_place_for_a_series(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(StorageError, match="not empty"):
+        SeriesFolder(tmp_path).read()
+    with pytest.raises(StorageError, match="not a series"):
+        load_series(tmp_path)
