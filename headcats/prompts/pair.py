@@ -10,7 +10,7 @@ WordPair = tuple[str, str]
 """Input and output of a task."""
 _BEFORE_A_WORD = ",;:?!"
 # Positions of a method that are no roles.
-_TAKEN = ("last", "answer", "all")
+_TAKEN = ("last", "answer", "all", "each")
 
 
 class Span(NamedTuple):
@@ -74,7 +74,7 @@ class PromptPair:
 
     Raises:
         DataError: An empty text, an answer that is its own distractor or lacks its leading space, a role outside its
-            text, or one called "last", "answer" or "all".
+            text, or one called "last", "answer", "all" or "each".
 
     Example:
         >>> import headcats as hc

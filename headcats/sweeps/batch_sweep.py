@@ -12,9 +12,11 @@ from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch, Side
 from headcats.registry import lookup
+from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
+from headcats.sweeps.change import Change
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import labelled, mark_noise, provenance
+from headcats.sweeps.labels import labelled, mark_noise, position_names, provenance
 from headcats.sweeps.paths import Choice, check_path, choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
@@ -44,7 +46,8 @@ def sweep(
         method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
         metrics: Names of metrics, all read from the same forwards.
         positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
-            ("last" for patching, "all" for ablation).
+            ("last" for patching, "all" for ablation). "each" replaces every head at one position of the prompt at a
+            time, whatever follows it; clean and corrupted prompts must have one length or the same roles.
         path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
             "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
             and "suffix" insist on a fast path.
@@ -55,13 +58,16 @@ def sweep(
             Work is cut to fit, and cut further if memory runs out all the same.
 
     Returns:
-        `patched (metric, prompt, layer, head)`, `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
+        `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
+        `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
         metric's own unit. Attributes name the method, the base run, positions, reference, the path that ran and what
         its self-check found; with `base` "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean"
         (clean - patched) / gap, positive = the head helps. For a model in 16 bits also `noise (metric)`, how far the
         metric of one prompt moves by rounding alone (root mean square), and `below_noise (metric, layer, head)`: the
         mean change over the prompts is less than twice that. Much of the rounding is the same for all prompts, so a
-        mean over more of them does not lower the limit.
+        mean over more of them does not lower the limit. With "each" position, the coordinates `token (prompt,
+        position)`, its text, and `role (position)`, where all prompts have the same, name the positions of the prompts
+        that are edited; `ds.sel(position=7)` is a sweep at one place.
 
     Raises:
         UnknownNameError: Unknown method, metric or path.
@@ -78,6 +84,9 @@ def sweep(
         >>> ds.patched.dims, ds.patched.shape
         (('metric', 'prompt', 'layer', 'head'), (1, 1, 6, 8))
         >>> effect = (ds.patched - ds.corrupted).mean("prompt") / (ds.clean - ds.corrupted).mean("prompt")
+        >>> by_position = hc.sweep(model, batch, "denoising_patch", positions="each")
+        >>> dict(by_position.patched.sizes)
+        {'metric': 1, 'prompt': 1, 'position': 4, 'layer': 6, 'head': 8}
 
     References:
         As the method's: `hc.methods.denoising_patch` and the others name their papers.
@@ -104,25 +113,32 @@ def sweep_runs(
     Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out. `advance`
     is called with the number of heads done.
     """
-    model, batch = runs.model, runs.batch
+    model = runs.model
     used_positions = positions or intervention.positions
     names = tuple(metrics)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
-    heads = model.heads
-    sets = [(head,) for head in heads]
-    values = measure_sets(runs, intervention.base, sets, replacements, names=names, choice=choice, advance=advance)
-    shape = (len(names), len(batch), len(model.layers), model.max_heads)
+    base, heads, ran = intervention.base, model.heads, choice
+    axes: dict[str, list[int]] = dict(model.axes)
+    if used_positions == EACH:
+        values, ran = measure_positions(runs, base, heads, replacements, names=names, choice=choice, path=path)
+        axes = {"position": list(range(values.shape[2])), **axes}
+    else:
+        sets = [(head,) for head in heads]
+        values = measure_sets(runs, base, sets, replacements, names=names, choice=choice, advance=advance)
+    shape = (*values.shape[:-1], len(model.layers), model.max_heads)
     patched = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
-    patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
+    patched[..., [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
     ds = labelled(
         runs,
         names,
         patched,
-        model.axes,
-        provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference),
+        axes,
+        provenance(runs, intervention, positions=used_positions, choice=ran, reference=reference),
         with_second=intervention.uses_second,
     )
-    noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
+    if used_positions == EACH:
+        ds = ds.assign_coords(position_names(runs.batch, base, model.tokenizer))
+    noise = measured_noise(runs, base, names, first=replacements.first, choice=choice)
     return mark_noise(ds, noise)
 
 
@@ -145,20 +161,25 @@ def prepare(
             ModelWarning,
             stacklevel=4,
         )
-    mask = runs.batch.positions(positions, of=intervention.base)
+    mask = runs.batch.positions("all" if positions == EACH else positions, of=intervention.base)
+    length = runs.base_run(intervention.base).continued.length
+    if positions == EACH:
+        mask[:, length:] = False  # the later tokens of answers
     replacements = Replacements(runs, intervention, reference=reference, mask=mask)
-    return replacements, _announced(runs, intervention, replacements.first, path)
+    change = replacements.change if positions != EACH else in_the_middle(replacements.first, length)
+    return replacements, _announced(runs, intervention, change, path)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
     """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each."""
     mask = runs.batch.positions(positions, of=intervention.base)
-    _announced(runs, intervention, first_change(intervention, runs.batch, mask), path)
+    change = Change.under(mask, first=first_change(intervention, runs.batch, mask))
+    _announced(runs, intervention, change, path)
 
 
-def _announced(runs: BaseRuns, intervention: Intervention, first: int, path: str) -> Choice:
-    choice = choose(runs.model, runs.base_run(intervention.base).continued, first=first, path=path)
-    expect(runs, intervention, first=first, replays=choice.path != "hooked")
+def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path: str) -> Choice:
+    choice = choose(runs.model, runs.base_run(intervention.base).continued, change=change, path=path)
+    expect(runs, intervention, first=change.begins, replays=choice.path != "hooked")
     return choice
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from headcats.errors import ModelError
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch, Side
+from headcats.sweeps.change import Change
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
 from headcats.sweeps.reference import Reference
@@ -91,6 +92,7 @@ class Replacements:
         self, runs: BaseRuns, intervention: Intervention, *, reference: Reference, mask: Bool[Tensor, "prompt all_pos"]
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
+        self.change = Change.under(mask, first=self.first)
         self.mask = mask[:, self.first :]
         self._sources = partial(
             _LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={}, side=intervention.base
@@ -107,6 +109,20 @@ class Replacements:
                 raise ModelError(f"A replacement must have z's shape {expected}; got {tuple(new.shape)}.")
             self._new[layer] = new
         return self._new[layer]
+
+
+class AtPosition:
+    """The new values of `Replacements` at one position alone."""
+
+    def __init__(self, everywhere: Replacements, position: int) -> None:
+        self._everywhere, self._skipped = everywhere, position - everywhere.first
+        self.change = Change(position, alone=True, recorded=everywhere.first)
+        self.mask = torch.zeros_like(everywhere.mask[:, self._skipped :])
+        self.mask[:, 0] = everywhere.mask[:, self._skipped]
+
+    def of_layer(self, layer: int) -> Z:
+        """As `Replacements.of_layer`, at this position and later ones."""
+        return self._everywhere.of_layer(layer)[:, self._skipped :]
 
 
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:
