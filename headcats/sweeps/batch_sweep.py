@@ -8,6 +8,8 @@ import torch
 import xarray as xr
 
 from headcats.errors import DataError, ModelWarning, OptionError
+from headcats.metrics.definition import Metric
+from headcats.metrics.given import check_metrics
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch, Side
@@ -28,7 +30,7 @@ def sweep(
     batch: PromptBatch,
     method: "str | Intervention",
     *,
-    metrics: Sequence[str] = ("logit_diff",),
+    metrics: Sequence[str | Metric] = ("logit_diff",),
     positions: str | None = None,
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
@@ -44,7 +46,8 @@ def sweep(
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
-        metrics: Names of metrics, all read from the same forwards.
+        metrics: Metrics, all read from the same forwards: names, or functions `f(logits, targets)` of your own, which
+            need not be registered (see `hc.metrics.metric`) and are called by their `__name__`.
         positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
             ("last" for patching, "all" for ablation). "each" replaces every head at one position of the prompt at a
             time, whatever follows it; clean and corrupted prompts must have one length or the same roles.
@@ -71,7 +74,8 @@ def sweep(
 
     Raises:
         UnknownNameError: Unknown method, metric or path.
-        OptionError: A fast path by name that cannot run here.
+        OptionError: A fast path by name that cannot run here; a function that is no metric, or gives anything but one
+            real number per row.
         DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
             prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
@@ -102,7 +106,7 @@ def sweep_runs(
     runs: BaseRuns,
     intervention: Intervention,
     *,
-    metrics: Sequence[str],
+    metrics: Sequence[str | Metric],
     positions: str | None,
     reference: Reference,
     path: str = "auto",
@@ -184,7 +188,7 @@ def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path:
 
 
 def checked_runs(
-    model: Any, batch: PromptBatch, *, metrics: Sequence[str], path: str, memory: str | int | None
+    model: Any, batch: PromptBatch, *, metrics: Sequence[str | Metric], path: str, memory: str | int | None
 ) -> BaseRuns:
     """Runs, not made yet, of a batch that the model can take; anything else raises the errors of `hc.sweep`."""
     adapted = adapt(model)
@@ -193,10 +197,7 @@ def checked_runs(
             f"batch must be a PromptBatch; got a {type(batch).__name__}. Make one of token ids with "
             "hc.PromptBatch.from_tokens(clean, corrupted, answer, distractor)."
         )
-    if isinstance(metrics, str) or not metrics:
-        raise OptionError(f"metrics must be a list of metric names, such as ['logit_diff']; got {metrics!r}.")
-    for name in metrics:
-        lookup("metric", name)
+    check_metrics(metrics)
     check_path(path)
     check_model(adapted)
     sides: tuple[Side, ...] = ("clean", "corrupted") if batch.second is None else ("clean", "corrupted", "second")

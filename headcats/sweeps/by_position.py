@@ -9,6 +9,7 @@ last position.
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.metrics.definition import Metrics
 from headcats.models.head import Head
 from headcats.sweeps.change import Change
 from headcats.sweeps.engine import measure_sets
@@ -26,7 +27,7 @@ def measure_positions(
     heads: tuple[Head, ...],
     everywhere: Replacements,
     *,
-    names: tuple[str, ...],
+    names: Metrics,
     choice: Choice,
     path: str,
 ) -> tuple[Float[Tensor, "metric prompt position head"], Choice]:

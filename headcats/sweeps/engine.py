@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.metrics.definition import Metrics
 from headcats.models.head import Head
 from headcats.sweeps import memory
 from headcats.sweeps.change import Change
@@ -45,7 +46,7 @@ def measure_sets(
     sets: Sequence[HeadSet],
     replacements: NewZ,
     *,
-    names: tuple[str, ...],
+    names: Metrics,
     choice: Choice,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt set"]:
@@ -98,7 +99,7 @@ def _new_z(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
 
 @torch.no_grad()
 def measured_noise(
-    runs: BaseRuns, base: str, names: tuple[str, ...], *, first: int, choice: Choice
+    runs: BaseRuns, base: str, names: Metrics, *, first: int, choice: Choice
 ) -> Float[Tensor, " metric"] | None:
     """Root mean square change of each metric when head outputs move by about one rounding of the model's dtype.
 

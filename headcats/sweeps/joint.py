@@ -8,6 +8,7 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
+from headcats.metrics.definition import Metric
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -28,7 +29,7 @@ def joint_sweep(
     method: "str | Intervention",
     sets: Sequence[Iterable[AnyHead]],
     *,
-    metrics: Sequence[str] = ("logit_diff",),
+    metrics: Sequence[str | Metric] = ("logit_diff",),
     positions: str | None = None,
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
@@ -45,7 +46,7 @@ def joint_sweep(
         batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, or an `Intervention`.
         sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
-        metrics: Names of metrics.
+        metrics: Names of metrics, or functions.
         positions: "last", "answer", "all" or a token role; None takes the method's own.
         path: "auto", "hooked", or a fast path by name.
         reference: Held-out prompts.

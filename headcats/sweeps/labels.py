@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch, Side
 from headcats.sweeps.intervention import Intervention
@@ -22,7 +23,7 @@ _LEVELS = 2
 
 def labelled(
     runs: BaseRuns,
-    names: tuple[str, ...],
+    names: Metrics,
     patched: Tensor,
     axes: Mapping[str, list[Any]],
     attrs: Mapping[str, str],
@@ -43,7 +44,7 @@ def labelled(
     )
     return xr.Dataset(
         {"patched": (("metric", "prompt", *axes), patched.numpy()), "clean": clean, "corrupted": corrupted},
-        coords={"metric": list(names), **words, **axes},
+        coords={"metric": list(map(metric_name, names)), **words, **axes},
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )
 

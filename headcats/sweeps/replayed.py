@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics.definition import Targets, measure, reads_vocabulary
+from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.later_tokens import rest_of_residual
@@ -25,7 +25,7 @@ def replayed(
     *,
     new_z: Callable[[int], Z],
     mask: Bool[Tensor, "prompt pos"],
-    names: tuple[str, ...],
+    names: Metrics,
     targets: Targets,
     n_layers: int,
 ) -> Float[Tensor, "metric prompt set"]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headcats.methods.causal.on_task import TaskInputs
+    from headcats.metrics.definition import Metric
     from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
     from headcats.sweeps.intervention import Intervention, Sources
@@ -100,7 +101,7 @@ class CausalMethod:
         model: Any,
         batch: "PromptBatch",
         *,
-        metrics: Sequence[str] = ("logit_diff",),
+        metrics: "Sequence[str | Metric]" = ("logit_diff",),
         positions: str | None = None,
         path: str = "auto",
         reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
@@ -111,7 +112,7 @@ class CausalMethod:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             batch: Clean prompts of one length and corrupted prompts of one length.
-            metrics: Names of metrics, all read from the same forward passes.
+            metrics: Names of metrics, or functions, all read from the same forward passes.
             positions: "last", "answer", "all" or a token role; None takes the method's own.
             path: "auto", "hooked" or a fast path by name.
             reference: Held-out prompts, for a method that replaces by their mean or a sample.
