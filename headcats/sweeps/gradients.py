@@ -119,7 +119,8 @@ def _changes(
                 if not bool(change.isfinite().all()):
                     raise ModelError(
                         f"Gradients of {metric_name(metrics[m])!r} hold NaN or infinite values on model "
-                        f"{model.name!r}: the metric has none there, or {model.dtype} overflows (then load the model in float32)."
+                        f"{model.name!r}: the metric has none there, or {model.dtype} overflows (then load the model "
+                        "in float32)."
                     )
                 total[m, :, place, : change.shape[1]] += change
     return total / max(1, ig_steps)
@@ -140,8 +141,8 @@ def _gradients(
         values = [measure((name,), first, targets, rest=rest).sum() for name in metrics]
         if constant := [name for name, value in zip(metrics, values, strict=True) if not value.requires_grad]:
             raise OptionError(
-                f"Metric {metric_name(constant[0])!r} gives no gradient: declare it with @metric(smooth=False), and use "
-                f"an exact method for it."
+                f"Metric {metric_name(constant[0])!r} gives no gradient: declare it with @metric(smooth=False), and "
+                f"use an exact method for it."
             )
         gradients = []
         for value in values:

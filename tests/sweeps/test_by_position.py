@@ -20,6 +20,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.bridge import BridgeRecording
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.pair import Span
 from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.intervention import Intervention
@@ -272,4 +273,4 @@ def test_what_takes_one_place_refuses_each() -> None:
     with pytest.raises(DataError, match="no role 'each'"):
         hc.methods.attribution_patch(tiny_bridge("gpt2"), batch, positions="each")
     with pytest.raises(DataError, match="'each'"):
-        replace(hc.PromptPair("a", "a", "x y", "z y", " b", " c"), roles={"each": ((0, 1), (0, 1))})
+        replace(hc.PromptPair("a", "a", "x y", "z y", " b", " c"), roles={"each": (Span(0, 1), Span(0, 1))})
