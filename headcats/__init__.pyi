@@ -26,6 +26,7 @@ from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
 from .sweeps.batch_sweep import sweep as sweep
+from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite
 from .reports.attention.writing import write_views as write_views

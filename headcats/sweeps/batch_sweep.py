@@ -45,7 +45,7 @@ def sweep(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         batch: Clean prompts of one length and corrupted prompts of one length.
-        method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
+        method: Name of a causal method, such as "denoising_patch", or an `hc.Intervention` of your own.
         metrics: Metrics, all read from the same forwards: names, or functions `f(logits, targets)` of your own, which
             need not be registered (see `hc.metrics.metric`) and are called by their `__name__`.
         positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
@@ -243,6 +243,12 @@ def find_intervention(method: "str | Intervention") -> Intervention:
     if isinstance(method, str):
         raise OptionError(
             f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
+        )
+    if callable(method):
+        name = getattr(method, "__name__", "mine")
+        raise OptionError(
+            f"A function does not say in which run it acts: pass hc.Intervention({name!r}, 'clean', {name}), or "
+            "'corrupted'."
         )
     raise OptionError(
         f"The method of a sweep is the name of a causal method or an Intervention; got a {type(method).__name__}. The "

@@ -115,6 +115,7 @@ def of_logits_alone(logits: torch.Tensor) -> torch.Tensor:
     return logits[:, -1, 0]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
