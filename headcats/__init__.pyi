@@ -31,6 +31,7 @@ from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
 from .study.series_run import run_series as run_series
 from .sweeps.batch_sweep import sweep as sweep
+from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite
 from .reports.attention.writing import write_views as write_views

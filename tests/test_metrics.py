@@ -139,7 +139,7 @@ def test_a_metric_gives_one_number_per_row() -> None:
     def loudness(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
         return logits
 
-    with pytest.raises(OptionError, match=r"'loudness' .*\(2,\); got \(2, 3\)"):
+    with pytest.raises(OptionError, match=r"'loudness' .*\(2,\); got shape \(2, 3\)"):
         measure(("loudness",), PROBABILITIES.log(), TARGETS)
 
 

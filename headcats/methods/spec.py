@@ -83,8 +83,8 @@ class MethodSpec:
 
         Raises:
             UnknownNameError: Unknown method or option.
-            OptionError: An invalid value, an option given twice, positions for a joint method, or a method that a
-                study cannot run.
+            OptionError: An invalid value, an option given twice, positions for a joint method, "each" position, or a
+                method that a study cannot run.
         """
         label = Label.parse(text)
         name, positions = label.name, label.positions
@@ -94,6 +94,11 @@ class MethodSpec:
         joint = method.declaration.kind == "joint"
         if joint and positions:
             raise OptionError(f"Method {name} takes no positions: write it without @{positions}.")
+        if positions == "each":
+            raise OptionError(
+                f"A study scores every head at one place, so it cannot run {text!r}: for position x head, call "
+                f"hc.sweep(model, batch, {name!r}, positions='each') on hc.task_prompts(...)."
+            )
         options = {}
         for key, text_value in label.options:
             if key not in method.options:

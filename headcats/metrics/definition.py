@@ -1,7 +1,7 @@
 """What a metric is, what it declares, how it is registered, and several metrics of the same logits."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, TypeVar, overload
 
 import torch
@@ -14,6 +14,8 @@ from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
+Metrics = tuple[str | Metric, ...]
+"""Names of registered metrics, and functions, which need not be registered."""
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
 
@@ -77,6 +79,11 @@ class Targets:
         clean_logits = self.clean_logits[rows.to(self.clean_logits.device)]
         return Targets(self.answer[rows], self.distractor[rows], clean_logits, self.rest.select(rows))
 
+    def copied(self) -> "Targets":
+        """The same in memory of its own."""
+        rest = Rest(*(getattr(self.rest, field.name).clone() for field in fields(self.rest)))
+        return Targets(self.answer.clone(), self.distractor.clone(), self.clean_logits.clone(), rest)
+
     def to(self, device: torch.device) -> "Targets":
         """The same on another device.
 
@@ -132,11 +139,21 @@ def metric(
     return decorate if function is None else decorate(function)
 
 
-def metric_traits(name: str) -> MetricTraits:
-    """What the metric of that name declares; the defaults where it was registered without `@metric`.
+def metric_name(metric: str | Metric) -> str:
+    """What results call a metric: its registered name, or that of the function."""
+    return metric if isinstance(metric, str) else str(getattr(metric, "__name__", ""))
+
+
+def is_built_in(metric: Metric) -> bool:
+    """Whether a metric comes with headcats."""
+    return str(getattr(metric, "__module__", "")).startswith(f"{__package__}.")
+
+
+def metric_traits(name: str | Metric) -> MetricTraits:
+    """What the metric of that name declares; the defaults where it was not decorated with `@metric`.
 
     Args:
-        name: Name of a metric.
+        name: Name of a metric, or the function itself.
 
     Returns:
         The traits.
@@ -149,16 +166,16 @@ def metric_traits(name: str) -> MetricTraits:
         >>> hc.metrics.metric_traits("logit_diff").reads
         'pair'
     """
-    return getattr(lookup("metric", name), "traits", MetricTraits())
+    return getattr(lookup("metric", name) if isinstance(name, str) else name, "traits", MetricTraits())
 
 
-def reads_vocabulary(names: Sequence[str]) -> bool:
-    """Whether some metric of these names looks at more than the logits of answer and distractor."""
+def reads_vocabulary(names: Metrics) -> bool:
+    """Whether some of these metrics looks at more than the logits of answer and distractor."""
     return any(metric_traits(name).reads == "vocabulary" for name in names)
 
 
 def measure(
-    names: tuple[str, ...],
+    names: Metrics,
     logits: Float[Tensor, "row vocab"],
     targets: Targets,
     *,
@@ -168,7 +185,8 @@ def measure(
     """Several metrics of the same logits, computed a part of the rows at a time.
 
     Args:
-        names: Metrics.
+        names: Metrics: names, or functions that need not be registered. Each function gets copies, so that what it
+            does in place changes no other number.
         logits: In any dtype.
         targets: What rows are compared with.
         rest: What the later tokens of answers add in each row of logits; None takes that of `targets`.
@@ -179,7 +197,7 @@ def measure(
 
     Raises:
         UnknownNameError: A name that is no registered metric.
-        OptionError: A metric that gives anything but one number per row.
+        OptionError: A metric that gives anything but one real number per row.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
 
     Example:
@@ -191,7 +209,7 @@ def measure(
         tensor([[ 2., -2.],
                 [ 1.,  0.]])
     """
-    metrics: list[Metric] = [lookup("metric", name) for name in names]
+    metrics: list[Metric] = [lookup("metric", name) if isinstance(name, str) else name for name in names]
     # The logits of a model that is spread over devices need not be where its tokens are.
     targets = targets.to(logits.device)
     size = max(1, LOGITS_AT_A_TIME // logits.shape[1])
@@ -203,11 +221,18 @@ def measure(
             raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
         theirs = targets.select(rows) if of is None else targets.at(of[rows])
         theirs = theirs if rest is None else replace(theirs, rest=rest.select(rows).to(logits.device))
-        values = [metric(part, theirs) for metric in metrics]
-        for name, value in zip(names, values, strict=True):
-            if value.shape != part.shape[:1]:
-                raise OptionError(
-                    f"Metric {name!r} must give one number per row, shape ({len(part)},); got {tuple(value.shape)}."
-                )
-        parts.append(torch.stack(values))
+        parts.append(torch.stack([_values(metric, part, theirs) for metric in metrics]))
     return torch.cat(parts, 1)
+
+
+def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    if not is_built_in(metric):
+        # Of somebody else, who may work in place: neither other metrics nor later sweeps may see it.
+        logits, targets = logits.clone(), targets.copied()
+    values = metric(logits, targets)
+    expected, name = f"one real number per row, a tensor of shape ({len(logits)},)", metric_name(metric)
+    if not isinstance(values, Tensor):
+        raise OptionError(f"Metric {name!r} must give {expected}; got a {type(values).__name__}.")
+    if values.shape != logits.shape[:1] or values.is_complex():
+        raise OptionError(f"Metric {name!r} must give {expected}; got shape {tuple(values.shape)}, {values.dtype}.")
+    return values.to(logits.device, logits.dtype)

@@ -38,7 +38,7 @@ class Rest:
         Args:
             rows: A slice of them, or their numbers.
         """
-        return self if self is NO_REST else Rest(self.answer[rows], self.distractor[rows], self.rank[rows])
+        return Rest(self.answer[rows], self.distractor[rows], self.rank[rows]) if self.answer.ndim else self
 
     def to(self, device: torch.device) -> "Rest":
         """The same on another device.

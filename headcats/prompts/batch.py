@@ -11,7 +11,7 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
-from headcats.prompts.token_ids import hash_of, read_answers, second_fields, token_ids
+from headcats.prompts.token_ids import hash_of
 
 Labels = tuple[str, ...]
 Side = Literal["clean", "corrupted", "second"]
@@ -98,8 +98,9 @@ class PromptBatch:
         items: Sequence[str] | None = None,
         distractor_tasks: Sequence[str] | None = None,
         second: Any = None,
+        labels: Sequence[str] | Sequence[Sequence[str]] | None = None,
     ) -> "PromptBatch":
-        """A batch from a script's own token ids (tensors, arrays or nested lists), without roles.
+        """A batch from a script's own token ids (tensors, arrays or nested lists).
 
         For the prompts of a task, with roles, use `hc.task_prompts`.
 
@@ -114,32 +115,81 @@ class PromptBatch:
             distractor_tasks: Stratum of each prompt; default: one stratum.
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
                 corrupted prompt means that this prompt has none.
+            labels: The role of every token, once for all prompts or prompt by prompt: of clean and corrupted prompts
+                of one length, in both at the same places. Tokens next to each other or not may share a role.
 
         Returns:
             The batch; its prompts are called "prompt 0", "prompt 1", ...
 
+        Raises:
+            DataError: No such ids or labels, or as `PromptBatch`.
+
         Example:
             >>> import headcats as hc
-            >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
-            >>> batch.keys, batch.clean.shape
-            (('prompt 0',), torch.Size([1, 4]))
+            >>> roles = ["bos", "x1", "other", "x1"]
+            >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21], labels=roles)
+            >>> batch.keys, batch.clean.shape, batch.labels
+            (('prompt 0',), torch.Size([1, 4]), (('bos', 'x1[0/2]', 'other', 'x1[1/2]'),))
+            >>> batch.positions("x1").tolist()
+            [[False, True, False, True]]
             >>> of_two = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [[20, 22]], [[21]])
             >>> of_two.answers.tolist(), of_two.distractors.tolist()
             ([[20, 22]], [[21, -1]])
         """
-        clean_ids = token_ids("clean", clean, "[prompt, pos]")
-        corrupted_ids = token_ids("corrupted", corrupted, "[prompt, pos]")
-        n = len(clean_ids)
-        keys = tuple(f"prompt {number}" for number in range(n))
-        return cls(
-            clean=clean_ids,
-            corrupted=corrupted_ids,
-            **read_answers(answer, distractor),
-            keys=keys,
-            items=keys if items is None else tuple(map(str, items)),
-            distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
-            **second_fields(corrupted_ids, second),
+        from headcats.prompts.from_script import batch_of_tokens
+
+        return batch_of_tokens(
+            {"clean": clean, "corrupted": corrupted},
+            answers={"answer": answer, "distractor": distractor},
+            items=items,
+            distractor_tasks=distractor_tasks,
+            second=second,
+            labels=labels,
         )
+
+    @classmethod
+    def from_texts(
+        cls,
+        model: Any,
+        clean: str | Sequence[str],
+        corrupted: str | Sequence[str],
+        answer: str | Sequence[str],
+        distractor: str | Sequence[str],
+        *,
+        items: Sequence[str] | None = None,
+    ) -> "PromptBatch":
+        r"""A batch from texts, as a notebook writes them; BOS is put in front exactly once if the tokenizer has one.
+
+        Answers have any number of tokens, and begin with the space that stands before them; tokens with which answer
+        and distractor both begin are moved to the end of the prompts.
+
+        Args:
+            model: The model, for its tokenizer, or the tokenizer.
+            clean: Clean prompts, all of one number of tokens; one text for one prompt, as everywhere here.
+            corrupted: As many corrupted prompts, of one number of tokens too.
+            answer: The right continuation of each clean prompt.
+            distractor: What the corrupted prompt suggests instead.
+            items: Query of each prompt; default: every prompt is its own item.
+
+        Returns:
+            The batch, without roles; its prompts are called "prompt 0", "prompt 1", ...
+
+        Raises:
+            DataError: Texts of several lengths in tokens, or a prompt that cannot be scored; it is named, with why.
+            ModelError: A model without a tokenizer.
+
+        Example:
+            >>> import headcats as hc
+            >>> model = hc.load_model("mini")
+            >>> clean, corrupted = "hot → cold\nbig →", "hot → heiß\nbig →"
+            >>> batch = hc.PromptBatch.from_texts(model, clean, corrupted, " small", " groß")
+            >>> batch.clean.shape, model.tokenizer.decode(batch.answer)
+            (torch.Size([1, 7]), 'small')
+        """
+        from headcats.prompts.from_script import batch_of_texts
+
+        texts = {"clean": clean, "corrupted": corrupted, "answer": answer, "distractor": distractor}
+        return batch_of_texts(model, texts, items)
 
     @property
     def steps(self) -> int:

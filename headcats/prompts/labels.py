@@ -1,10 +1,10 @@
 """The role of every token of a prompt, from the spans of the roles in its text."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from headcats.prompts.batch import Labels
 from headcats.prompts.pair import Span
+from headcats.prompts.token_ids import number_roles
 
 ANSWER_START = "answer_start"
 """Role of the tokens at the end of a prompt with which answer and distractor both begin."""
@@ -25,10 +25,4 @@ def token_labels(ends: Sequence[int], spans: Mapping[str, Span], *, n_bos: int, 
         return ()
     roles = [next((role for role, (start, stop) in spans.items() if start < end <= stop), "other") for end in ends]
     roles += [ANSWER_START] * n_shared
-    counts = Counter(roles)
-    seen: Counter[str] = Counter()
-    labels = []
-    for role in roles:
-        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
-        seen[role] += 1
-    return ("bos",) * n_bos + tuple(labels)
+    return ("bos",) * n_bos + number_roles(roles)

@@ -10,7 +10,7 @@ WordPair = tuple[str, str]
 """Input and output of a task."""
 _BEFORE_A_WORD = ",;:?!"
 # Positions of a method that are no roles.
-_TAKEN = ("last", "answer", "all")
+_TAKEN = ("last", "answer", "all", "each")
 
 
 class Span(NamedTuple):
@@ -74,7 +74,7 @@ class PromptPair:
 
     Raises:
         DataError: An empty text, an answer that is its own distractor or lacks its leading space, a role outside its
-            text, or one called "last", "answer" or "all".
+            text, or one called "last", "answer", "all" or "each".
 
     Example:
         >>> import headcats as hc
@@ -149,9 +149,16 @@ def lacks_space(prompt: str, answer: str, *, other: str) -> bool:
     return is_spaced and is_word and first.isalnum()
 
 
+def check_role(role: object, *, owner: str = "") -> None:
+    """Raise a DataError for what is no name of a role, or names other positions."""
+    if not isinstance(role, str) or not role or "[" in role:
+        raise DataError(f"{owner}a role is a name without '[', such as 'x1'; got {role!r}.")
+    if role in _TAKEN:
+        raise DataError(f"{owner}no role may be called {role!r}, which names positions of its own; rename it.")
+
+
 def check_span(owner: str, role: str, span: Span, text: str) -> None:
     """Raise a DataError if the span does not lie in its text, or the role bears the name of other positions."""
-    if role in _TAKEN:
-        raise DataError(f"{owner}: no role may be called {role!r}, which names positions of its own; rename it.")
+    check_role(role, owner=f"{owner}: ")
     if not 0 <= span[0] < span[1] <= len(text):
         raise DataError(f"{owner}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")

@@ -1,6 +1,7 @@
 """Token ids as the fields of a batch of prompts, as a script hands them in, and their hash."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.prompts.pair import check_role
 
 
 def second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:
@@ -45,6 +47,40 @@ def _has_tokens(value: Any) -> bool:
     if isinstance(value, Sequence):
         return len(value) > 0 and isinstance(value[0], Sequence | Tensor)
     return getattr(value, "ndim", 1) == 2
+
+
+def label_fields(labels: Any, prompts: Sequence[Tensor]) -> dict[str, Any]:
+    """The roles that clean, corrupted and second prompts share, `role[i/n]` where n tokens of a prompt have one."""
+    if labels is None:
+        return {}
+    n, length = prompts[0].shape
+    rows = [labels] * n if all(isinstance(label, str) for label in labels) else list(labels)
+    if len(rows) != n or any(len(row) != length for row in rows) or any(ids.shape[1] != length for ids in prompts):
+        sizes = sorted({f"{len(row)}" for row in rows})
+        raise DataError(
+            f"labels must name every token of the prompts, clean and corrupted of one length: expected {length} for "
+            f"each of {n} prompts of {' and '.join(sorted({str(ids.shape[1]) for ids in prompts}))} tokens; got "
+            f"{len(rows)} of {' and '.join(sizes)}."
+        )
+    for label in {label for row in rows for label in row}:
+        check_role(label)
+    numbered = tuple(number_roles(row) for row in rows)
+    return {"labels": numbered, "corrupted_labels": numbered}
+
+
+def number_roles(roles: Sequence[str]) -> tuple[str, ...]:
+    """The label of every token: its role, or `role[i/n]` if n > 1 tokens have it.
+
+    Example:
+        >>> number_roles(["bos", "x1", "x1"])
+        ('bos', 'x1[0/2]', 'x1[1/2]')
+    """
+    counts, seen = Counter(roles), Counter[str]()
+    labels = []
+    for role in roles:
+        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
+        seen[role] += 1
+    return tuple(labels)
 
 
 def answer_fields(answers: Sequence[Sequence[int]], distractors: Sequence[Sequence[int]]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import inspect
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
@@ -21,6 +21,9 @@ from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
+
+if TYPE_CHECKING:
+    from headcats.metrics.definition import Metric
 
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
@@ -117,7 +120,7 @@ def plan(
     suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: "Sequence[str | Metric] | None" = None,
     n_prompts: int,
     n_demos: int | None = None,
     template: str = "arrow",
@@ -131,7 +134,8 @@ def plan(
 
     Raises:
         UnknownNameError: A suite, task, method, metric, template, corruption or kind of answers that does not exist.
-        OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
+        OptionError: A number out of range, an empty list, a function that is no metric, or a metric that one of the
+            methods cannot use.
         DataError: An empty suite.
     """
     chosen = suite(suite_source)
@@ -157,19 +161,19 @@ def plan(
         ("metrics", metrics, "logit_diff"),
         ("tasks", tasks, "country_capital"),
     ):
-        if value is not None and (isinstance(value, str) or not value):
+        if value is not None and (isinstance(value, str) or callable(value) or not value):
             raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
     for option, value, known in (("corruption", corruption, CORRUPTIONS), ("answers", answers, ANSWERS)):
         if value not in known:
             raise UnknownNameError(unknown_name_message(option, value, known))
-    metrics = metrics or (PRIMARY_METRICS[corruption],)
-    for metric in metrics:
-        lookup("metric", metric)
+    from headcats.metrics.given import registered_name  # which imports torch
+
+    names = dict.fromkeys(map(registered_name, metrics or (PRIMARY_METRICS[corruption],)))
     study = Study(
         suite=chosen,
         tasks=chosen.named(tasks),
         methods=(),
-        metrics=tuple(dict.fromkeys(metrics)),
+        metrics=tuple(names),
         n_prompts=n_prompts,
         n_demos=n_demos,
         template=lookup("template", template),

@@ -74,7 +74,8 @@ def run(
         memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
             logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
-            (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
+            (names, or functions, which are registered under theirs; the first decides on the gap; default
+            `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
             (5; "cognitive" 4, "sentences" 0), `template` ("arrow", "question", or "chat" for the chat template of the
             model's tokenizer), `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any number of
             tokens; "first_token": the first of each; "single": longer ones are dropped), `min_accuracy` (0.5: the

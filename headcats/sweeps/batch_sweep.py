@@ -9,15 +9,19 @@ import torch
 import xarray as xr
 
 from headcats.errors import DataError, ModelWarning, OptionError
+from headcats.metrics.definition import Metric
+from headcats.metrics.given import check_metrics
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
 from headcats.registry import lookup
 from headcats.results.head_axes import HEAD, unit_attrs
+from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
+from headcats.sweeps.change import Change
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import labelled, mark_noise, provenance
+from headcats.sweeps.labels import labelled, mark_noise, position_names, provenance
 from headcats.sweeps.paths import Choice, check_path, choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
@@ -30,7 +34,7 @@ def sweep(
     batch: PromptBatch,
     method: "str | Intervention",
     *,
-    metrics: Sequence[str] = ("logit_diff",),
+    metrics: Sequence[str | Metric] = ("logit_diff",),
     positions: str | None = None,
     unit: str = HEAD,
     path: str = "auto",
@@ -46,10 +50,12 @@ def sweep(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         batch: Clean prompts of one length and corrupted prompts of one length.
-        method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
-        metrics: Names of metrics, all read from the same forwards.
+        method: Name of a causal method, such as "denoising_patch", or an `hc.Intervention` of your own.
+        metrics: Metrics, all read from the same forwards: names, or functions `f(logits, targets)` of your own, which
+            need not be registered (see `hc.metrics.metric`) and are called by their `__name__`.
         positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
-            ("last" for patching, "all" for ablation).
+            ("last" for patching, "all" for ablation). "each" replaces every head at one position of the prompt at a
+            time, whatever follows it; clean and corrupted prompts must have one length or the same roles.
         unit: What is replaced at a time: "head", or "kv_group", under grouped-query attention all query heads that
             share keys and values. The axis `head` then counts the groups of a layer, by their key-value head.
         path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
@@ -62,18 +68,22 @@ def sweep(
             Work is cut to fit, and cut further if memory runs out all the same.
 
     Returns:
-        `patched (metric, prompt, layer, head)`, `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
-        metric's own unit. Where heads share keys and values, the coordinate `kv_head (layer, head)` numbers those of
-        the layer. Attributes name the method, the base run, positions, the unit (of groups), reference, the path that
-        ran and what its self-check found; with `base` "corrupted" the effect of a head is (patched - corrupted) / gap,
-        with "clean" (clean - patched) / gap, positive = the head helps. For a model in 16 bits also `noise (metric)`,
-        how far the metric of one prompt moves by rounding alone (root mean square), and `below_noise (metric, layer,
-        head)`: the mean change over the prompts is less than twice that. Much of the rounding is the same for all
-        prompts, so a mean over more of them does not lower the limit.
+        `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
+        `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each metric's own unit. Where heads share keys and
+        values, the coordinate `kv_head (layer, head)` numbers those of the layer. Attributes name the method, the base
+        run, positions, the unit (of groups), reference, the path that ran and what its self-check found; with `base`
+        "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive
+        = the head helps. For a model in 16 bits also `noise (metric)`, how far the metric of one prompt moves by
+        rounding alone (root mean square), and `below_noise (metric, layer, head)`: the mean change over the prompts is
+        less than twice that. Much of the rounding is the same for all prompts, so a mean over more of them does not
+        lower the limit. With "each" position, the coordinates `token (prompt, position)`, its text, and `role
+        (position)`, where all prompts have the same, name the positions of the prompts that are edited;
+        `ds.sel(position=7)` is a sweep at one place.
 
     Raises:
         UnknownNameError: Unknown method, metric, unit or path.
-        OptionError: A fast path by name that cannot run here, or groups of a model whose heads share nothing.
+        OptionError: A fast path by name that cannot run here; groups of a model whose heads share nothing; a function
+            that is no metric, or gives anything but one real number per row.
         DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
             prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
@@ -86,6 +96,9 @@ def sweep(
         >>> ds.patched.dims, ds.patched.shape
         (('metric', 'prompt', 'layer', 'head'), (1, 1, 6, 8))
         >>> effect = (ds.patched - ds.corrupted).mean("prompt") / (ds.clean - ds.corrupted).mean("prompt")
+        >>> by_position = hc.sweep(model, batch, "denoising_patch", positions="each")
+        >>> dict(by_position.patched.sizes)
+        {'metric': 1, 'prompt': 1, 'position': 4, 'layer': 6, 'head': 8}
 
     References:
         As the method's: `hc.methods.denoising_patch` and the others name their papers.
@@ -101,7 +114,7 @@ def sweep_runs(
     runs: BaseRuns,
     intervention: Intervention,
     *,
-    metrics: Sequence[str],
+    metrics: Sequence[str | Metric],
     positions: str | None,
     reference: Reference,
     unit: str = HEAD,
@@ -113,33 +126,41 @@ def sweep_runs(
     Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out. `advance`
     is called with the number of heads done.
     """
-    swept, batch = swept_sets(runs.model, unit), runs.batch
+    swept = swept_sets(runs.model, unit)
     used_positions = positions or intervention.positions
     names, sizes = tuple(metrics), iter(map(len, swept.sets))
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
-    values = measure_sets(
-        runs,
-        intervention.base,
-        swept.sets,
-        replacements,
-        names=names,
-        choice=choice,
-        advance=lambda sets: advance(sum(itertools.islice(sizes, sets))),
-    )
-    shape = (len(names), len(batch), *swept.shape)
-    patched = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
-    patched[:, :, swept.rows, swept.columns] = values
-    about = provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference)
+    base, ran, over = intervention.base, choice, ["layer", "head"]
+    axes: dict[str, Any] = dict(swept.axes)
+    if used_positions == EACH:
+        values, ran = measure_positions(runs, base, swept.sets, replacements, names=names, choice=choice, path=path)
+        over = ["position", *over]
+        axes = {"position": list(range(values.shape[2])), **axes}
+    else:
+        values = measure_sets(
+            runs,
+            base,
+            swept.sets,
+            replacements,
+            names=names,
+            choice=choice,
+            advance=lambda sets: advance(sum(itertools.islice(sizes, sets))),
+        )
+    patched = torch.full((*values.shape[:-1], *swept.shape), float("nan"), dtype=torch.float32, device="cpu")
+    patched[..., swept.rows, swept.columns] = values
+    about = provenance(runs, intervention, positions=used_positions, choice=ran, reference=reference)
     ds = labelled(
         runs,
         names,
         patched,
-        swept.axes,
+        axes,
         about | unit_attrs(unit),
-        over=("layer", "head"),
+        over=tuple(over),
         with_second=intervention.uses_second,
     )
-    noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
+    if used_positions == EACH:
+        ds = ds.assign_coords(position_names(runs.batch, base, runs.model.tokenizer))
+    noise = measured_noise(runs, base, names, first=replacements.first, choice=choice)
     return mark_noise(ds, noise)
 
 
@@ -162,25 +183,30 @@ def prepare(
             ModelWarning,
             stacklevel=4,
         )
-    mask = runs.batch.positions(positions, of=intervention.base)
+    mask = runs.batch.positions("all" if positions == EACH else positions, of=intervention.base)
+    length = runs.base_run(intervention.base).continued.length
+    if positions == EACH:
+        mask[:, length:] = False  # the later tokens of answers
     replacements = Replacements(runs, intervention, reference=reference, mask=mask)
-    return replacements, _announced(runs, intervention, replacements.first, path)
+    change = replacements.change if positions != EACH else in_the_middle(replacements.first, length)
+    return replacements, _announced(runs, intervention, change, path)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
     """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each."""
     mask = runs.batch.positions(positions, of=intervention.base)
-    _announced(runs, intervention, first_change(intervention, runs.batch, mask), path)
+    change = Change.under(mask, first=first_change(intervention, runs.batch, mask))
+    _announced(runs, intervention, change, path)
 
 
-def _announced(runs: BaseRuns, intervention: Intervention, first: int, path: str) -> Choice:
-    choice = choose(runs.model, runs.base_run(intervention.base).continued, first=first, path=path)
-    expect(runs, intervention, first=first, replays=choice.path != "hooked")
+def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path: str) -> Choice:
+    choice = choose(runs.model, runs.base_run(intervention.base).continued, change=change, path=path)
+    expect(runs, intervention, first=change.begins, replays=choice.path != "hooked")
     return choice
 
 
 def checked_runs(
-    model: Any, batch: PromptBatch, *, metrics: Sequence[str], path: str, memory: str | int | None
+    model: Any, batch: PromptBatch, *, metrics: Sequence[str | Metric], path: str, memory: str | int | None
 ) -> BaseRuns:
     """Runs, not made yet, of a batch that the model can take; anything else raises the errors of `hc.sweep`."""
     adapted = adapt(model)
@@ -189,10 +215,7 @@ def checked_runs(
             f"batch must be a PromptBatch; got a {type(batch).__name__}. Make one of token ids with "
             "hc.PromptBatch.from_tokens(clean, corrupted, answer, distractor)."
         )
-    if isinstance(metrics, str) or not metrics:
-        raise OptionError(f"metrics must be a list of metric names, such as ['logit_diff']; got {metrics!r}.")
-    for name in metrics:
-        lookup("metric", name)
+    check_metrics(metrics)
     check_path(path)
     check_model(adapted)
     check_fits(batch, adapted)
@@ -226,6 +249,12 @@ def find_intervention(method: "str | Intervention") -> Intervention:
     if isinstance(method, str):
         raise OptionError(
             f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
+        )
+    if callable(method):
+        name = getattr(method, "__name__", "mine")
+        raise OptionError(
+            f"A function does not say in which run it acts: pass hc.Intervention({name!r}, 'clean', {name}), or "
+            "'corrupted'."
         )
     raise OptionError(
         f"The method of a sweep is the name of a causal method or an Intervention; got a {type(method).__name__}. The "

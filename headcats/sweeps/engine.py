@@ -7,15 +7,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.metrics.definition import Metrics
 from headcats.models.head import Head
 from headcats.sweeps import memory
+from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
-from headcats.sweeps.sources import Replacements
+from headcats.sweeps.sources import AtPosition, Replacements
 from headcats.sweeps.tree import HeadSet
 
 
@@ -23,25 +25,28 @@ class Moved:
     """Head outputs of an unpatched run, moved by about one rounding."""
 
     def __init__(self, run: Run, *, first: int) -> None:
-        self.first = first
+        self.change = Change(first)
         self.mask = torch.ones(len(run.continued), run.continued.packed_length - first, dtype=torch.bool)
-        self._run = run
+        self._run, self._first = run, first
 
     def of_layer(self, layer: int) -> Z:
         """Z times 1 + eps or 1 - eps, signs drawn with a fixed seed."""
-        z = self._run.z(layer, first=self.first)
+        z = self._run.z(layer, first=self._first)
         draws = torch.Generator().manual_seed(layer)
         signs = 1 - 2 * torch.randint(2, z.shape, generator=draws).to(z.device, z.dtype)
         return z * (1 + signs * torch.finfo(z.dtype).eps)
+
+
+NewZ = Replacements | AtPosition | Moved
 
 
 def measure_sets(
     runs: BaseRuns,
     base: str,
     sets: Sequence[HeadSet],
-    replacements: Replacements | Moved,
+    replacements: NewZ,
     *,
-    names: tuple[str, ...],
+    names: Metrics,
     choice: Choice,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt set"]:
@@ -51,9 +56,10 @@ def measure_sets(
     """
     order = sorted(range(len(sets)), key=lambda place: sets[place])
     plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
+    change = replacements.change
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
-    for prompts, measure_heads in _parts(runs.base_run(base), replacements.first, choice, plan.prompts):
+    for prompts, measure_heads in _parts(runs.base_run(base), change, choice, plan.prompts):
         measure_part = partial(
             measure_heads,
             new_z=_new_z(replacements, prompts),
@@ -80,7 +86,7 @@ def measure_part(
     sets: Sequence[HeadSet],
     replacements: Replacements,
     *,
-    names: tuple[str, ...],
+    names: Metrics,
     choice: Choice,
 ) -> tuple[int, Sequence[HeadSet]]:
     """Measure as many prompts as `measure_sets` takes at a time, with as many sets, those in the middle.
@@ -90,7 +96,7 @@ def measure_part(
     plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
     start = (len(sets) - plan.rows) // 2
     chosen = sorted(sets)[start : start + plan.rows]
-    prompts, measure_heads = next(_parts(runs.base_run(base), replacements.first, choice, plan.prompts))
+    prompts, measure_heads = next(_parts(runs.base_run(base), replacements.change, choice, plan.prompts))
     measure_heads(
         chosen,
         new_z=_new_z(replacements, prompts),
@@ -101,32 +107,30 @@ def measure_part(
     return len(range(*prompts.indices(len(runs.batch)))), chosen
 
 
-def _plan(
-    runs: BaseRuns, base: str, replacements: Replacements | Moved, choice: Choice, *, n_sets: int
-) -> memory.MemoryPlan:
-    continued = runs.base_run(base).continued
-    footprint = memory.Footprint.of(runs.model, continued, first=replacements.first, path=choice.path)
+def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_sets: int) -> memory.MemoryPlan:
+    continued, change = runs.base_run(base).continued, replacements.change
+    footprint = memory.Footprint.of(runs.model, continued, first=change.first, path=choice.path, recorded=change.begins)
     return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
 
-def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
+def _parts(run: Run, change: Change, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
     """Some of the prompts, and what computes their metrics."""
     if choice.path == "hooked":
         for start in range(0, len(run.continued), size):
             prompts = slice(start, start + size)
             yield prompts, partial(hooked, run.model, run.continued.select(prompts))
         return
-    for prompts, recording in run.recordings(first):
-        yield prompts, partial(replayed, recording, n_layers=run.model.n_layers)
+    for prompts, recording in run.recordings(change.begins):
+        yield prompts, partial(replayed, recording.narrowed(change.first), n_layers=run.model.n_layers)
 
 
-def _new_z(replacements: Replacements | Moved, prompts: slice) -> Callable[[int], Z]:
+def _new_z(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
     return lambda layer: replacements.of_layer(layer)[prompts]
 
 
 @torch.no_grad()
 def measured_noise(
-    runs: BaseRuns, base: str, names: tuple[str, ...], *, first: int, choice: Choice
+    runs: BaseRuns, base: str, names: Metrics, *, first: int, choice: Choice
 ) -> Float[Tensor, " metric"] | None:
     """Root mean square change of each metric when head outputs move by about one rounding of the model's dtype.
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
-from headcats.metrics.definition import Targets, measure
+from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
@@ -37,7 +37,7 @@ _BESIDE = 1.15
 def estimated_changes(
     runs: BaseRuns,
     *,
-    metrics: tuple[str, ...],
+    metrics: Metrics,
     mask: Bool[Tensor, "prompt pos"],
     ig_steps: int,
     advance: Callable[[int], None] = lambda heads: None,
@@ -87,7 +87,7 @@ def _changes(
     batch: PromptBatch,
     targets: Targets,
     *,
-    metrics: tuple[str, ...],
+    metrics: Metrics,
     mask: Bool[Tensor, "prompt packed"],
     places: Int[Tensor, "prompt packed"] | None,
     ig_steps: int,
@@ -119,8 +119,9 @@ def _changes(
                 change = of_rows.unflatten(0, (-1, len(batch))).sum(0)
                 if not bool(change.isfinite().all()):
                     raise ModelError(
-                        f"Gradients of {metrics[m]!r} hold NaN or infinite values on model {model.name!r}: the metric "
-                        f"has none there, or {model.dtype} overflows (then load the model in float32)."
+                        f"Gradients of {metric_name(metrics[m])!r} hold NaN or infinite values on model "
+                        f"{model.name!r}: the metric has none there, or {model.dtype} overflows (then load the model "
+                        "in float32)."
                     )
                 total[m, :, place, : change.shape[1]] += change
     return total / max(1, ig_steps)
@@ -130,7 +131,7 @@ def _gradients(
     model: HookedModel,
     continued: Continued,
     targets: Targets,
-    metrics: tuple[str, ...],
+    metrics: Metrics,
     start: Mapping[str, Edit],
 ) -> list[dict[int, Float[Tensor, "row pos head d_head"]]]:
     """Per metric, layer -> d metric / d z of every row, all from one forward pass."""
@@ -141,8 +142,8 @@ def _gradients(
         values = [measure((name,), first, targets, rest=rest).sum() for name in metrics]
         if constant := [name for name, value in zip(metrics, values, strict=True) if not value.requires_grad]:
             raise OptionError(
-                f"Metric {constant[0]!r} gives no gradient: declare it with @metric(smooth=False), and use an exact "
-                f"method for it."
+                f"Metric {metric_name(constant[0])!r} gives no gradient: declare it with @metric(smooth=False), and "
+                f"use an exact method for it."
             )
         gradients = []
         for value in values:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics.definition import Targets, measure, reads_vocabulary
+from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, hook_z
@@ -26,7 +26,7 @@ def hooked(
     *,
     new_z: Callable[[int], Z],
     mask: Bool[Tensor, "prompt pos"],
-    names: tuple[str, ...],
+    names: Metrics,
     targets: Targets,
 ) -> Float[Tensor, "metric prompt set"]:
     """Metrics of one forward pass in which a row is a prompt and what follows it, with one of the sets replaced.

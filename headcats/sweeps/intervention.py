@@ -8,6 +8,8 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.errors import OptionError
+
 Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
 
@@ -52,13 +54,18 @@ class Sources(ABC):
 
 @dataclass(frozen=True)
 class Intervention:
-    """Replace one head's output z, before W_O, in one of the two runs.
+    """Replace one head's output z, before W_O, in one of the two runs: what `hc.sweep` does with every head.
+
+    Effect = (patched - corrupted) / gap if the corrupted run is edited, (clean - patched) / gap if the clean one is:
+    either way positive = the head helps the task. For a method with a name, which studies know, see
+    `hc.methods.causal_method`.
 
     Attributes:
         name: Name in results.
-        base: Run in which the head is replaced. "corrupted": effect = (patched - corrupted) / gap; "clean": effect =
-            (clean - patched) / gap. Either way positive = the head helps the task.
-        replacement: What z becomes, given the sources of the layer.
+        base: Run in which the head is replaced, "clean" or "corrupted".
+        replacement: What z becomes, given the sources of the layer: `clean`, `corrupted` and `second`, z of these runs;
+            `mean`, `resampled` and `other_item`, from the reference prompts. Each is `[prompt, pos, head, d_head]`, in
+            the model's dtype, for all heads and for the positions that can change; it may be changed in place.
         positions: Where, unless the caller says otherwise: "last", "answer", "all" or a token role.
         uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`, `other_item`).
         keeps_agreement: Promise that z stays what it is wherever both runs have the same, as when the one run's z
@@ -66,6 +73,20 @@ class Intervention:
             run and that of the second corruption for a replacement that uses it.
         uses_second: Whether the replacement reads the second corruption (`second`).
         unprocessed: Whether what it removes depends on weight processing, so that processed weights need a warning.
+
+    Raises:
+        OptionError: Another base, no positions, or a replacement that cannot be called.
+
+    Example:
+        >>> import headcats as hc
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+        >>> halfway = hc.Intervention("halfway", "corrupted", lambda z: (z.clean + z.corrupted) / 2)
+        >>> ds = hc.sweep(hc.load_model("mini"), batch, halfway)
+        >>> ds.attrs["method"], ds.attrs["base"], ds.patched.shape
+        ('halfway', 'corrupted', (1, 1, 6, 8))
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255, for what can be replaced by what.
     """
 
     name: str
@@ -76,3 +97,19 @@ class Intervention:
     keeps_agreement: bool = False
     uses_second: bool = False
     unprocessed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.base not in ("clean", "corrupted"):
+            raise OptionError(
+                f"The base of intervention {self.name!r} must be 'clean' or 'corrupted'; got {self.base!r}."
+            )
+        if not callable(self.replacement):
+            raise OptionError(
+                f"The replacement of intervention {self.name!r} must be a function of the sources of a layer, such as "
+                f"lambda z: z.clean / 2; got a {type(self.replacement).__name__}."
+            )
+        if not isinstance(self.positions, str) or not self.positions:
+            raise OptionError(
+                f"The positions of intervention {self.name!r} must be 'last', 'answer', 'all', 'each' or a token role; "
+                f"got {self.positions!r}."
+            )

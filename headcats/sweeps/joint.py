@@ -7,11 +7,13 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
+from headcats.metrics.definition import Metric
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import check_second, checked_runs, find_intervention, prepare
+from headcats.sweeps.by_position import EACH
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, provenance
@@ -27,7 +29,7 @@ def joint_sweep(
     method: "str | Intervention",
     sets: Sequence[Iterable[AnyHead]],
     *,
-    metrics: Sequence[str] = ("logit_diff",),
+    metrics: Sequence[str | Metric] = ("logit_diff",),
     positions: str | None = None,
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
@@ -44,7 +46,7 @@ def joint_sweep(
         batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, or an `Intervention`.
         sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
-        metrics: Names of metrics.
+        metrics: Names of metrics, or functions.
         positions: "last", "answer", "all" or a token role; None takes the method's own.
         path: "auto", "hooked", or a fast path by name.
         reference: Held-out prompts.
@@ -57,6 +59,7 @@ def joint_sweep(
 
     Raises:
         DataError: A head that the model does not have, or no set at all; and as `hc.sweep`.
+        OptionError: Each position on its own; and as `hc.sweep`.
 
     Example:
         >>> import headcats as hc
@@ -79,6 +82,8 @@ def joint_sweep(
     if not sorted_sets:
         raise DataError("joint_sweep needs at least one set of heads.")
     used_positions = positions or intervention.positions
+    if used_positions == EACH:
+        raise OptionError("joint_sweep replaces the heads of a set at the same positions; 'each' is for hc.sweep.")
     used = as_reference(reference, batch)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=used, path=path)
     names = tuple(metrics)

@@ -10,7 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
+from headcats.prompts.batch import PromptBatch, Side
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
@@ -21,7 +23,7 @@ _LEVELS = 2
 
 def labelled(
     runs: BaseRuns,
-    names: tuple[str, ...],
+    names: Metrics,
     patched: Tensor,
     axes: Mapping[str, Any],
     attrs: Mapping[str, str],
@@ -44,9 +46,26 @@ def labelled(
     )
     return xr.Dataset(
         {"patched": (("metric", "prompt", *over), patched.numpy()), "clean": clean, "corrupted": corrupted},
-        coords={"metric": list(names), **words, **axes},
+        coords={"metric": list(map(metric_name, names)), **words, **axes},
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )
+
+
+def position_names(batch: PromptBatch, side: Side, tokenizer: Any | None) -> dict[str, tuple[Any, ...]]:
+    """Coordinates of `position`: the text of every token (its id, without a tokenizer) and, with roles, `role`.
+
+    The role of a position is that of all prompts, or "" where they have different ones.
+    """
+    ids = getattr(batch, side).tolist()
+    texts = {
+        token: str(token) if tokenizer is None else tokenizer.decode([token], clean_up_tokenization_spaces=False)
+        for token in {token for row in ids for token in row}
+    }
+    names: dict[str, tuple[Any, ...]] = {"token": (("prompt", "position"), [[texts[t] for t in row] for row in ids])}
+    if batch.labels is not None:
+        by_position = [set(roles) for roles in zip(*batch.roles_of(side), strict=True)]
+        names["role"] = ("position", [next(iter(roles)) if len(roles) == 1 else "" for roles in by_position])
+    return names
 
 
 def provenance(

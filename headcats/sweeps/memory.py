@@ -107,12 +107,16 @@ class Footprint:
     """Continuations of each prompt."""
     steps: int = 0
     """Tokens of each."""
+    recorded: int | None = None
+    """First position of the recordings, where it is an earlier one (see `Change`)."""
 
     @classmethod
-    def of(cls, model: HookedModel, continued: Continued, *, first: int, path: str) -> "Footprint":
+    def of(
+        cls, model: HookedModel, continued: Continued, *, first: int, path: str, recorded: int | None = None
+    ) -> "Footprint":
         """Of a sweep over prompts and what follows them."""
         shape = len(continued), continued.length
-        return cls(model, *shape, first, path, len(continued.branches), continued.steps)
+        return cls(model, *shape, first, path, len(continued.branches), continued.steps, recorded)
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Of prompts in parts, with some variants (rows) of each prompt at a time."""
@@ -155,13 +159,16 @@ class Footprint:
     def _z(self) -> int:
         """Head outputs of two runs of all prompts and what replaces them (or a third run), with their last logits."""
         model = self.model
-        return 3 * self.prompts * (len(model.layers) * self._width * self._d_z * self._number + 4 * model.d_vocab)
+        return 3 * self.prompts * (len(model.layers) * self._kept * self._d_z * self._number + 4 * model.d_vocab)
 
     def _recording(self, prompts: int) -> int:
         """What a recording keeps beside z: residual streams, and keys and values before them."""
         if self.path == "hooked":
             return 0
-        numbers = 2 * self.first * self._d_kv + self._width * self.model.d_model
+        hooked = self.model.model_class == "HookedTransformer"
+        # What fresh rows of parallel blocks start from is no residual stream of the run.
+        streams = 2 if hooked and self.model.model.cfg.parallel_attn_mlp else 1
+        numbers = 2 * self.first * self._d_kv + streams * self._kept * self.model.d_model
         return prompts * len(self.model.layers) * numbers * self._number
 
     def _forward(self, rows: int) -> int:
@@ -211,6 +218,11 @@ class Footprint:
     def _width(self) -> int:
         """Positions of a packed sequence that can change."""
         return self.length + self._later - self.first
+
+    @property
+    def _kept(self) -> int:
+        """Positions of a packed sequence that are recorded."""
+        return self._width if self.recorded is None else self._width + self.first - self.recorded
 
     @property
     def _number(self) -> int:

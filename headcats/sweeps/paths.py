@@ -23,6 +23,7 @@ from headcats.models.head import Head
 from headcats.models.replay.record import check_replayable, record
 from headcats.models.replay.recording import Unreplayable
 from headcats.registry import unknown_name_message
+from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked_logits
 from headcats.sweeps.in_parts import is_out_of_memory
 from headcats.sweeps.replayed import replayed_residual
@@ -72,23 +73,23 @@ def check_path(path: str) -> None:
         raise UnknownNameError(unknown_name_message("path", path, PATHS))
 
 
-def choose(model: HookedModel, continued: Continued, *, first: int, path: str = "auto") -> Choice:
-    """The path for changes at positions `first` and later of the prompts that are intervened on.
+def choose(model: HookedModel, continued: Continued, *, change: Change, path: str = "auto") -> Choice:
+    """The path for a change in the prompts that are intervened on.
 
     "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name must be the
     one for these positions, and exact, or it is an OptionError.
     """
     if path == "hooked":
         return Choice("hooked", "not needed: path='hooked' was asked for")
-    fast = path_of(first, continued.length)
+    fast = path_of(change.first, continued.length)
     if path not in ("auto", fast):
         raise OptionError(
             f"path={path!r} cannot run here: this intervention changes prompts of {continued.length} tokens from "
-            f"position {first} on, which is the work of path={fast!r}. Use path='auto'."
+            f"position {change.first} on, which is the work of path={fast!r}. Use path='auto'."
         )
     try:
         check_replayable(model)
-        outcome = self_check(model, continued, first=first)
+        outcome = self_check(model, continued, change=change)
     except Unreplayable as problem:
         outcome = Outcome(False, str(problem))
     reason = str(outcome)
@@ -107,21 +108,22 @@ def choose(model: HookedModel, continued: Continued, *, first: int, path: str = 
     return Choice("hooked", reason)
 
 
-def self_check(model: HookedModel, continued: Continued, *, first: int) -> Outcome:
-    """Compare the fast path from position `first` with hooked forwards, once per model, path and kind of shape.
+def self_check(model: HookedModel, continued: Continued, *, change: Change) -> Outcome:
+    """Compare the fast path of a change with hooked forwards, once per model, path and kind of shape.
 
-    Kinds of shape: one prompt or several, whether earlier positions are kept, whether answers follow and of how many
-    tokens, and the length up to a factor of two; a longer prompt than any checked before is checked again, as it may
+    Kinds of shape: one prompt or several, whether earlier positions are kept, whether one position changes alone, on a
+    recording that begins before it, whether answers follow and of how many tokens, and the length up to a factor of
+    two; a longer prompt than any checked before is checked again, as it may
     exceed an attention window; so is a model that got hooks of PyTorch since.
     """
     length = continued.length + continued.steps
     precision = (str(model.dtype), str(model.device))
-    shape = (first > 0, len(continued) > 1, continued.steps, length.bit_length())
-    kind = (path_of(first, continued.length), *shape, *precision, _torch_hooks(model))
+    shape = (change.first > 0, change.alone, change.begins < change.first, len(continued) > 1, continued.steps)
+    kind = (path_of(change.first, continued.length), *shape, length.bit_length(), *precision, _torch_hooks(model))
     checks = _outcomes.setdefault(model.model, {})
     if kind in checks and checks[kind][0] >= length:
         return checks[kind][1]
-    outcome = _check(model, continued.select(slice(_CHECKED_PROMPTS)), first)
+    outcome = _check(model, continued.select(slice(_CHECKED_PROMPTS)), change)
     if outcome.lasting:
         checks[kind] = length, outcome
     return outcome
@@ -148,24 +150,19 @@ def path_of(first: int, length: int) -> Path:
 
 
 @torch.no_grad()
-def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
+def _check(model: HookedModel, continued: Continued, change: Change) -> Outcome:
     layers = [model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1]]
     heads = [Head(layer, n * (model.n_heads[layer] - 1) // 2) for n, layer in enumerate(layers)]
     # Of two rows in the first block, one is not the last: what acts on the last position alone would not reach it.
     heads.append(Head(layers[0], model.n_heads[layers[0]] - 1))
     sets: list[HeadSet] = list(dict.fromkeys([*((head,) for head in heads), tuple(sorted(set(heads)))]))
-    masks = [torch.ones(len(continued), continued.packed_length - first, dtype=torch.bool)]
-    if continued.steps and first == continued.length - 1:
-        # Where what follows a prompt is left alone, rows begin in another way.
-        masks.append(torch.arange(continued.packed_length - first).expand(len(continued), -1) == 0)
+    mask = torch.ones(len(continued), continued.packed_length - change.first, dtype=torch.bool)
+    mask[:, 1:] = not change.alone
     try:
-        recording = record(model, continued, first=first)
+        recording = record(model, continued, first=max(change.begins, change.first - 1)).narrowed(change.first)
         # The negative of z is never z itself, and no larger.
         new = {layer: -recording.z[layer] for layer in layers}
-        residual = torch.cat(
-            [replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers) for mask in masks],
-            1,
-        )
+        residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
         fast = recording.read(residual.flatten(0, 2)).unflatten(0, residual.shape[:3])
         unpatched = recording.read(recording.final.flatten(0, 1)).unflatten(0, recording.final.shape[:2])
         ids = fast[:, 0, 0].topk(2).indices
@@ -181,7 +178,7 @@ def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
 
     def exact_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set read vocab"]:
         """One set at a time."""
-        passes = [hooked_logits(model, continued, [heads], z.__getitem__, mask) for mask in masks for heads in sets]
+        passes = [hooked_logits(model, continued, [heads], z.__getitem__, mask) for heads in sets]
         return torch.stack([continued.pack(logits) for logits in passes], 1)
 
     base = continued.pack(model.forward_last(continued.rows, continued.steps + 1, hooks={}))

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics.definition import Targets, measure, reads_vocabulary
+from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.later_tokens import rest_of_residual
@@ -25,7 +25,7 @@ def replayed(
     *,
     new_z: Callable[[int], Z],
     mask: Bool[Tensor, "prompt pos"],
-    names: tuple[str, ...],
+    names: Metrics,
     targets: Targets,
     n_layers: int,
 ) -> Float[Tensor, "metric prompt set"]:
@@ -67,14 +67,14 @@ def replayed_residual(
     """
     tree = grow(sets, n_layers=n_layers)
     rows: Tensor | None = None
-    # Where z changes at the last token of the prompts alone, what follows them changes from the next layer on.
-    at_last = recording.first == recording.continued.length - 1 and not bool(mask[:, 1:].any())
+    # Where z changes at the first of these positions alone, the others change from the next layer on.
+    alone = recording.width > 1 and not bool(mask[:, 1:].any())
     for step in tree.steps:
         if rows is not None and step.parents is not None:
             rows = rows[:, torch.tensor(step.parents, device=rows.device)]
         last = step.layer == n_layers - 1
-        if at_last and recording.width > 1 and step.fresh:
-            rows = _begun_at_last(recording, rows, step, new_z(step.layer), mask, last_only=last)
+        if alone and step.fresh:
+            rows = _begun_at_first(recording, rows, step, new_z(step.layer), mask, last_only=last)
         else:
             edit = _edit(step, new_z(step.layer), mask) if step.heads else None
             rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
@@ -85,7 +85,7 @@ def replayed_residual(
     return rows[:, torch.tensor(tree.row_of, device=rows.device)]
 
 
-def _begun_at_last(
+def _begun_at_first(
     recording: Recording, rows: Tensor | None, step: Step, new: Z, mask: Bool[Tensor, "prompt pos"], *, last_only: bool
 ) -> Tensor:
     """A step with fresh rows in which z changes at their first position alone: no other one is computed of them."""
@@ -94,11 +94,15 @@ def _begun_at_last(
     if rows is not None:
         edit = _edit(older, new, mask) if older.heads else None
         parts.append(recording.block(step.layer, rows, fresh=0, edit=edit, last_only=last_only))
-    edit = _edit(fresh, new[:, :1], mask[:, :1])
-    begun = recording.block(step.layer, None, fresh=step.fresh, edit=edit, last_only=last_only, width=1)
-    unchanged = recording.block(step.layer, None, fresh=1, edit=None, last_only=last_only)[:, :, 1:]
-    parts.append(torch.cat([begun, unchanged.expand(-1, step.fresh, -1, -1)], 2))
-    return torch.cat(parts, 1)
+    unchanged = recording.final if last_only else recording.entering(step.layer + 1)
+    begun = unchanged[:, None].expand(-1, step.fresh, -1, -1)
+    # What the last block writes before the last position of the prompts is not read.
+    if not last_only or recording.first == recording.continued.length - 1:
+        edit = _edit(fresh, new[:, :1], mask[:, :1])
+        changed = recording.block(step.layer, None, fresh=step.fresh, edit=edit, last_only=last_only, width=1)
+        begun = torch.cat([changed, begun[:, :, 1:].to(changed.device)], 2)
+    parts.append(begun)
+    return torch.cat([part.to(begun.device) for part in parts], 1)
 
 
 def _edit(step: Step, new: Z, mask: Bool[Tensor, "prompt pos"]) -> RowEdit:

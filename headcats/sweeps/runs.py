@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics.definition import Targets, measure
+from headcats.metrics.definition import Metrics, Targets, measure
 from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
@@ -166,7 +166,7 @@ class BaseRuns:
         device = self.model.device
         return Targets(self.batch.answer.to(device), self.batch.distractor.to(device), self.clean.logits)
 
-    def measured(self, names: tuple[str, ...], run: Run) -> Float[Tensor, "metric prompt"]:
+    def measured(self, names: Metrics, run: Run) -> Float[Tensor, "metric prompt"]:
         """Metrics of an unpatched run."""
         return measure(names, run.logits, self.targets, rest=run.rest)
 

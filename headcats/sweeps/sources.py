@@ -6,9 +6,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.errors import ModelError, OptionError
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch, Side
+from headcats.sweeps.change import Change
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
 from headcats.sweeps.reference import Reference
@@ -28,7 +29,9 @@ class _LayerSources(Sources):
         first: int = 0,
         donors: dict[tuple[str, int], Z] | None = None,
         side: Side = "clean",
+        undeclared: str = "",
     ) -> None:
+        self._undeclared = undeclared
         self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
         self._width, self._side = mask.shape[1] - first, side
         self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
@@ -60,6 +63,7 @@ class _LayerSources(Sources):
 
     @property
     def mean(self) -> Z:
+        self._check_declared("mean")
         return self._reference.mean(
             self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first, side=self._side
         )
@@ -72,7 +76,15 @@ class _LayerSources(Sources):
     def other_item(self) -> Z:
         return self._donated("another item")
 
+    def _check_declared(self, source: str) -> None:
+        if self._undeclared:
+            raise OptionError(
+                f"Intervention {self._undeclared!r} reads {source!r}, which comes from reference prompts: results name "
+                "them if it says so, uses_reference=True."
+            )
+
     def _donated(self, of: Donors) -> Z:
+        self._check_declared("resampled" if of == "another task" else "other_item")
         if (of, self._layer) not in self._donors:
             model, batch = self._runs.model, self._runs.batch
             with torch.no_grad():
@@ -91,9 +103,17 @@ class Replacements:
         self, runs: BaseRuns, intervention: Intervention, *, reference: Reference, mask: Bool[Tensor, "prompt all_pos"]
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
+        self.change = Change.under(mask, first=self.first)
         self.mask = mask[:, self.first :]
         self._sources = partial(
-            _LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={}, side=intervention.base
+            _LayerSources,
+            runs,
+            reference=reference,
+            mask=mask,
+            first=self.first,
+            donors={},
+            side=intervention.base,
+            undeclared="" if intervention.uses_reference else intervention.name,
         )
         self._model, self._replacement = runs.model, intervention.replacement
         self._new: dict[int, Z] = {}
@@ -107,6 +127,20 @@ class Replacements:
                 raise ModelError(f"A replacement must have z's shape {expected}; got {tuple(new.shape)}.")
             self._new[layer] = new
         return self._new[layer]
+
+
+class AtPosition:
+    """The new values of `Replacements` at one position alone."""
+
+    def __init__(self, everywhere: Replacements, position: int) -> None:
+        self._everywhere, self._skipped = everywhere, position - everywhere.first
+        self.change = Change(position, alone=True, recorded=everywhere.first)
+        self.mask = torch.zeros_like(everywhere.mask[:, self._skipped :])
+        self.mask[:, 0] = everywhere.mask[:, self._skipped]
+
+    def of_layer(self, layer: int) -> Z:
+        """As `Replacements.of_layer`, at this position and later ones."""
+        return self._everywhere.of_layer(layer)[:, self._skipped :]
 
 
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:

@@ -17,6 +17,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths
 from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.change import Change
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
 from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.runs import Run
@@ -104,8 +105,8 @@ def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pyt
     with monkeypatch.context() as patch:
         patch.setattr(paths, "record", tired(paths.record, 0, [], lambda args, options: 1))
         paths.forget(model)
-        assert "memory" in paths.self_check(model, Continued.alone(random_batch().clean), first=6).reason
-    assert paths.self_check(model, Continued.alone(random_batch().clean), first=6).passed
+        assert "memory" in paths.self_check(model, Continued.alone(random_batch().clean), change=Change(6)).reason
+    assert paths.self_check(model, Continued.alone(random_batch().clean), change=Change(6)).passed
 
 
 @pytest.mark.parametrize("positions", ["last", "all"])

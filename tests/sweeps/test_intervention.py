@@ -7,8 +7,8 @@ import torch
 from batches import random_batch
 from toys import Toy
 
-from headcats.errors import ModelError
-from headcats.sweeps.batch_sweep import sweep
+from headcats.errors import ModelError, OptionError
+from headcats.sweeps.batch_sweep import find_intervention, sweep
 from headcats.sweeps.intervention import Intervention, Sources
 
 
@@ -58,3 +58,31 @@ def test_a_replacement_of_another_shape_is_refused(toy: Toy, shape: object) -> N
 def test_an_intervention_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Intervention("a", "clean", lambda sources: sources.clean).name = "b"
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize(
+    "fields", [{"base": "other"}, {"replacement": 7}, {"positions": ""}], ids=lambda fields: next(iter(fields))
+)
+def test_what_makes_no_sense_is_refused_when_it_is_made(fields: dict[str, object]) -> None:
+    whole = {"name": "mine", "base": "clean", "replacement": lambda sources: sources.clean}
+    with pytest.raises(OptionError, match=r"intervention 'mine' must be"):
+        Intervention(**{**whole, **fields})
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_a_function_alone_is_told_what_it_lacks() -> None:
+    def halved(sources: Sources) -> torch.Tensor:
+        return sources.clean / 2
+
+    with pytest.raises(OptionError, match=r"hc\.Intervention\('halved', 'clean', halved\)"):
+        find_intervention(halved)
+
+
+@pytest.mark.parametrize("source", ["mean", "resampled", "other_item"])
+def test_reference_prompts_are_declared(toy: Toy, source: str) -> None:
+    undeclared = Intervention("mine", "clean", lambda sources: getattr(sources, source))
+    with pytest.raises(OptionError, match=rf"'mine' reads '{source}'.*uses_reference=True"):
+        sweep(toy.model, random_batch(), undeclared)
+    declared = sweep(toy.model, random_batch(), dataclasses.replace(undeclared, uses_reference=True))
+    assert declared.attrs["reference"] == "this batch's clean prompts, same position"

@@ -8,7 +8,7 @@ import xarray as xr
 from headcats.errors import OptionError
 from headcats.methods.causal.on_task import TaskInputs, join_batches, matched_blocks
 from headcats.methods.spec import Option, WholeNumber, check_whole
-from headcats.metrics import metric_traits
+from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import names
@@ -63,7 +63,7 @@ class AttributionPatch:
         model: Any,
         batch: PromptBatch,
         *,
-        metrics: Sequence[str] = ("logit_diff",),
+        metrics: Sequence[str | Metric] = ("logit_diff",),
         positions: str | None = None,
         ig_steps: int = 0,
         memory: str | int | None = None,
@@ -73,7 +73,8 @@ class AttributionPatch:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             batch: Clean prompts of one length and corrupted prompts of one length.
-            metrics: Names of smooth metrics (not `rank` or `accuracy`, whose gradient is 0); one backward pass each.
+            metrics: Smooth metrics, by name or as functions (not `rank` or `accuracy`, whose gradient is 0); one
+                backward pass each.
             positions: "last" (default), "answer", "all" or a token role.
             ig_steps: Points on the path from the corrupted to the clean embeddings, each one more forward and backward
                 pass; 0 takes the gradient at the corrupted run.
@@ -93,14 +94,14 @@ class AttributionPatch:
         self.check_metrics(metrics)
         return self._on_batch(runs, tuple(metrics), positions or self.positions, ig_steps)
 
-    def check_metrics(self, metrics: Sequence[str]) -> None:
+    def check_metrics(self, metrics: Sequence[str | Metric]) -> None:
         """Raises OptionError for a metric whose gradient is 0; the message names those that can be used."""
         for metric in metrics:
             if not metric_traits(metric).smooth:
                 smooth = ", ".join(name for name in names("metric") if metric_traits(name).smooth)
                 raise OptionError(
-                    f"{self.name} needs a metric with a gradient, and {metric!r} counts: its gradient is 0. Use "
-                    f"{smooth}, or an exact method."
+                    f"{self.name} needs a metric with a gradient, and {metric_name(metric)!r} counts: its gradient is "
+                    f"0. Use {smooth}, or an exact method."
                 )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
@@ -135,7 +136,7 @@ class AttributionPatch:
     def _on_batch(
         self,
         runs: BaseRuns,
-        metrics: tuple[str, ...],
+        metrics: Metrics,
         positions: str,
         ig_steps: int,
         advance: Callable[[int], None] = lambda heads: None,

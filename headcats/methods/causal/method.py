@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headcats.methods.causal.on_task import TaskInputs
+    from headcats.metrics.definition import Metric
     from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
     from headcats.sweeps.intervention import Intervention, Sources
@@ -93,7 +94,7 @@ class CausalMethod:
         model: Any,
         batch: "PromptBatch",
         *,
-        metrics: Sequence[str] = ("logit_diff",),
+        metrics: "Sequence[str | Metric]" = ("logit_diff",),
         positions: str | None = None,
         unit: str = HEAD,
         path: str = "auto",
@@ -105,8 +106,8 @@ class CausalMethod:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             batch: Clean prompts of one length and corrupted prompts of one length.
-            metrics: Names of metrics, all read from the same forward passes.
-            positions: "last", "answer", "all" or a token role; None takes the method's own.
+            metrics: Names of metrics, or functions, all read from the same forward passes.
+            positions: "last", "answer", "all", a token role or "each"; None takes the method's own.
             unit: "head", or "kv_group" to replace the heads that share keys and values at once.
             path: "auto", "hooked" or a fast path by name.
             reference: Held-out prompts, for a method that replaces by their mean or a sample.

@@ -1,5 +1,6 @@
 """Arguments of a TransformerBridge block, recorded in one run and adapted to rows of another shape."""
 
+import copy
 import inspect
 from typing import Any
 
@@ -104,6 +105,12 @@ class BlockArguments:
         args = tuple(adapted(name, value) for name, value in self._named.items())
         kwargs = {name: adapted(name, value) for name, value in self._kwargs.items()}
         return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
+
+    def narrowed(self, skipped: int) -> "BlockArguments":
+        """The same without the first `skipped` positions of its residual stream."""
+        narrower = copy.copy(self)
+        narrower.residual = self.residual[:, skipped:]
+        return narrower
 
     def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, at: Standing) -> tuple[Tensor, Tensor]:
         """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run."""

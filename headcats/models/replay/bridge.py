@@ -6,6 +6,7 @@ recorded keys and values. Everything the block does (norms, rotary embeddings, s
 model itself; only activations that are written out as a formula are computed in another way (`fused`).
 """
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -200,7 +201,7 @@ class BridgeRecording(Recording):
         arguments, (keys, values) = self._arguments[layer], self._prefixes[layer]
         first, read = self.first, self.continued.length - 1
         with self._model.lock, fused(self._activations[layer]):
-            if first == read:
+            if first == read or width == 1:
                 with self._editing(layer, edit, lambda z: z.unflatten(1, (count, width)), lambda z: z.flatten(1, 2)):
                     prefix, at = FixedPrefix(keys, values), self._standing.at(slice(first, first + width))
                     after = arguments.call(residual.flatten(1, 2), prefix=prefix, at=at, one_sequence=True)
@@ -216,6 +217,26 @@ class BridgeRecording(Recording):
                 at = self._standing.at(slice(first, None))
                 after = arguments.call(batch, prefix=prefix, at=at, one_sequence=False)
         return after.unflatten(0, (prompts, count))
+
+    def entering(self, layer: int) -> Tensor:
+        """See `Recording.entering`."""
+        return self._arguments[layer].residual
+
+    @torch.no_grad()
+    def narrowed(self, first: int) -> "BridgeRecording":
+        """See `Recording.narrowed`."""
+        narrower, skipped = copy.copy(self), first - self.first
+        if skipped:
+            at = self._standing.at(slice(self.first, first))
+            narrower.first, narrower.z = first, {layer: z[:, skipped:] for layer, z in self.z.items()}
+            narrower._arguments = [arguments.narrowed(skipped) for arguments in self._arguments]
+            narrower._prefixes = []
+            with self._model.lock:
+                for arguments, (keys, values) in zip(self._arguments, self._prefixes, strict=True):
+                    prefix, passed = FixedPrefix(keys, values), arguments.residual[:, :skipped]
+                    added = arguments.keys_and_values(passed, prefix=prefix, at=at)
+                    narrower._prefixes.append(prefix.update(*added))
+        return narrower
 
     @torch.no_grad()
     def read(self, residual: Tensor) -> Tensor:

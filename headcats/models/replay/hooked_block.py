@@ -51,6 +51,11 @@ class HookedBlock:
         )
 
     @property
+    def is_parallel(self) -> bool:
+        """Whether the MLP stands beside the attention and not behind it."""
+        return self._parallel
+
+    @property
     def device(self) -> torch.device:
         """Where the block computes."""
         return self._attn.W_O.device

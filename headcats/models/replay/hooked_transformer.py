@@ -5,6 +5,7 @@ in the recorded run as in a replay: the rows of a prompt share its recorded keys
 what the last position needs is done at the others.
 """
 
+import copy
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -61,6 +62,8 @@ class RecordedLayer(NamedTuple):
     positions: Positions
     standing: Standing
     prefix: SharedPrefix
+    entering: Float[Tensor, "prompt pos d_model"]
+    """The residual stream before the block."""
     residual: Float[Tensor, "prompt pos d_model"]
     """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP.
     In the last layer, of the positions that are read alone.
@@ -110,9 +113,24 @@ class HookedTransformerRecording(Recording):
             block.finish(after)
         return after
 
+    def entering(self, layer: int) -> Tensor:
+        """See `Recording.entering`."""
+        return self._layers[layer].entering
+
+    @torch.no_grad()
+    def narrowed(self, first: int) -> "HookedTransformerRecording":
+        """See `Recording.narrowed`."""
+        if first == self.first:
+            return self
+        narrower, skipped = copy.copy(self), first - self.first
+        narrower.first, narrower.z = first, {layer: z[:, skipped:] for layer, z in self.z.items()}
+        with self._model.lock:
+            narrower._layers = [_narrowed(recorded, first, skipped) for recorded in self._layers]
+        return narrower
+
     def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
         """Head outputs of changed rows, at as many last positions as `out` has."""
-        block, positions, standing, prefix, _ = self._layers[layer]
+        block, positions, standing, prefix, *_ = self._layers[layer]
         normed, read = block.pre_attention(rows), slice(-out.shape[2], None)
         keys, values = block.keys(normed, positions), block.values(normed)
         queries = block.queries(normed[:, :, read], positions.at(read))
@@ -177,13 +195,35 @@ def _computed(
     before = block.before_attention_output(rows[:, :, begin:])
     base = compact_slice(before[:, 0], slice(max(first, begin) - begin, None), 1)
     standing = continued.standing.at(slice(first, None))
-    recorded = RecordedLayer(block, positions.at(standing.places), standing, prefix, continued.pack(base))
+    base = continued.pack(base)
+    entering = continued.pack(compact_slice(residual, slice(first, None), 1)) if is_last or block.is_parallel else base
+    recorded = RecordedLayer(block, positions.at(standing.places), standing, prefix, entering, base)
     if not is_last:
         after = block.attention_output(z).add_(before)
         del z, before
         block.finish(after)
         residual = after[:, 0]
     return recorded, continued.pack(kept_z), residual
+
+
+def _narrowed(layer: RecordedLayer, first: int, skipped: int) -> RecordedLayer:
+    """A layer without the first positions, whose keys and values are now shared."""
+    block, later = layer.block, slice(skipped, None)
+    positions = layer.positions.at(slice(skipped))
+    normed = block.pre_attention(layer.entering[:, None, :skipped])
+    added = _prefix(block.keys(normed, positions)[:, 0], block.values(normed)[:, 0])
+    seen = first if block.rule.window is None else min(first, block.rule.window - 1)
+    unseen = layer.prefix.keys.shape[2] + skipped - seen
+    return layer._replace(
+        positions=layer.positions.at(later),
+        standing=layer.standing.at(later),
+        prefix=SharedPrefix(
+            torch.cat([layer.prefix.keys, added.keys], 2)[:, :, unseen:],
+            torch.cat([layer.prefix.values, added.values], 2)[:, :, unseen:],
+        ),
+        entering=layer.entering[:, later],
+        residual=layer.residual[:, -(layer.entering.shape[1] - skipped) :],
+    )
 
 
 def _head_outputs(

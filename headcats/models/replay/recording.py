@@ -77,11 +77,22 @@ class Recording(ABC):
             edit: Edits z of all rows, the fresh ones last; with `last_only`, at the returned positions only.
             last_only: Return the last position of the prompts and those after it alone, and skip the others where
                 possible; always so for the last block.
-            width: Compute only so many positions, from `first` on, if that is the last one of the prompts; None for
-                all.
+            width: Compute only so many positions, from `first` on: all but those of continuations if that is the last
+                one of the prompts; elsewhere one, of fresh rows before the last block. None for all.
 
         Returns:
             Residual stream after the block, `[prompt, row, pos, d_model]`.
+        """
+
+    @abstractmethod
+    def entering(self, layer: int) -> Float[Tensor, "prompt pos d_model"]:
+        """Residual stream of the unpatched run before a block, at positions `first` and later."""
+
+    @abstractmethod
+    def narrowed(self, first: int) -> "Recording":
+        """The same run for replays at positions `first` and later, which is not before its own.
+
+        Of the positions in between, keys and values are computed and nothing else.
         """
 
     @abstractmethod
