@@ -53,7 +53,8 @@ holds the steering experiment.
 ## Look at it
 
 `report` writes one page that explains finished results, `write_views` pages that show where the heads of every category
-look; the functions of `headcats.figures` draw single figures.
+look; the functions of `headcats.figures` draw single figures. `export` writes effects as files for other programs, and
+`push` puts results on the Hugging Face hub, where `load` reads them by `hf://owner/name`.
 
 ## Ways to score, to judge and to draw
 

@@ -39,9 +39,9 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
-COMMANDS = [
+COMMANDS = (
     "run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "export", "push", "list",
-]  # fmt: skip
+)  # fmt: skip
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 # Runs that are asked for something else than their pages do without those that take time.
 RUN = [*QUICK, "--no-views"]

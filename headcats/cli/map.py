@@ -1,5 +1,6 @@
 """`headcats map`: the heads of every category, and the overlap map."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,6 +107,8 @@ def draw_map(
     """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
     from headcats.figures.figure import write
 
+    with contextlib.suppress(OSError):
+        page.parent.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
     try:
         answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}{hint}")
     except StorageError as error:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -56,12 +57,13 @@ def repeating_quietly() -> Iterator[None]:
 
 
 class _RepeatsOnce(logging.Filter):
-    told = False
+    def __init__(self) -> None:
+        super().__init__()
+        self._untold = threading.Semaphore(1)  # files come in several threads
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
         repeats = any(part in message for part in _REPEATS)
-        if repeats and not self.told:
-            self.told = True
+        if repeats and self._untold.acquire(blocking=False):
             _log.info("The hub refuses requests or breaks off for now; trying again, for some minutes at most.")
         return not repeats

@@ -54,6 +54,7 @@ WITHOUT_A_SOURCE = {
     "metrics.measure",
     "metrics.metric",
     "metrics.metric_traits",
+    "push",
     "report",
     "rules.Cutoffs",
     "rules.Rule",

@@ -64,6 +64,7 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     assert (again["model"].pop("source"), again["model"].pop("loader")) == ("", {})
     assert again.pop("distractors") == {}
     assert again.pop("suite_source") == stored["plan"]["suite"]
+    assert {again["model"].pop(name) for name in ("n_layers", "d_model", "parallel_attn_mlp")} == {None}
     assert again == stored
 
 

@@ -1,8 +1,5 @@
 """Results on a hub on this machine: pushed, read, brought up to date, and what is said when that fails."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -241,13 +238,3 @@ class TestRead:
         with pytest.raises(StorageError, match=r"copy it with `headcats merge hf://somebody/toy --out DIR`"):
             hc.write_views("mini", Path(ADDRESS))
         assert list(tmp_path.iterdir()) == []
-
-    def test_a_process_with_the_address_of_a_hub(self, somebody: Hub, results: Path, tmp_path: Path) -> None:
-        hc.push(results, NAME)
-        environment = os.environ | {"HF_ENDPOINT": somebody.endpoint, "HF_HOME": str(tmp_path / "home")}
-        done = subprocess.run(
-            [sys.executable, "-m", "headcats", "merge", ADDRESS, "--out", "copy", "--json"],
-            capture_output=True, encoding="utf-8", check=False, cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        xr.testing.assert_identical(hc.load(tmp_path / "copy"), hc.load(results))
