@@ -1,15 +1,23 @@
-"""Modules of `docs/`, and what examples find in the current directory: a small finished run of the bundled model."""
+"""Modules of `docs/`, and what examples find in the current directory.
+
+A small finished run of the bundled model, the series over its training that `tutorials/` holds, and two checkpoints.
+"""
 
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from examples_run import SmallRun, outcome_of
+from transformers import AutoModelForCausalLM
 
 import headcats as hc
+from headcats.registry import lookup
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+ROOT = Path(__file__).parents[2]
+SERIES = ROOT / "tutorials" / "mini-checkpoints.zip"
+sys.path.insert(0, str(ROOT / "docs"))
 
 TASKS = [
     "successor",
@@ -40,9 +48,30 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
     return SmallRun(here / "results" / "mini-icl", evidence)
 
 
+@pytest.fixture(scope="session")
+def two_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`step8000`, the bundled model, and `step500`, which has other weights, beside the tokenizer of both."""
+    folder, mini = tmp_path_factory.mktemp("checkpoints"), lookup("model", "mini")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(mini / name, folder)
+    model = AutoModelForCausalLM.from_pretrained(mini, local_files_only=True)
+    for step, factor in {8000: 1.0, 500: 0.9}.items():
+        with torch.no_grad():
+            model.model.layers[-1].mlp.down_proj.weight.mul_(factor)
+        model.save_pretrained(folder / f"step{step}")
+    return folder
+
+
 @pytest.fixture
-def current_directory(small_run: SmallRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A new directory with `results/mini-icl`, so that an example may write what it likes."""
+def current_directory(
+    small_run: SmallRun, two_checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A new directory with `results/mini-icl`, `results/mini-checkpoints` and `checkpoints`.
+
+    An example may write there what it likes.
+    """
     shutil.copytree(small_run.folder, tmp_path / "results" / "mini-icl")
+    shutil.unpack_archive(SERIES, tmp_path / "results")
+    (tmp_path / "checkpoints").symlink_to(two_checkpoints)
     monkeypatch.chdir(tmp_path)
     return tmp_path
