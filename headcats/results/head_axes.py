@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import OptionError
-
 HEAD, KV_GROUP = "head", "kv_group"
 UNITS = (HEAD, KV_GROUP)
 """What one place along `head` can be: a query head, or all query heads that share keys and values."""
@@ -61,12 +59,3 @@ def kv_head_of(tables: Iterable[xr.Dataset | xr.DataArray]) -> dict[str, xr.Vari
     Blocks of earlier versions lack it, and may lie beside new ones.
     """
     return next(({KV_HEAD: coords[KV_HEAD]} for coords in map(head_coords, tables) if KV_HEAD in coords), {})
-
-
-def refuse_groups(table: Any, *, by: str, advice: str) -> None:
-    """Raise an OptionError for a table over groups of heads, by what cannot take them, with what to do instead."""
-    if unit_of(table) == KV_GROUP:
-        raise OptionError(
-            f"{by} single query heads, and these effects are of groups of heads that share keys and values "
-            f"(unit={KV_GROUP}). {advice}"
-        )

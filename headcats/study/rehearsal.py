@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headcats.errors import DataError
+from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.replay.record import is_replayable
 from headcats.study.assessment import assess, work_of
 from headcats.study.preparation import Preparation
 from headcats.sweeps.peak import peak_bytes
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 
@@ -33,8 +35,8 @@ class Rehearsal:
 def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, path: str) -> Rehearsal:
     """The unpatched runs of a task, and of its largest batch a part of every sweep: once to count, once to time.
 
-    `limit` and `path` are those of the run. What happens once per model, such as the self-check of a path, is not
-    timed.
+    `limit` and `path` are those of the run. What happens once, such as the self-check of a path and the means of
+    reference prompts, is not timed.
     """
     model, study, prepared = preparation.model, preparation.study, preparation.of(task)
     able: list[MethodSpec] = []
@@ -46,9 +48,13 @@ def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, pa
         assess(study, prepared, runs)
         return max(runs, key=lambda of_batch: of_batch.corrupted.continued.rows.numel())
 
+    def reference(kind: str) -> Reference:
+        # Means over the suite take as much memory as those over one task.
+        return preparation.reference(task, "task" if kind == "suite" else kind)
+
     def part_of(spec: MethodSpec, runs: BaseRuns) -> float:
-        options = dict(spec.options)
-        return float(spec.method.rehearse(runs, metrics=study.metrics, positions=spec.positions, path=path, **options))
+        inputs = TaskInputs((runs,), study.metrics, reference, path=path)
+        return float(spec.method.rehearse(inputs, positions=spec.positions, **dict(spec.options)))
 
     def count() -> None:
         runs = largest_runs()

@@ -136,6 +136,10 @@ class Footprint:
         read = 1 + (self.steps if self.path == "hooked" else self._later)
         return max(self._in_blocks(part, rows), self._readout(part * rows * read))
 
+    def capture(self, rows: int) -> int:
+        """Of an ordinary forward pass of so many prompts that keeps z of all layers at all positions."""
+        return self._forward(rows) + rows * self._row * len(self.model.layers) * self._d_z * self._number
+
     def _in_blocks(self, part: int, rows: int) -> int:
         """While they go through the blocks; their logits are read a part at a time anyway."""
         if self.path == "hooked":

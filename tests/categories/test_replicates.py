@@ -122,3 +122,10 @@ def test_bad_input_is_told() -> None:
     for by in (0, -2, 1.5, "most", True):
         with pytest.raises(OptionError, match="share in"):
             replicated(RUNS, by=by)
+
+
+def test_heads_that_share_keys_and_values_still_do() -> None:
+    number = xr.Variable(("layer", "head"), [[0, 0, 1, 1]])
+    runs = {name: run.assign_coords(kv_head=number) for name, run in RUNS.items()}
+    assert replicated(runs).kv_head.values.tolist() == [[0, 0, 1, 1]]
+    assert "kv_head" not in replicated(RUNS).coords

@@ -44,7 +44,7 @@ def test_a_run_says_what_it_needs_and_which_path_ran(
     with caplog.at_level(logging.INFO, "headcats"):
         results = hc.run(model, suite="counting", n_prompts=8, n_demos=2, path=path, memory="1GB")
     text = "\n".join(record.getMessage() for record in caplog.records)
-    assert "Memory: about" in text
+    assert "Memory: at most" in text
     assert "limit 1.0 GB" in text
     for label, name in zip(("denoising_patch@last", "mean_ablation@all"), names, strict=True):
         assert f"{label}: 3 tasks by path '{name}'; self-check " in text

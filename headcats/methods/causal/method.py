@@ -194,28 +194,26 @@ class CausalMethod:
         return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
 
     def rehearse(
-        self,
-        runs: "BaseRuns",
-        *,
-        metrics: Sequence[str],
-        positions: str,
-        path: str,
-        unit: str = HEAD,
-        **options: Any,
+        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
     ) -> float:
-        """Do a part of the sweep of a batch as the sweep does it, to see what that takes; its share of `work`.
+        """Do a part of the sweep of the first batch as `on_task` does it, to see what that takes.
 
         Args:
-            runs: Unpatched runs of the batch.
-            metrics: Names of metrics.
+            inputs: As in `on_task`.
             positions: "last", "answer", "all" or a role.
-            path: As in `hc.sweep`.
+            reference: One of `options["reference"]`; None takes the first.
             unit: "head" or "kv_group".
-            **options: The others of `options`, which change neither time nor memory.
+
+        Returns:
+            Its share of the `work` on that batch.
+
+        Raises:
+            DataError: As `on_task`.
         """
         from headcats.methods.causal.planning import sweep_part
 
-        return sweep_part(self.intervention, runs, metrics=metrics, positions=positions, path=path, unit=unit)
+        kind = (reference or self.references[0]) if self.references else None
+        return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
         """Tell the unpatched runs what `on_task` will read of them, so that each is made once.

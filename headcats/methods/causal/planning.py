@@ -1,16 +1,17 @@
 """What a sweep of a batch will compute, how it is cut to fit into memory, and a part of it to learn from."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from headcats.errors import DataError
+from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.engine import measure_part
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.memory import Footprint, MemoryPlan, plan
-from headcats.sweeps.reference import as_reference
-from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.role_sums import ROWS
 from headcats.sweeps.sources import first_change
 from headcats.sweeps.units import swept_sets
 
@@ -39,17 +40,23 @@ def sweep_memory(
     """See `CausalMethod.memory_plan`."""
     first = _first_change(intervention, batch, positions)
     footprint = Footprint.of(model, batch.continued(intervention.base), first=first, path=path)
-    return plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
+    planned = plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
+    # Not cut to the budget: so many reference prompts are run at a time.
+    more = footprint.capture(ROWS) if intervention.uses_reference else 0
+    return replace(planned, peak=planned.peak + more)
 
 
 def sweep_part(
-    intervention: Intervention, runs: BaseRuns, *, metrics: Sequence[str], positions: str, path: str, unit: str
+    intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None, unit: str
 ) -> float:
-    """See `CausalMethod.rehearse`; the reference is the batch itself."""
+    """See `CausalMethod.rehearse`; `reference` is None for a replacement that needs none."""
+    runs = inputs.runs[0]
     model, batch, sets = runs.model, runs.batch, swept_sets(runs.model, unit).sets
-    reference = as_reference(None, batch)
-    replacements, choice = prepare(runs, intervention, positions=positions, reference=reference, path=path)
-    prompts, chosen = measure_part(runs, intervention.base, sets, replacements, names=tuple(metrics), choice=choice)
+    prompts_of_reference = inputs.reference(reference) if reference else Reference(batch)
+    replacements, choice = prepare(
+        runs, intervention, positions=positions, reference=prompts_of_reference, path=inputs.path
+    )
+    prompts, chosen = measure_part(runs, intervention.base, sets, replacements, names=inputs.metrics, choice=choice)
     if choice.path == "hooked":
         return prompts * len(chosen) / (len(batch) * len(sets))
     done, total = (sum(model.n_layers - heads[0].layer for heads in measured) for measured in (chosen, sets))

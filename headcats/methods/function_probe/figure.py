@@ -17,7 +17,7 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.methods.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
-from headcats.results.head_axes import letter, unit_attrs, unit_of
+from headcats.results.head_axes import kv_head_of, letter, unit_attrs, unit_of
 
 # Variable -> what the colour bar calls it. The first that a dataset has is drawn.
 SCORES = {"importance": "Heads Importance"} | {
@@ -136,8 +136,8 @@ def _table(importance: xr.Dataset, name: str, row: str | None) -> tuple[xr.Datas
         table["tasks"] = xr.DataArray(tasks, dims=row)
     bare = {key: value.reset_coords(drop=True).broadcast_like(empty) for key, value in table.items()}
     renamed = xr.Dataset(bare).reset_coords(drop=True).rename({row: "panel"} if row != "panel" else {})
-    unit = unit_attrs(unit_of(importance))
-    return renamed.assign_coords(panel=renamed["panel"].astype(str)).assign_attrs(unit), interval
+    coords = {"panel": renamed["panel"].astype(str)} | kv_head_of([importance])
+    return renamed.assign_coords(coords).assign_attrs(unit_attrs(unit_of(importance))), interval
 
 
 def _function_tasks(probe: xr.Dataset, function: str) -> str:

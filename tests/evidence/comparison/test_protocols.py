@@ -187,3 +187,45 @@ def test_the_rule_is_the_same_for_all():
         {"r": results_of({"denoising_patch@last": A, "noising_patch@last": B})}, rule=hc.rules.threshold(value=0.2)
     )
     assert {one.attrs["rule"] for one in found.members.values()} == {"threshold(value=0.2)"}
+
+
+GROUPS = "denoising_patch:unit=kv_group@last"
+
+
+def test_effects_of_groups_are_left_out_beside_those_of_heads():
+    results = results_of({GROUPS: A, "denoising_patch@last": A}, attrs={GROUPS: {"unit": "kv_group"}})
+    found = hc.evidence.judge_protocols({"r": results})
+    assert list(found.members) == [DENOISING]
+    assert "groups of heads" in found.left_out[f"{GROUPS}, logit_diff"]
+    # Asked for by name, or alone, they are judged.
+    for only in (results, results_of({GROUPS: A}, attrs={GROUPS: {"unit": "kv_group"}})):
+        method = None if only is not results else GROUPS.removesuffix("@last")
+        assert list(hc.evidence.judge_protocols({"r": only}, method=method).members) == [f"{GROUPS}, logit_diff"]
+
+
+def test_heads_and_groups_are_not_compared():
+    results = results_of({GROUPS: A, "denoising_patch@last": A}, attrs={GROUPS: {"unit": "kv_group"}})
+    members = {
+        label: hc.categorize(hc.score(results, method=label.removesuffix("@last")))
+        for label in (GROUPS, "denoising_patch@last")
+    }
+    with pytest.raises(DataError, match="judges every group, denoising_patch@last every head"):
+        hc.evidence.agreement(members)
+    with pytest.raises(DataError, match="are of groups and of heads"):
+        hc.categories.replicated(members)
+
+
+def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():
+    results = results_of({GROUPS: A, "denoising_patch@last": A}, attrs={GROUPS: {"unit": "kv_group"}})
+    strength = hc.evidence.method_scores(results)
+    assert strength["method"].values.tolist() == ["denoising_patch@last"]
+    assert "groups of heads" in json.loads(strength.attrs["left_out"])[GROUPS]
+    assert "unit" not in strength.attrs
+    with pytest.raises(DataError, match="a group and a head at a time"):
+        hc.evidence.method_scores(results, methods=[GROUPS, "denoising_patch@last"])
+    ablation = "mean_ablation:unit=kv_group@all"
+    attrs = {GROUPS: {"unit": "kv_group"}, ablation: {"unit": "kv_group"}}
+    alone = hc.evidence.method_scores(results_of({GROUPS: A, ablation: B}, attrs=attrs))
+    assert alone.attrs["unit"] == "kv_group"
+    heads = hc.evidence.disagreements(hc.evidence.method_agreement(alone, draws=9), n=1)["head"]
+    assert heads.str.fullmatch(r"L\dG\d").all()

@@ -255,3 +255,42 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
 def test_other_words_are_refused(option: dict[str, str], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         tables(results(), rule=RULE, **option)
+
+
+def grouped(tree_of: xr.DataTree, number: list[int]) -> xr.DataTree:
+    """The same results of a model whose heads read these key-value heads."""
+    for task in list(tree_of.children):
+        for label, node in tree_of[task].children.items():
+            heads = node.to_dataset().assign_coords(layer=[0], head=np.arange(6))
+            tree_of[f"{task}/{label}"] = xr.DataTree(heads.assign_coords(kv_head=(("layer", "head"), [number])))
+    return tree_of
+
+
+def test_members_that_share_keys_and_values_are_told_only_where_heads_share() -> None:
+    said = findings(tables(results(), rule=RULE), rule=RULE)
+    assert "map.kv_pairs" not in said
+    # Of Algorithmic heads 0 and 1 are members: of the fifteen pairs of six heads, six are within a group.
+    said = findings(tables(grouped(results(), [0, 0, 0, 1, 1, 1]), rule=RULE), rule=RULE)
+    algorithmic, knowledge = said["map.kv_pairs"].fields["categories"]
+    assert {name: algorithmic.fields[name] for name in ("category", "n")} == {"category": "Algorithmic", "n": 1}
+    assert algorithmic.fields["expected"] == pytest.approx(6 / 15)
+    assert algorithmic.fields["p"].fields == pytest.approx({"p": 6 / 15, "q": 6 / 15})
+    assert knowledge.fields["p"] is None  # a single member
+    # All heads share one: nothing could be told.
+    assert "map.kv_pairs" not in findings(tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
+
+
+def test_a_map_of_groups_says_what_its_cells_are() -> None:
+    tree_of = results(controls=False)
+    for task in list(tree_of.children):
+        node = tree_of[task]
+        groups = node["denoising_patch@last"].to_dataset().assign_attrs(unit="kv_group")
+        children = {"denoising_patch:unit=kv_group@last": xr.DataTree(groups)}
+        tree_of[task] = xr.DataTree(node.to_dataset(), children=children)
+    tree_of.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}})
+    found = tables(tree_of, rule=RULE)
+    said = findings(found, rule=RULE)
+    assert said["map.groups"].fields["name"] == "L0G0"
+    assert "groups" in said["map.heads"].columns
+    assert {row[0]: row[4] for row in said["map.heads"].rows}["Knowledge"] == "L0G0"
+    assert "map.groups" not in findings(tables(results(), rule=RULE), rule=RULE)

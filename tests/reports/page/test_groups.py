@@ -1,0 +1,62 @@
+"""A page about groups of heads that share keys and values."""
+
+import json
+import re
+import warnings
+import zlib
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from counting import counting_folder, counting_suite
+
+import headcats as hc
+from headcats.errors import HeadcatsWarning
+
+GROUPS = "denoising_patch:unit=kv_group"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("groups")
+    model = hc.load_model(counting_folder(home / "model"))
+    methods = [GROUPS, "denoising_patch"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcatsWarning)
+        hc.run(model, suite=counting_suite(), methods=methods, n_prompts=8, n_demos=2, out=home / "results")
+    return home / "results"
+
+
+def page_of(results: Path, path: Path, **options: Any) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcatsWarning)
+        return hc.report(results, path, **options).read_text(encoding="utf-8")
+
+
+def store(page: str) -> dict[str, Any]:
+    packed = re.search(r'id="packed-heads">([^<]+)<', page)
+    assert packed is not None
+    return json.loads(zlib.decompress(b64decode(packed[1])))
+
+
+def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
+    page = page_of(results, tmp_path / "groups.html", method=GROUPS)
+    about = store(page)
+    assert (about["letter"], about["per_layer"], about["grid"]) == ("G", [2, 2], [2, 2])
+    assert [block["label"] for block in about["blocks"]] == [f"{GROUPS}@last"] * 2
+    assert 'data-head="L0G0"' in page
+    assert "L0H0</button>" not in page
+    # Nothing is offered that takes single heads.
+    assert "headcats evidence" not in page
+    assert "headcats views" not in page
+    assert "denoising_patch@last</code> is not among them" in page
+
+
+def test_a_page_of_heads_leaves_groups_out(results: Path, tmp_path: Path) -> None:
+    page = page_of(results, tmp_path / "heads.html")
+    about = store(page)
+    assert (about["letter"], about["per_layer"]) == ("H", [4, 4])
+    assert [block["label"] for block in about["blocks"]] == ["denoising_patch@last"] * 2
+    assert f"{GROUPS}@last</code> is not among them" in page
+    assert "kv head" in page

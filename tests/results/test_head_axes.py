@@ -1,0 +1,71 @@
+"""What the axis of heads counts, and coordinates that parts of earlier versions lack."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.models.head import Head
+from headcats.results.declaration import Declaration, controls_of
+from headcats.results.head_axes import cell_name, head_coords, kv_head_of, unit_of
+from headcats.results.label import Label
+from headcats.results.merging import join_parts
+
+NUMBER = xr.Variable(("head", "layer"), [[0, 0], [0, 0], [1, 1]])
+TABLE = xr.Dataset(
+    {"score": (("task", "layer", "head"), np.zeros((1, 2, 3)))},
+    coords={"task": ["a"], "layer": [0, 4], "head": [0, 1, 2], "kv_head": NUMBER},
+)
+
+
+def test_names() -> None:
+    assert (cell_name(3, 4), cell_name(3, 1, "kv_group")) == ("L3H4", "L3G1")
+    assert (unit_of(TABLE), unit_of(TABLE.assign_attrs(unit="kv_group"))) == ("head", "kv_group")
+    assert (Label.parse("m:unit=kv_group@last").unit, Label.parse("m@last").unit) == ("kv_group", "head")
+
+
+def test_a_new_table_has_the_same_heads() -> None:
+    made = xr.Dataset(coords=head_coords(TABLE))
+    assert made.kv_head.dims == ("layer", "head")
+    assert made.kv_head.values.tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert made["layer"].values.tolist() == [0, 4]
+    assert set(head_coords(TABLE.drop_vars("kv_head"))) == {"layer", "head"}
+    assert head_coords(xr.Dataset(coords={"role": ["x"]})) == {}
+
+
+def test_a_group_is_not_a_head() -> None:
+    with pytest.raises(DataError, match="'L3G1', which is a group of heads"):
+        Head.parse("L3G1")
+    with pytest.raises(DataError, match=r"got 'three'\.$"):
+        Head.parse("three")
+
+
+class Relations:
+    """Joins its parts along tasks, as joint methods do."""
+
+    declaration = Declaration(name="relations", kind="joint")
+
+    def join(self, parts: dict[str, xr.Dataset]) -> xr.Dataset:
+        return xr.concat(list(parts.values()), dim="task", combine_attrs="override", join="exact")
+
+    def summary(self, block: xr.Dataset) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_a_part_of_an_earlier_version_joins_one_that_knows_of_groups(order: list[int]) -> None:
+    parts = [TABLE.assign_attrs(fingerprint="f"), TABLE.drop_vars("kv_head").assign_coords(task=["b"])]
+    parts[1].attrs["fingerprint"] = "g"
+    joined = join_parts(Relations(), {str(n): parts[n] for n in order}, categories="[]", model="toy")
+    assert joined.kv_head.dims == ("layer", "head")
+    assert joined.kv_head.values.tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert json.loads(joined.attrs["summary"]) == []
+    assert kv_head_of([parts[1]]) == {}
+
+
+def test_controls_are_of_the_same_unit() -> None:
+    assert controls_of("denoising_patch") == {"task": "second_corruption_patch", "item": "other_item_patch"}
+    of_groups = controls_of("denoising_patch:unit=kv_group")
+    assert of_groups["task"] == "second_corruption_patch:unit=kv_group"

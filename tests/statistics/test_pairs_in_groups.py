@@ -1,0 +1,61 @@
+"""Pairs of marked elements in one group: against every choice there is, and against random ones."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from headcats.statistics.pairs_in_groups import Block, pairs_by_chance
+
+
+def pairs(group: np.ndarray, chosen: list[int]) -> int:
+    return sum(math.comb(int(n), 2) for n in np.bincount(group[chosen]))
+
+
+def enumerated(blocks: list[Block]) -> np.ndarray:
+    """The distribution by going through every choice of every block."""
+    totals = [0]
+    for sizes, marked in blocks:
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        of_block = [pairs(group, list(chosen)) for chosen in itertools.combinations(range(len(group)), marked)]
+        totals = [total + more for total in totals for more in of_block]
+    return np.bincount(totals) / len(totals)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [((2, 2, 2), 3)],
+        [((4, 4), 5)],
+        [((1, 2, 3), 2)],
+        [((3, 3), 0), ((2, 4), 3)],
+        [((2, 2), 2), ((3, 1), 2), ((4,), 3)],
+        [],
+    ],
+    ids=str,
+)
+def test_equals_every_choice_there_is(blocks: list[Block]) -> None:
+    distribution = pairs_by_chance(blocks)
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution == pytest.approx(enumerated(blocks))
+
+
+def test_equals_random_choices_of_a_large_model() -> None:
+    sizes, marked, draws = (4,) * 8, (3, 0, 7, 1, 12), 4_000
+    distribution = pairs_by_chance([(sizes, n) for n in marked])
+    rng, group = np.random.default_rng(0), np.repeat(np.arange(8), 4)
+    drawn = [sum(pairs(group, rng.permutation(32)[:n].tolist()) for n in marked) for _ in range(draws)]
+    mean, square = (float(np.arange(len(distribution)) ** power @ distribution) for power in (1, 2))
+    exact = sum(8 * 6 * n * (n - 1) / (32 * 31) for n in marked)
+    assert mean == pytest.approx(exact)
+    assert np.mean(drawn) == pytest.approx(mean, abs=4 * math.sqrt((square - mean**2) / draws))
+    tail = float(distribution[int(mean) + 4 :].sum())
+    share = float(np.mean(np.array(drawn) >= int(mean) + 4))
+    assert share == pytest.approx(tail, abs=4 * math.sqrt(tail * (1 - tail) / draws))
+
+
+def test_many_large_groups_stay_exact() -> None:
+    distribution = pairs_by_chance([((16,) * 8, 64)] * 40)
+    assert distribution.sum() == pytest.approx(1)
+    assert np.arange(len(distribution)) @ distribution == pytest.approx(40 * 8 * 120 * 64 * 63 / (128 * 127))
