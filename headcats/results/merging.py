@@ -11,6 +11,7 @@ import xarray as xr
 
 from headcats.errors import PlanError, StorageError, pluralize
 from headcats.registry import lookup
+from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
@@ -50,9 +51,12 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
+    descriptors: xr.Dataset | None = None
     for path, manifest in zip(folders, manifests, strict=True):
         _check_same_plan(merged, manifest, paths=(folders[0], path))
         merged.join(manifest)
+        if (described := ResultsFolder(path).read_descriptors()) is not None:
+            descriptors = described if descriptors is None else join_descriptors(descriptors, described)
         for (task, label), block in ResultsFolder(path).read_blocks().items():
             if task != SUITE:
                 _add(blocks, (task, label), block, f"Block {label!r} of task {task!r} in {path}")
@@ -61,7 +65,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
             for name, part in ResultsFolder(path).read_parts(label).items():
                 _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {path}")
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
-    _write(target, merged, blocks, parts, suite)
+    _write(target, merged, blocks, parts, suite, descriptors)
     return load(out)
 
 
@@ -83,6 +87,7 @@ def _write(
     blocks: Mapping[tuple[str, str], xr.Dataset],
     parts: Mapping[str, Mapping[str, xr.Dataset]],
     suite: str,
+    descriptors: xr.Dataset | None,
 ) -> None:
     absent = [folder for folder in (target.path, *target.path.parents) if not folder.exists()]
     try:
@@ -93,11 +98,14 @@ def _write(
                 target.write_part(label, name, part)
         if suite:
             target.write_suite(suite)
+        if descriptors is not None:
+            target.write_descriptors(descriptors)
         target.write_manifest(manifest)
     except BaseException:
         # Blocks without a manifest would look like somebody else's folder; there were none before.
         shutil.rmtree(target.path / BLOCKS, ignore_errors=True)
         target.suite_path.unlink(missing_ok=True)
+        target.descriptors_path.unlink(missing_ok=True)
         remove_empty(absent)
         raise
 

@@ -14,6 +14,7 @@ from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.describing import describe_run
 from headcats.study.joint_run import JointWork
 from headcats.study.output import open_output
 from headcats.study.own_template import with_own_template
@@ -129,6 +130,7 @@ def run(
         task_work.score_tasks(progress)
     if joint_work is not None:
         joint_work.score_parts(progress)
+    describe_run(output, task_work.preparation)
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
     return output.results()
 
