@@ -21,6 +21,7 @@ and layer 9, head 6 prints as `L9H6`. Every example of these pages runs in a dir
 ## Models
 
 `load_model` takes a name, a folder or a model of TransformerLens and gives a `HookedModel`; a `Head` is a place in it.
+`describe_heads` says what every head does, whatever the task: where it looks, what it copies, what it writes.
 
 ## Tasks and prompts
 
@@ -53,8 +54,9 @@ holds the steering experiment.
 ## Look at it
 
 `report` writes one page that explains finished results, `write_views` pages that show where the heads of every category
-look; the functions of `headcats.figures` draw single figures. `export` writes effects as files for other programs, and
-`push` puts results on the Hugging Face hub, where `load` reads them by `hf://owner/name`.
+look, and `attention` shows in a notebook where chosen heads look in a text; the functions of `headcats.figures` draw
+single figures. `export` writes effects as files for other programs, and `push` puts results on the Hugging Face hub,
+where `load` reads them by `hf://owner/name`.
 
 ## Ways to score, to judge and to draw
 

@@ -34,4 +34,5 @@ from .sweeps.batch_sweep import sweep as sweep
 from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite
+from .reports.attention.inline import attention as attention
 from .reports.attention.writing import write_views as write_views

@@ -18,10 +18,15 @@ from headcats.categories.new_task import NEW_TASK, new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, cell_name, head_coords, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
 from headcats.statistics.multiplicity import benjamini_hochberg
+
+_WITHOUT_SIGN = (*NEW_TASK, *DESCRIPTORS)
+"""What a head list says of helping and suppressing heads alike."""
+_CELL = {"category", "layer", "head"}
 
 
 def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
@@ -125,15 +130,16 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     """The head list: one row per head and category it is in, helping and suppressing apart.
 
     Args:
-        overlap: What `hc.categorize` or `hc.overlap` returns; an overlap of suppressing heads lists these alone.
+        overlap: What `hc.categorize` or `hc.overlap` returns; an overlap of suppressing heads lists these alone. With
+            `overlap.assign(hc.describe_heads(model))`, the table says what every head does.
 
     Returns:
         Columns `head` ("L9H6"; a group "L9G1"), `category`, `kind` ("helping" or "suppressing"), where heads share keys
         and values `kv_head` (the number of theirs in the layer), `effect, low, high` in shares of the gap (suppressing
         = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
         head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
-        `doubtful` (its p needs tasks in which the head is doubtful) and `approximation`. Ordered by category,
-        kind and size of effect.
+        `doubtful` (its p needs tasks in which the head is doubtful), the descriptors of the head (see
+        `hc.describe_heads`) and `approximation`. Ordered by category, kind and size of effect.
 
     Raises:
         DataError: Neither memberships nor an overlap.
@@ -153,8 +159,8 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
-    variables |= {name: name for name in ("tasks", "probability", "doubtful", *NEW_TASK)}
-    variables = {column: name for column, name in variables.items() if name in overlap}
+    variables |= {name: name for name in ("tasks", "probability", "doubtful", *_WITHOUT_SIGN)}
+    variables = {name: of for name, of in variables.items() if of in overlap and set(overlap[of].dims) <= _CELL}
     unit, shared = unit_of(overlap), [KV_HEAD] if KV_HEAD in overlap.coords else []
     rows = []
     for category in overlap["category"].values.tolist():
@@ -165,7 +171,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                 {"head": cell_name(cell["layer"].item(), cell["head"].item(), unit), "category": category, "kind": kind}
                 | {name: cell[name].item() for name in shared}
                 | {
-                    column: cell[name if name in NEW_TASK else prefix + name].item()
+                    column: cell[name if name in _WITHOUT_SIGN else prefix + name].item()
                     for column, name in variables.items()
                 }
                 for cell in cells

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import xarray as xr
 
+from headcats.categories.described import with_descriptors
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
@@ -200,7 +201,7 @@ def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
 
 
 def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
-    """`scores`, `members` and `overlap` of a reading.
+    """`scores`, `members` and `overlap` of a reading, the last with the descriptors of heads where the run has them.
 
     Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
     `not_judged` of the members says why.
@@ -215,7 +216,8 @@ def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
         if "size_expected" in members:
             members["size_expected"] = members["size_expected"] * float("nan")
         members.attrs |= {"rule": repr(reading.rule), "not_judged": str(error)}
-    return {"scores": scores, "members": members, "overlap": overlap(members, sign=reading.sign)}
+    shared = with_descriptors(overlap(members, sign=reading.sign), run.descriptors)
+    return {"scores": scores, "members": members, "overlap": shared}
 
 
 def resolve_tested(reading: Reading, run: RunResults) -> Reading:

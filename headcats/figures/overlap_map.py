@@ -25,6 +25,7 @@ from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.registry import unknown_name_message
+from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, noun, unit_of
 
 AUTO, NONE = "auto", "none"
@@ -36,6 +37,8 @@ _VARIABLES = {
     **dict.fromkeys(("member", "undecided", *NUMBERS, "tasks"), ("category", *_GRID)),
 }
 _COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
+# Descriptors at the pointer; the others stand in the numbers.
+_POINTED = ("previous_token", "duplicate_token", "induction", "copying")
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
 
@@ -51,14 +54,16 @@ def overlap_map(
     so that a head of one category may yet be in others. Layers without attention heads (hybrid models) and heads that a
     layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which have a map of
     their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects, intervals, q and
-    tasks. Thin lines stand between groups of heads that share keys and values (coordinate `kv_head`). Effects of groups
-    (attribute `unit`) are shown likewise, one cell a group.
+    tasks; in the first panel also for what it does, where the overlap says it. Thin lines stand between groups of heads
+    that share keys and values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell
+    a group.
 
     Args:
         overlap: As `hc.overlap` returns it: `n_categories, set (layer, head)` and `member, undecided, effect, low,
             high, q_value, tasks (category, layer, head)`; effects in shares of the clean-corrupted gap, positive = the
             head helps. 1 to 8 categories; their order and colours come from the attribute `categories`. `suppressing
-            (category, layer, head)`, where present: 1 = marked by a triangle.
+            (category, layer, head)`, where present: 1 = marked by a triangle. Descriptors `(layer, head)`, where
+            present: `overlap.assign(hc.describe_heads(model))`.
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
             under every common colour blindness.
         letters: `"auto"`, or `"none"` for cells without letters.
@@ -69,8 +74,8 @@ def overlap_map(
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
         first panel in every category, with `label` and `colour` ""), `hatched, suppresses, effect, low, high, q_value,
-        tasks` (the last six empty in the first panel); where heads share keys and values also `kv_head`, and for an
-        approximation `approximation`.
+        tasks` (the last six empty in the first panel), the descriptors; where heads share keys and values also
+        `kv_head`, and for an approximation `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
@@ -111,8 +116,9 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     names = np.array([str(name) for name in overlap["category"].values])
     inside = (overlap["member"] == 1).transpose(*_GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
+    described = {name: overlap[name] for name in described_by(overlap)}
     exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
-    heads = head_rows(overlap, sets | {"hatched": undecided.astype(bool), "exists": exists})
+    heads = head_rows(overlap, sets | described | {"hatched": undecided.astype(bool), "exists": exists})
     n = heads["n_categories"]
     label = entry_of(n, names[inside.argmax(1)])
     first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
@@ -128,7 +134,7 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
         member = rows.pop("member")
         label, outcome = np.where(member == 1, name, NO_CATEGORY), member.map(_OUTCOMES)
         rows = rows.assign(panel=name, label=label, outcome=outcome, exists=rows["effect"].notna())
-        panels.append(rows.assign(set=heads["set"], n_categories=n))
+        panels.append(rows.assign(set=heads["set"], n_categories=n, **{name: heads[name] for name in described}))
     frame = pd.concat(panels, ignore_index=True)
     # Rules call a NaN undecided, but a head that does not exist is not.
     exists = frame["exists"]
@@ -137,7 +143,12 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     frame["label"] = frame["label"].where(exists, "")
     frame["colour"] = frame["label"].map(colours.entries | {"": ""})
     shared = [KV_HEAD] if KV_HEAD in frame else []
-    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks", *shared]]
+    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks", *described, *shared]]
+
+
+def described_by(overlap: xr.Dataset) -> list[str]:
+    """What an overlap says of every head whatever the category: names of its descriptors `(layer, head)`."""
+    return [name for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(_GRID)]
 
 
 def overlap_grid(
@@ -173,6 +184,8 @@ def overlap_grid(
     panels = []
     for name, rows in panel_rows.items():
         pointed, template = _pointed(rows, categories, [name] if name != ALL else list(categories), numbers)
+        if name == ALL:
+            template += _does([known for known in _POINTED if known in rows])
         hatched = rows[rows["hatched"]]
         inks = hatched["colour"].map(ink_on).where(hatched["outcome"] == "in", HATCH)
         traces = [
@@ -208,6 +221,12 @@ def _pointed(
         tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
         pointed["tasks"] += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
     return pointed, "<br>".join(template) + "%{tasks}"
+
+
+def _does(descriptors: Sequence[str]) -> str:
+    """What the pointer shows of what a head does."""
+    texts = [f"{DESCRIPTORS[name].label} %{{{name}:.2f}}" for name in descriptors]
+    return f"<br>{', '.join(texts)}" if texts else ""
 
 
 def _marked(marks: dict[str, pd.Series], separator: str) -> pd.Series:

@@ -1,12 +1,13 @@
 """Attention patterns of a run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.models.hooks import keeping
 
 Part = Callable[[Tensor], Tensor]
@@ -34,3 +35,19 @@ def attention_patterns(
 
     hooks = {hook_pattern(layer): keeping(patterns, layer, copied(part)) for layer, part in parts.items()}
     return model.run(tokens, hooks=hooks), patterns
+
+
+def head_patterns(
+    model: HookedModel, tokens: Int[Tensor, "prompt pos"], heads: Sequence[Head]
+) -> tuple[Float[Tensor, "prompt d_vocab"], dict[Head, Float[Tensor, "prompt from to"]]]:
+    """As `attention_patterns`, the patterns of some heads."""
+    of_layer: dict[int, list[int]] = {}
+    for head in heads:
+        of_layer.setdefault(head.layer, []).append(head.head)
+    logits, patterns = attention_patterns(model, tokens, {layer: _of_heads(of) for layer, of in of_layer.items()})
+    rows = {Head(layer, head): (layer, row) for layer, of in of_layer.items() for row, head in enumerate(of)}
+    return logits, {head: patterns[layer][:, row] for head, (layer, row) in rows.items()}
+
+
+def _of_heads(numbers: Sequence[int]) -> Part:
+    return lambda pattern: pattern[:, list(numbers)]

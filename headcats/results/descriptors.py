@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
+import xarray as xr
+
 DESCRIPTORS_NODE = "_descriptors"
 """Node of the descriptors in results. No task can have this name."""
 DESCRIPTORS_FILE = "descriptors.nc"
+_OF_TASKS = ["direct_logit", "n_prompts"]
 
 
 class Descriptor(NamedTuple):
@@ -27,3 +30,15 @@ DESCRIPTORS = {
     "direct_logit": Descriptor("direct logit", "logits", "what the head writes for the answer over the distractor"),
 }
 """Variable -> what it is, in the order in which they are shown."""
+
+
+def join_descriptors(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
+    """Descriptors of one model: the first, and of the second the tasks that it lacks."""
+    if "task" not in second.dims:
+        return first
+    known = first["task"].values.tolist() if "task" in first.dims else []
+    added = second[_OF_TASKS].sel(task=[task for task in second["task"].values.tolist() if task not in known])
+    if known:
+        added = xr.concat([first[_OF_TASKS], added], "task", join="exact", combine_attrs="override")
+    others = first.drop_dims("task", errors="ignore")
+    return others.assign_coords(added.coords).assign(added.data_vars)

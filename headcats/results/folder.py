@@ -10,6 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import DataError, StorageError, pluralize
+from headcats.results.descriptors import DESCRIPTORS_FILE, DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.place import HUB, Place, find_place
@@ -111,6 +112,19 @@ class ResultsFolder:
         """Write one finished part of a joint method."""
         write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
 
+    @property
+    def descriptors_path(self) -> Path:
+        """File of what is known of the model's heads besides their effects."""
+        return self.path / DESCRIPTORS_FILE
+
+    def read_descriptors(self) -> xr.Dataset | None:
+        """The descriptors of heads; None where there is no file, or a damaged one, which is then made again."""
+        return read_undamaged(self.descriptors_path)
+
+    def write_descriptors(self, descriptors: xr.Dataset) -> None:
+        """Replace the descriptors of heads."""
+        write_whole(self.descriptors_path, table_bytes(descriptors))
+
     def read_blocks(self) -> dict[tuple[str, str], xr.Dataset]:
         """(task, method@positions) -> block, for every block of the folder; a damaged file is a StorageError."""
         blocks = {}
@@ -170,7 +184,9 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         `category`; the root carries `categories` (names, order, colours; JSON), `manifest` (JSON) and `suite` (its
         tasks with their pairs; JSON). A joint method (`ov_relation`, `head_gating`, ...) has the node
         `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`). The node `/_drops` is a table
-        of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`.
+        of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`. The node
+        `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts, which folders of
+        earlier versions lack until the run is repeated.
 
     Raises:
         StorageError: No such folder, no manifest in it, or a damaged file.
@@ -194,6 +210,9 @@ def read_results(place: Place) -> xr.DataTree:
     folder = ResultsFolder(place.folder)
     if not folder.manifest_path.is_file():
         raise StorageError(_no_results(folder.path))
+    described = None
+    if folder.descriptors_path.is_file():
+        described = read_table(folder.descriptors_path, again="The same `headcats run`")
     manifest, blocks = Manifest.read(folder.manifest_path), folder.read_blocks()
     if place.on_hub and (absent := manifest.finished() - blocks.keys()):
         task, label = min(absent)
@@ -201,7 +220,7 @@ def read_results(place: Place) -> xr.DataTree:
             f"The copy of {place} in the cache is not whole: it lacks {pluralize(len(absent), 'block')}, {label} of "
             f"{task} first; read it again with network."
         )
-    results = tree(blocks, manifest, suite=folder.read_suite())
+    results = tree(blocks, manifest, suite=folder.read_suite(), descriptors=described)
     # As xarray says it of a file; copies keep it, and netCDF does not store it.
     results.encoding |= {"source": place.address, "folder": os.fspath(place.folder)}
     return results
@@ -234,8 +253,14 @@ def _no_results(path: Path) -> str:
     return f"{problem}; run `headcats run --out {path}` first."
 
 
-def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest, *, suite: str = "") -> xr.DataTree:
-    """Blocks, manifest and suite as the tree that `load` describes; the manifest must name the task of every block."""
+def tree(
+    blocks: Mapping[tuple[str, str], xr.Dataset],
+    manifest: Manifest,
+    *,
+    suite: str = "",
+    descriptors: xr.Dataset | None = None,
+) -> xr.DataTree:
+    """What a folder holds as the tree that `load` describes; the manifest must name the task of every block."""
     attrs = {
         "categories": json.dumps(manifest.category_entries(), ensure_ascii=False),
         "manifest": manifest.to_json(),
@@ -259,4 +284,6 @@ def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest, *, su
         nodes[f"/{task}/{label}"] = blocks[task, label]
     if manifest.tasks:
         nodes[f"/{DROPS}"] = drop_table(manifest)
+    if descriptors is not None:
+        nodes[f"/{DESCRIPTORS_NODE}"] = descriptors
     return xr.DataTree.from_dict(nodes)

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headcats.errors import PlanError, StorageError, pluralize
 from headcats.registry import lookup
+from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder, load, read_results
 from headcats.results.head_axes import kv_head_of
 from headcats.results.label import Label
@@ -56,9 +57,12 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
+    descriptors: xr.Dataset | None = None
     for place, manifest in zip(places, manifests, strict=True):
         _check_same_plan(merged, manifest, paths=(places[0], place))
         merged.join(manifest)
+        if (described := ResultsFolder(place.folder).read_descriptors()) is not None:
+            descriptors = described if descriptors is None else join_descriptors(descriptors, described)
         for (task, label), block in ResultsFolder(place.folder).read_blocks().items():
             if task != SUITE:
                 _add(blocks, (task, label), block, f"Block {label!r} of task {task!r} in {place}")
@@ -67,7 +71,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
             for name, part in ResultsFolder(place.folder).read_parts(label).items():
                 _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {place}")
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
-    _write(target, merged, blocks, parts, suite)
+    _write(target, merged, blocks, parts, suite, descriptors)
     return load(out)
 
 
@@ -91,6 +95,7 @@ def _write(
     blocks: Mapping[tuple[str, str], xr.Dataset],
     parts: Mapping[str, Mapping[str, xr.Dataset]],
     suite: str,
+    descriptors: xr.Dataset | None,
 ) -> None:
     absent = [folder for folder in (target.path, *target.path.parents) if not folder.exists()]
     try:
@@ -101,11 +106,14 @@ def _write(
                 target.write_part(label, name, part)
         if suite:
             target.write_suite(suite)
+        if descriptors is not None:
+            target.write_descriptors(descriptors)
         target.write_manifest(manifest)
     except BaseException:
         # Blocks without a manifest would look like somebody else's folder; there were none before.
         shutil.rmtree(target.path / BLOCKS, ignore_errors=True)
         target.suite_path.unlink(missing_ok=True)
+        target.descriptors_path.unlink(missing_ok=True)
         remove_empty(absent)
         raise
 

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.results.declaration import Declaration, declaration_of
+from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
@@ -74,6 +75,13 @@ class RunResults:
         if SUITE not in self.tree.children:
             return {}
         return {str(label): node.to_dataset() for label, node in self.tree[SUITE].children.items()}
+
+    @cached_property
+    def descriptors(self) -> xr.Dataset | None:
+        """What `hc.describe_heads` says of the model and the scored prompts; None in results of earlier versions."""
+        if DESCRIPTORS_NODE not in self.tree.children:
+            return None
+        return self.tree[DESCRIPTORS_NODE].to_dataset()
 
     @cached_property
     def scored(self) -> list[Label]:

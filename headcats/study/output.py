@@ -42,6 +42,7 @@ class Output:
         self.folder = folder
         self.stored_suite = "" if folder is None else folder.read_suite()
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
+        self._descriptors: xr.Dataset | None = None
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
         """A finished block, or None; a PlanError if it was made from other prompts."""
@@ -81,6 +82,17 @@ class Output:
                 self._write_manifest(self.folder)
             self.folder.write_part(label, part, block)
 
+    def descriptors(self) -> xr.Dataset | None:
+        """What is known of the model's heads; None where nothing is kept yet, or a damaged file."""
+        return self._descriptors if self.folder is None else self.folder.read_descriptors()
+
+    def keep_descriptors(self, descriptors: xr.Dataset) -> None:
+        """Keep what is known of the model's heads, where anything else of the run is kept."""
+        if self.folder is None:
+            self._descriptors = descriptors
+        elif self.folder.manifest_path.exists():
+            self.folder.write_descriptors(descriptors)
+
     def save_manifest(self) -> None:
         """Write the manifest, unless nothing is scored: a run whose tasks are all skipped leaves no folder."""
         manifest = self.manifest
@@ -109,7 +121,7 @@ class Output:
     def results(self) -> xr.DataTree:
         """Everything kept, as `hc.load` returns it."""
         if self.folder is None:
-            return tree(self._blocks, self.manifest, suite=self.suite)
+            return tree(self._blocks, self.manifest, suite=self.suite, descriptors=self._descriptors)
         return load(self.folder.path)
 
 

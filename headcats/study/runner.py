@@ -15,6 +15,7 @@ from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.describing import describe_run
 from headcats.study.doable_suites import advice_on_suites
 from headcats.study.joint_run import JointWork
 from headcats.study.output import Output, open_output
@@ -150,6 +151,7 @@ def score_study(
         task_work.score_tasks(progress)
     if joint_work is not None:
         joint_work.score_parts(progress)
+    describe_run(output, task_work.preparation)
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
 
 

@@ -33,7 +33,7 @@ def blocks(path):
     """Relative path -> (content, time of writing) of the finished blocks."""
     return {
         str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
-        for file in sorted(Path(path).rglob("*.nc"))
+        for file in sorted(Path(path, "blocks").rglob("*.nc"))
     }
 
 
@@ -82,7 +82,7 @@ def test_a_run_again_leaves_every_finished_file_alone(model, options, tmp_path, 
     first = hc.run(model, out=path, **options)
     before = files(path)
     again = hc.run(model, out=path, **options)
-    assert blocks(path) == {name: value for name, value in before.items() if name.endswith(".nc")}
+    assert blocks(path) == {name: value for name, value in before.items() if name.startswith("blocks")}
     assert {name: content for name, (content, _) in files(path).items()} == {n: c for n, (c, _) in before.items()}
     xr.testing.assert_identical(first, again)
 
@@ -272,7 +272,7 @@ def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, fini
     changed = counting_suite().with_tasks(constant("always_b", "w46", "knowledge"))
     with pytest.raises(PlanError, match=r"Task 'always_a' gives other prompts .*--out"):
         hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
-    assert blocks(finished) == {name: value for name, value in before.items() if name.endswith(".nc")}
+    assert blocks(finished) == {name: value for name, value in before.items() if name.startswith("blocks")}
 
 
 # ------------------------------------------------------------------------------------------------------ refusals

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.models.patterns import Part, attention_patterns
+from headcats.models.patterns import head_patterns
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.token_texts import visible
 from headcats.sweeps.runs import BaseRuns
@@ -80,31 +80,23 @@ def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
 
 
 def _example(model: HookedModel, batch: PromptBatch, place: int, heads: Sequence[Head], *, right: bool) -> Example:
-    layers = sorted({head.layer for head in heads})
-    of_layer = {layer: [head.head for head in heads if head.layer == layer] for layer in layers}
-    parts = {layer: _of_heads(numbers) for layer, numbers in of_layer.items()}
-    rows = {Head(layer, head): (layer, row) for layer, numbers in of_layer.items() for row, head in enumerate(numbers)}
     # One after the other: the two prompts may differ in length.
     sides = []
     for tokens, roles in ((batch.clean, batch.roles_of("clean")), (batch.corrupted, batch.roles_of("corrupted"))):
-        logits, patterns = attention_patterns(model, tokens[place : place + 1], parts)
-        of_heads = {head: patterns[layer][0, row].numpy() for head, (layer, row) in rows.items()}
+        logits, patterns = head_patterns(model, tokens[place : place + 1], heads)
+        of_heads = {head: pattern[0].numpy() for head, pattern in patterns.items()}
         sides.append(_side(model.tokenizer, tokens[place], roles[place], logits[0], of_heads))
     clean, corrupted = sides
     return Example(
         task=batch.task,
         item=batch.items[place],
         distractor_task=batch.distractor_tasks[place],
-        answer=_token_text(model.tokenizer, *batch.answers[place].tolist()),
-        distractor=_token_text(model.tokenizer, *batch.distractors[place].tolist()),
+        answer=token_text(model.tokenizer, *batch.answers[place].tolist()),
+        distractor=token_text(model.tokenizer, *batch.distractors[place].tolist()),
         right=right,
         clean=clean,
         corrupted=corrupted,
     )
-
-
-def _of_heads(numbers: Sequence[int]) -> Part:
-    return lambda pattern: pattern[:, list(numbers)]
 
 
 def _side(
@@ -117,15 +109,15 @@ def _side(
     p, predicted = logits.softmax(-1).max(-1)
     return Side(
         text=str(tokenizer.decode(ids.tolist(), clean_up_tokenization_spaces=False)),
-        tokens=tuple(_token_text(tokenizer, token) for token in ids.tolist()),
+        tokens=tuple(token_text(tokenizer, token) for token in ids.tolist()),
         roles=roles,
-        says=_token_text(tokenizer, int(predicted)),
+        says=token_text(tokenizer, int(predicted)),
         p=float(p),
         patterns=patterns,
     )
 
 
-def _token_text(tokenizer: Any, *tokens: int) -> str:
+def token_text(tokenizer: Any, *tokens: int) -> str:
     """As text; -1 stands behind the end of an answer."""
     ids = [token for token in tokens if token >= 0]
     text = visible(str(tokenizer.decode(ids, clean_up_tokenization_spaces=False)))

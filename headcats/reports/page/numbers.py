@@ -6,6 +6,7 @@ The numbers are packed so that a page can hold them for 80 x 64 heads.
 import base64
 import json
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from jaxtyping import Float, Int16, Shaped
 
 from headcats.figures.colours import DIVERGING
 from headcats.reports.page.material import Material
+from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import by_category
 from headcats.results.head_axes import HEAD, letter
 
@@ -72,6 +74,7 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "per_layer": per_layer,
         "letter": letter(material.unit),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
+        "missing": _missing(material.run.descriptors),
         **_categories(material, grid),
     }
     packed = pack(_rows(material, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
@@ -117,7 +120,7 @@ def deflated_json(content: Any) -> str:
 
 
 def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
-    """The mapped method by task and by category, then the joint methods, which are small, then all others."""
+    """The mapped method by task and by category, then what is small, joint methods and descriptors, then all others."""
     tables = [(label, "task", table) for label, table in material.scores.items()]
     if material.tables:
         tables.insert(1, (material.mapped, "category", material.tables["members"]))
@@ -126,14 +129,42 @@ def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
         names, groups = (tuple(map(str, table[coordinate].values)) for coordinate in (dim, "category"))
         values = {name: _on_grid(table[name].astype(float), grid) for name in _EFFECT_FIELDS}
         rows.append(Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values))
-    if material.strengths is None:
-        return rows
-    for label in material.strengths["method"].values.tolist():
-        table = material.strengths.sel({"method": label})
-        names = tuple(map(str, table["group"].values))
-        values = {"score": _on_grid(table["strength"].astype(float), grid)}
-        rows.insert(min(2, len(rows)), Rows(label, "group", str(table["reduction"].item()), names, names, values))
-    return rows
+    small = []
+    if (strengths := material.strengths) is not None:
+        for label in strengths["method"].values.tolist():
+            table = strengths.sel({"method": label})
+            names = tuple(map(str, table["group"].values))
+            values = {"score": _on_grid(table["strength"].astype(float), grid)}
+            small.append(Rows(label, "group", str(table["reduction"].item()), names, names, values))
+    return [*rows[:2], *small, *_described(material.run.descriptors, grid), *rows[2:]]
+
+
+def _described(descriptors: xr.Dataset | None, grid: tuple[int, int]) -> Iterator[Rows]:
+    """What heads do, in rows of one unit, and what they write for the answers of every task."""
+    if descriptors is None:
+        return
+    by_unit: dict[str, list[str]] = defaultdict(list)
+    for name in descriptors.data_vars:
+        if name in DESCRIPTORS and descriptors[name].dims == ("layer", "head"):
+            by_unit[DESCRIPTORS[str(name)].unit].append(str(name))
+    for unit, of_unit in by_unit.items():
+        labels = tuple(DESCRIPTORS[name].label for name in of_unit)
+        values = np.stack([_on_grid(descriptors[name], grid) for name in of_unit])
+        yield Rows(f"descriptors ({unit})", "descriptor", unit, labels, labels, {"score": values})
+    if "category" in descriptors.coords:
+        about = DESCRIPTORS["direct_logit"]
+        names, groups = (tuple(map(str, descriptors[name].values)) for name in ("task", "category"))
+        values = _on_grid(descriptors["direct_logit"], grid)
+        yield Rows(about.label, "task", about.unit, names, groups, {"score": values})
+
+
+def _missing(descriptors: xr.Dataset | None) -> list[str]:
+    """Why some descriptors have no number, each reason with what it is of."""
+    of_reason: dict[str, list[str]] = defaultdict(list)
+    for name, values in {} if descriptors is None else descriptors.data_vars.items():
+        if reason := values.attrs.get("missing"):
+            of_reason[reason].append(DESCRIPTORS[str(name)].label)
+    return [f"{', '.join(labels)}: {reason}" for reason, labels in of_reason.items()]
 
 
 def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
@@ -197,6 +228,7 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
     about = {
         "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
         "groups": list(rows.groups), "fields": list(rows.values), "step": step, "start": start,
+        "signed": any(bool((array < 0).any()) for array in sizes.values()),
         "shape": list(next(iter(sizes.values())).shape),
     }  # fmt: skip
     return about, data

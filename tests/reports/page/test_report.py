@@ -265,7 +265,9 @@ def test_numbers_of_further_methods_give_way_to_the_limit(
     less = written(finished, tmp_path / "less.html")
     assert len(less) < len(whole)
     assert described(whole)["left_out"] == []
-    assert described(less)["left_out"] == ["denoising_patch@last", "mean_ablation@all"]
+    units = ["share of attention", "nats", "tokens", "-1 to 1"]
+    descriptors = [*(f"descriptors ({unit})" for unit in units), "direct logit"]
+    assert described(less)["left_out"] == ["denoising_patch@last", *descriptors, "mean_ablation@all"]
 
 
 @pytest.mark.ci

@@ -9,7 +9,8 @@ function showHead(layer, head) {
   if (!heads?.blocks.length || !exists(layer, head)) return;
   if (panel.hidden) openedBy = document.activeElement;
   document.getElementById("head-name").textContent = headName(layer, head);
-  panelBody.replaceChildren(...kinds(layer, head), ...byCategory(layer, head), ...alike(layer, head), ...byTask(layer, head));
+  const parts = [kinds, byCategory, described, alike, byTask].flatMap((part) => part(layer, head));
+  panelBody.replaceChildren(...parts);
   panel.hidden = false;
   panel.scrollTop = 0;
   panel.focus({ preventScroll: true });
@@ -71,13 +72,25 @@ function byCategory(layer, head) {
   return [element("h3", {}, "By category"), table(`${block.label}, reduced over tasks as the rule does`, columns, rows)];
 }
 
+// What the head does, whatever the task.
+function described(layer, head) {
+  const blocks = heads.blocks.filter(({ what }) => what === "descriptor");
+  if (!blocks.length) return [];
+  const rows = blocks.flatMap((block) =>
+    block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)]), block.unit]),
+  );
+  const columns = [{ name: "descriptor" }, { name: "value", number: true }, { name: "unit" }];
+  const missing = heads.missing.map((reason) => element("p", { class: "quiet" }, reason));
+  return [element("h3", {}, "What it does"), table("On random tokens that repeat once, and by its weights", columns, rows), ...missing];
+}
+
 function between(block, at) {
   return Number.isNaN(block.numbers.low[at]) ? "–" : `${fixed(block.numbers.low[at])} to ${fixed(block.numbers.high[at])}`;
 }
 
 function byTask(layer, head) {
   const parts = [];
-  const ofTasks = heads.blocks.filter(({ what, fields }) => what === "task" && fields.includes("effect"));
+  const ofTasks = heads.blocks.filter(({ what }) => what === "task");
   if (ofTasks.length) {
     const names = [...new Set(ofTasks.flatMap((block) => block.names))];
     const passed = new Set(heads.tasks.flatMap((tasks) => (tasks[flat(layer, head)] ?? "").split(",")));
@@ -87,16 +100,18 @@ function byTask(layer, head) {
         const row = block.names.indexOf(name);
         if (row < 0) return "–";
         const at = placeOf(block, row, layer, head);
+        if (block.fields.includes("score")) return fixed(block.numbers.score[at]);
         if (Number.isNaN(block.numbers.effect[at])) return "–";
         const more = `${between(block, at)}, q ${asQ(block.numbers.q_value[at])}`;
         return element("span", {}, fixed(block.numbers.effect[at]), element("br"), element("small", { class: "quiet" }, more));
       }),
     ]);
-    const columns = [{ name: "task" }, ...ofTasks.map(({ label }) => ({ name: label, number: true }))];
+    const titles = ofTasks.map(({ label, unit, fields }) => (fields.includes("score") ? `${label}, in ${unit}` : label));
+    const columns = [{ name: "task" }, ...titles.map((name) => ({ name, number: true }))];
     const caption = "Effect on each task, with its 95 % interval and q; ✓ where the head passes for its category on the map";
     parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
   }
-  for (const block of heads.blocks.filter(({ fields }) => fields.includes("score"))) {
+  for (const block of heads.blocks.filter(({ what, fields }) => fields.includes("score") && what !== "task" && what !== "descriptor")) {
     const rows = block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)])]);
     parts.push(table(`${block.label}: ${block.unit}`, [{ name: block.what }, { name: "score", number: true }], rows));
   }

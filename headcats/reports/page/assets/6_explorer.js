@@ -64,7 +64,7 @@ function drawExplored(block, row, grid, sizes) {
   const colour = (name) => style.getPropertyValue(name).trim();
   sizes.sort((a, b) => a - b);
   const limit = sizes[Math.floor(0.99 * (sizes.length - 1))] || sizes.at(-1) || 1;
-  const signed = block.fields.includes("effect");
+  const { signed } = block;
   const cell = Math.max(7, Math.min(34, Math.floor(760 / layers), Math.floor(620 / perLayer)));
   const margin = { l: 52, r: 96, t: 34, b: 44 };
   const layout = {

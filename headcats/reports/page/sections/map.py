@@ -15,6 +15,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, section
 from headcats.reports.text.maps import head_findings, shared_findings
 from headcats.reports.text.over_tasks import difference_table, required_tasks
+from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import Table, by_category, interval_text, line, number_text, table
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 
@@ -24,6 +25,7 @@ _NUMBERS = ["effect", "95 % interval", "q"]
 _OPTIONAL = {"specific": "task-specific", "probability": "in resamples", "new_task": "a new task"}
 _OVER_TASKS = {"mean_effect": "mean of tasks", "these_tasks": "these tasks", "new_task": "a new task"}
 _OVER_TASKS |= {"task_sd": "SD between tasks"}
+_DESCRIPTORS = {name: about.label for name, about in DESCRIPTORS.items()}
 
 
 @section("Map of the heads")
@@ -98,6 +100,10 @@ def _category(overlap: xr.Dataset, of_category: pd.DataFrame, sign: str) -> Iter
             over_tasks = zip(rows["head"], *columns.values(), strict=True)
             shown = table("map.over_tasks", ["head", *columns], over_tasks, numeric=columns)
             yield Folded(line("map.over_tasks_of", kind=kind), (shown,))
+        if columns := _columns(rows, _DESCRIPTORS):
+            described = zip(rows["head"], *columns.values(), strict=True)
+            shown = table("map.descriptors", ["head", *columns], described, numeric=columns)
+            yield Folded(line("map.descriptors_of", kind=kind), (shown,))
     undecided = (overlap["member"] == 0) & has_number
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))

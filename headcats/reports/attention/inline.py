@@ -1,0 +1,127 @@
+"""`hc.attention`: where chosen heads look in a text, as pictures in a notebook."""
+
+import functools
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import torch
+import xarray as xr
+from markupsafe import Markup
+
+from headcats.errors import DataError
+from headcats.models.head import Head
+from headcats.models.loading import load_model
+from headcats.models.patterns import head_patterns
+from headcats.prompts.tokens import bos_of, encode
+from headcats.reports.attention.examples import token_text
+from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
+
+# The same for all heads and texts: a full cell is all of a token's attention.
+_DARKEST = 1.0
+# Pixels: of a picture, of the labels beside its cells, and of a cell.
+_WIDEST, _LABELS, _CELL = 960, 140, 24
+_TEMPLATE = Path(__file__).with_name("inline.html.jinja")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextAttention:
+    """Attention of heads in one text; a notebook shows it as pictures that need no network.
+
+    Attributes:
+        patterns: `(head, from, to)`, every row `from` summing to 1, with the names of heads and the text of each token
+            in the coordinates `head`, `from_token (from)` and `to_token (to)`.
+    """
+
+    patterns: xr.DataArray
+
+    def __repr__(self) -> str:
+        heads = ", ".join(self.patterns["head"].values.tolist())
+        return f"TextAttention of {heads} on {self.patterns.sizes['to']} tokens: .patterns, or pictures in a notebook"
+
+    def _repr_html_(self) -> str:
+        """All that the pictures need: two outputs in one page do not disturb each other."""
+        n_heads, length, _ = self.patterns.shape
+        shown = tokens_that_fit(length, pictures=n_heads)
+        last = self.patterns.isel({"from": slice(-shown, None), "to": slice(-shown, None)})
+        tokens = [str(token) for token in last["to_token"].values]
+        name = uuid.uuid4().hex
+        pictures = {
+            str(of_head["head"].item()): Pattern(f"attention-{name}-{place}", tokens, of_head.values, _DARKEST)
+            for place, of_head in enumerate(last)
+        }
+        drawn = draw(list(pictures.values()))
+        return _template().render(
+            elements={head: picture.element for head, picture in pictures.items()},
+            width=min(_WIDEST, _LABELS + _CELL * shown),
+            shown=shown,
+            length=length,
+            bundle=Markup(drawn.bundle),
+            calls=[Markup(call) for call in drawn.calls],
+        )
+
+
+def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
+    """Where chosen heads look in a text: one picture for each, which a notebook shows as it is.
+
+    In a picture, a row is a token that looks and a column one that is looked at; the darker a cell, the more of its
+    attention (full colour: all of it) the row gives to the column. Attention says where a head looks, not what it does
+    with what it finds there. Pictures are those of circuitsvis, as in `hc.write_views`, and load nothing from the
+    network. One forward pass.
+
+    Args:
+        model: As in `hc.run`; it needs a tokenizer.
+        text: Any text. BOS is put in front of it once if the tokenizer has one, as in the prompts of tasks.
+        heads: Heads as `Head.parse` takes them: "L9H6", "9.6", `hc.Head(9, 6)` or (9, 6).
+
+    Returns:
+        An object that notebooks show; `patterns (head, from, to)` holds the weights of all tokens, each row a share
+        that sums to 1. Of a long text, the pictures show the last tokens, and say so.
+
+    Raises:
+        DataError: No text, one that is longer than the context, no head, or one that the model does not have.
+        ModelError: The model cannot be loaded, has no tokenizer, or computes no attention pattern.
+
+    Example:
+        >>> import headcats as hc
+        >>> looks = hc.attention("mini", "France → Paris", heads=["L1H4", "L0H1"])
+        >>> looks
+        TextAttention of L1H4, L0H1 on 4 tokens: .patterns, or pictures in a notebook
+        >>> looks.patterns.dims, looks.patterns["to_token"].values.tolist()[1:]
+        (('head', 'from', 'to'), ['France', '→', 'Paris'])
+        >>> bool((abs(looks.patterns.sum("to") - 1) < 1e-4).all())
+        True
+    """
+    if not isinstance(text, str) or not text:
+        raise DataError(f"text must be a text of at least one token; got {text!r:.80}.")
+    if isinstance(heads, str | Head) or not heads:
+        raise DataError(f"heads must be a list of heads, such as ['L9H6', (7, 3)]; got {heads!r:.80}.")
+    adapted = load_model(model)
+    tokenizer = adapted.text_tokenizer
+    chosen = list(dict.fromkeys(map(adapted.find_head, heads)))
+    tokens = bos_of(tokenizer) + encode(tokenizer, [text])[0]
+    if not tokens:
+        raise DataError(f"The tokenizer makes no token of {text!r:.80}.")
+    _, patterns = head_patterns(adapted, torch.tensor([tokens]), chosen)
+    texts = [token_text(tokenizer, token) for token in tokens]
+    return TextAttention(
+        xr.DataArray(
+            torch.cat([patterns[head] for head in chosen]).numpy(),
+            dims=("head", "from", "to"),
+            coords={
+                "head": list(map(str, chosen)), "from": range(len(tokens)), "to": range(len(tokens)),
+                "from_token": ("from", texts), "to_token": ("to", texts),
+            },
+            name="attention",
+            attrs={"model": adapted.name, "text": text, "units": "share of attention"},
+        )
+    )  # fmt: skip
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))

@@ -1,0 +1,95 @@
+"""`hc.attention`: the patterns of chosen heads in a text, and pictures that a notebook shows without network."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from figures.chromium import measure
+from toys import BACKENDS, WORDS, tiny_model
+
+import headcats as hc
+from headcats.errors import DataError, ModelError
+from headcats.models.patterns import hook_pattern
+
+TEXT = "w1→w2\nw3→"
+PAGE = """<!doctype html><html><head><meta charset="utf-8"></head><body><main>OUTPUTS</main><script>
+addEventListener("load", () => setTimeout(() => {
+  for (const place of document.querySelectorAll("[id^=attention-]"))
+    if (!place.querySelector("canvas")) throw new Error("no picture");
+}, 500));
+</script></body></html>"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_patterns_are_those_of_the_heads_in_the_order_of_the_heads(backend):
+    toy = tiny_model("llama", backend)
+    looks = hc.attention(hc.load_model(toy.model, tokenizer=toy.tokenizer), TEXT, heads=["L2H3", "0.1", (2, 0)])
+    ids = [0, *(WORDS.index(word) for word in ("w1", "→", "w2", "\n", "w3", "→"))]
+    assert looks.patterns["to_token"].values.tolist() == ["<bos>", "w1", "→", "w2", "↵", "w3", "→"]
+    assert looks.patterns["head"].values.tolist() == ["L2H3", "L0H1", "L2H0"]
+    with torch.no_grad():
+        _, cache = toy.model.run_with_cache(torch.tensor([ids]))
+    for place, (layer, head) in enumerate([(2, 3), (0, 1), (2, 0)]):
+        expected = cache[hook_pattern(layer)][0, head].numpy()
+        np.testing.assert_allclose(looks.patterns[place], expected, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def model():
+    toy = tiny_model("gpt2")
+    return hc.load_model(toy.model, tokenizer=toy.tokenizer)
+
+
+def test_a_notebook_gets_everything_and_asks_for_nothing(model):
+    looks = hc.attention(model, TEXT, heads=["L0H1", "L1H0", "L0H1"])
+    first, second = looks._repr_html_(), looks._repr_html_()
+    elements = re.findall(r'<div id="(attention-[^"]+)"', first)
+    assert len(elements) == len(set(elements)) == 2  # a head that is named twice is shown once
+    assert re.findall(r'CircuitsVis\.render\("(attention-[^"]+)"', first) == elements
+    assert not set(elements) & set(re.findall(r'<div id="([^"]+)"', second))
+    assert first.count("</script>") == 1
+    assert not re.search(r'(?:src|href)="|\bimport\s*\{', first)
+
+
+def test_long_texts_show_their_end_and_say_so(model, monkeypatch):
+    monkeypatch.setattr("headcats.reports.attention.inline.tokens_that_fit", lambda length, pictures: 3)
+    looks = hc.attention(model, TEXT, heads=["L0H1"])
+    assert "last 3 of 7 tokens" in looks._repr_html_()
+    assert looks.patterns.shape == (1, 7, 7)
+
+
+@pytest.mark.ci
+def test_two_outputs_in_one_page_draw_their_pictures(model, tmp_path):
+    outputs = [hc.attention(model, text, heads=["L0H1"])._repr_html_() for text in (TEXT, "w5 </script><b>")]
+    page = tmp_path / "notebook.html"
+    page.write_text(PAGE.replace("OUTPUTS", "".join(outputs)), encoding="utf-8")
+    found = measure(page, size=(1000, 900))
+    assert found["problems"] == []
+    assert [address for address in found["requests"] if not address.startswith("file:")] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"text": "", "heads": ["L0H1"]}, "text of at least one token"),
+        ({"text": 7, "heads": ["L0H1"]}, "text of at least one token"),
+        ({"text": TEXT, "heads": "L0H1"}, "list of heads"),
+        ({"text": TEXT, "heads": []}, "list of heads"),
+        ({"text": TEXT, "heads": ["L0H9"]}, "no head L0H9"),
+        ({"text": "w1→" * 50, "heads": ["L0H1"]}, "at most 64"),
+    ],
+)
+def test_refusals(model, arguments, message):
+    with pytest.raises(DataError, match=message):
+        hc.attention(model, arguments["text"], heads=arguments["heads"])
+
+
+def test_a_model_without_tokenizer_or_pattern(model, monkeypatch):
+    bare = hc.HookedModel(model.model)
+    bare.tokenizer = None
+    with pytest.raises(ModelError, match="no tokenizer"):
+        hc.attention(bare, TEXT, heads=["L0H1"])
+    monkeypatch.setattr("headcats.models.patterns.hook_pattern", lambda layer: "fused")
+    with pytest.raises(ModelError, match="fused"):
+        hc.attention(model, TEXT, heads=["L0H1"])

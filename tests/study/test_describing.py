@@ -1,0 +1,115 @@
+"""A run keeps what its heads do: once, beside its blocks, and adds the tasks that are added."""
+
+import shutil
+
+import numpy as np
+import pytest
+import xarray as xr
+from counting import SUITE
+
+import headcats as hc
+from headcats.categories.reading import Reading, map_tables
+from headcats.descriptors.describing import describe_prompts
+from headcats.errors import StorageError
+from headcats.results.descriptors import DESCRIPTORS
+from headcats.results.folder import ResultsFolder
+from headcats.results.merging import merge
+from headcats.results.run_results import RunResults
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+
+TASKS = ["always_a", "always_b", "always_c"]
+
+
+THIN = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")  # few tasks of each category
+
+
+def described(results: xr.DataTree) -> xr.Dataset:
+    found = RunResults(results).descriptors
+    assert found is not None
+    return found
+
+
+def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, finished):
+    found = described(hc.load(finished))
+    distractors = RunResults(hc.load(finished)).manifest.distractors
+    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2).changed(distractors=distractors)
+    preparation = Preparation(model, study)
+    prompts = [batch for task in TASKS for batch in preparation.of(task).scored]
+    expected = hc.describe_heads(model, prompts=prompts)
+    assert found["task"].values.tolist() == TASKS  # the task that is skipped is not there
+    xr.testing.assert_allclose(found.drop_vars("category"), expected)
+    assert found["direct_logit"].attrs == expected["direct_logit"].attrs
+    assert found["category"].values.tolist() == [hc.load(finished)[task].attrs["category"] for task in TASKS]
+    xr.testing.assert_identical(described(hc.run(model, **options)), found)
+
+
+def test_more_tasks_are_added_and_nothing_is_described_twice(model, options, finished, tmp_path, monkeypatch):
+    path, of = tmp_path / "r", []
+    hc.run(model, out=path, **options | {"tasks": ["always_c"]})
+    before = ResultsFolder(path).descriptors_path.stat().st_mtime_ns
+    hc.run(model, out=path, **options | {"tasks": ["always_c"]})
+    assert ResultsFolder(path).descriptors_path.stat().st_mtime_ns == before
+    monkeypatch.setattr(
+        "headcats.study.describing.describe_prompts",
+        lambda model, paths, by_task: of.append(list(by_task)) or describe_prompts(model, paths, by_task),
+    )
+    found = described(hc.run(model, out=path, **options))
+    assert of == [["always_a", "always_b"]]
+    assert found["task"].values.tolist() == ["always_c", "always_a", "always_b"]
+    xr.testing.assert_allclose(found.sel(task=TASKS), described(hc.load(finished)))
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "older"])
+def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp_path, damage):
+    path = shutil.copytree(finished, tmp_path / "r")
+    file = ResultsFolder(path).descriptors_path
+    content, table = file.read_bytes(), described(hc.load(path))
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(content[:1000])
+        with pytest.raises(StorageError, match=r"descriptors\.nc cannot be read"):
+            hc.load(path)
+    elif damage == "older":
+        ResultsFolder(path).write_descriptors(table.drop_vars("induction"))
+    else:
+        assert RunResults(hc.load(path)).descriptors is None
+    xr.testing.assert_identical(described(hc.run(model, out=path, **options)), table)
+    assert file.read_bytes() == content
+
+
+def test_merged_folders_have_the_tasks_of_both(model, options, finished, tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder, tasks in zip(folders, (["always_a"], ["always_b", "always_c"]), strict=True):
+        hc.run(model, out=folder, **options | {"tasks": tasks})
+    found = described(merge(folders, out=tmp_path / "both"))
+    xr.testing.assert_allclose(found, described(hc.load(finished)))
+    ResultsFolder(folders[0]).descriptors_path.unlink()
+    found = described(merge(folders, out=tmp_path / "later"))
+    assert found["task"].values.tolist() == ["always_b", "always_c"]
+
+
+@THIN
+def test_the_map_has_them_beside_the_heads_and_the_mean_of_each_category(finished):
+    run = RunResults(hc.load(finished))
+    overlap = map_tables(run, Reading())["overlap"]
+    found = described(hc.load(finished))
+    for name in set(DESCRIPTORS) - {"direct_logit"}:
+        np.testing.assert_array_equal(overlap[name], found[name])
+    for category in overlap["category"].values.tolist():
+        of_category = found["direct_logit"].isel(task=found["category"].values == category)
+        np.testing.assert_allclose(overlap["direct_logit"].sel(category=category), of_category.mean("task"))
+    table = hc.categories.head_table(overlap)
+    assert set(DESCRIPTORS) <= set(table.columns)
+    first = table.iloc[0]
+    head = hc.Head.parse(first["head"])
+    assert first["copying"] == pytest.approx(float(found["copying"].sel(layer=head.layer, head=head.head)))
+
+
+@THIN
+def test_results_without_them_have_a_map_all_the_same(finished, tmp_path):
+    path = shutil.copytree(finished, tmp_path / "r")
+    ResultsFolder(path).descriptors_path.unlink()
+    overlap = map_tables(RunResults(hc.load(path)), Reading())["overlap"]
+    assert not set(DESCRIPTORS) & set(overlap.data_vars)
+    assert hc.report(path).is_file()
