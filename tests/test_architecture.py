@@ -205,6 +205,7 @@ LOOKING_AROUND = {
     ("list", "presets", "--json"): "chg-mini",
     ("views", "--help"): "--heads",
     ("run", "--help"): "--no-views",
+    ("push", "--help"): "--private",
 }
 READING = {
     ("map", "saved", "--csv"): "saved/heads.csv",
@@ -213,6 +214,7 @@ READING = {
     ("merge", "saved", "--out", "all"): "all/manifest.json",
     ("merge", "saved", "--out", "answered", "--json"): "answered/manifest.json",
     ("figure", "head_grid", "saved", "--out", "grid.html"): "grid.html",
+    ("export", "saved", "--format", "parquet", "--out", "effects.parquet"): "effects.parquet",
 }
 
 
