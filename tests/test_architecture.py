@@ -206,6 +206,7 @@ LOOKING_AROUND = {
     ("list", "presets", "--json"): "chg-mini",
     ("views", "--help"): "--heads",
     ("run", "--help"): "--no-views",
+    ("push", "--help"): "--private",
 }
 READING = {
     ("map", "saved", "--csv"): "saved/heads.csv",
@@ -216,6 +217,7 @@ READING = {
     ("figure", "head_grid", "saved", "--out", "grid.html"): "grid.html",
     ("map", "series"): "series/checkpoints.html",
     ("figure", "checkpoints", "series", "--out", "checkpoints.html"): "checkpoints.html",
+    ("export", "saved", "--format", "parquet", "--out", "effects.parquet"): "effects.parquet",
 }
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from architectures import tiny_bridge
 from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
+from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
@@ -33,7 +35,15 @@ def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folde
         layers=(0, 1),
         heads=(4, 4),
         source=str(model_folder),
+        n_layers=2,
+        d_model=model.d_model,
+        parallel_attn_mlp=False,
     )
+
+
+def test_blocks_in_parallel_are_said():
+    record = model_record(adapt(tiny_bridge("neox")))
+    assert (record.n_layers, record.d_model, record.parallel_attn_mlp) == (3, 32, True)
 
 
 def test_a_new_manifest_is_json_and_complete(model):
