@@ -1,0 +1,53 @@
+"""Every joint method that scores heads says which of them share keys and values, in parts and joined."""
+
+import pytest
+import xarray as xr
+from gate_toys import token_batch
+from toys import Toy, tiny_model
+
+import headcats as hc
+from headcats.methods.attribution_patch import attribution_patch
+from headcats.methods.head_gating.settings import GatingSettings
+from headcats.methods.ov_relation.settings import RelationSettings
+from headcats.models.adapter import HookedModel
+
+SHARED = [[0, 0, 1, 1]] * 2
+PAIRS = {name: [(f"w{i}", f"w{i + step}") for i in range(20)] for name, step in (("next", 1), ("second", 2))}
+RELATIONS = RelationSettings(k=6, copying_k=2, min_pairs=5, permutations=20)
+GATES = GatingSettings(updates=2, batch=4, n_texts=16)
+TEXTS = [token_batch(6, 7, targets=(2, 6)), token_batch(4, 5, seed=1)]
+
+
+@pytest.fixture(scope="module")
+def toy() -> Toy:
+    return tiny_model("llama", n_layers=2)
+
+
+@pytest.fixture(scope="module")
+def model(toy: Toy) -> HookedModel:
+    return HookedModel(toy.model, tokenizer=toy.tokenizer)
+
+
+def test_relations_and_their_members(model: HookedModel) -> None:
+    relations = hc.methods.ov_relation(model, PAIRS, preset=RELATIONS, categories=dict.fromkeys(PAIRS, "Knowledge"))
+    in_text = hc.methods.ov_relation.dynamic_relation(model, PAIRS, relations, templates=["<X> →"])
+    relations.attrs["categories"] = '[{"name": "Knowledge", "colour": "#ff7f0e"}]'
+    with pytest.warns(hc.errors.StatisticsWarning, match="OR over many relations"):
+        members = hc.categories.relation_members(relations, threshold=0.05)
+    for table in (relations, in_text, members):
+        assert table.kv_head.values.tolist() == SHARED
+    assert "kv_pairs" in hc.overlap(members, draws=1)
+
+
+def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
+    gates = hc.methods.head_gating(model, TEXTS, preset=GATES, n_seeds=2)
+    for table in (gates, hc.methods.head_gating.always_any(gates)):
+        assert table.kv_head.dims == ("layer", "head")
+        assert table.kv_head.values.tolist() == SHARED
+
+
+def test_approximations(model: HookedModel) -> None:
+    batch = hc.PromptBatch.from_tokens([[0, 10, 12, 11]], [[0, 10, 13, 11]], [20], [21])
+    approximation: xr.Dataset = attribution_patch(model, batch)
+    assert approximation.kv_head.values.tolist() == SHARED
