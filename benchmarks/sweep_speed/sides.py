@@ -22,7 +22,7 @@ from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.paths import Choice
-from headcats.sweeps.reference import as_reference
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from sweep_speed import flops
 from sweep_speed.works import INTERVENTION, Job
@@ -167,7 +167,7 @@ def _sweep(job: Job, runs: BaseRuns) -> Found:
         metrics=[job.work.metric],
         positions=job.work.positions,
         path="auto",
-        reference=as_reference(None, job.batch),
+        reference=Reference(job.batch),
     )
     return Found(torch.from_numpy(ds.patched.values[0]), str(ds.attrs["path"]))
 

@@ -12,7 +12,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import find_intervention
-from headcats.sweeps.reference import as_reference
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements
 from sweep_speed.shapes import Shape, random_batch, random_model
@@ -112,7 +112,7 @@ class Job:
     def replacements(self, runs: BaseRuns) -> Replacements:
         """New values of z from the clean run."""
         mask = self.batch.positions(self.work.positions)
-        return Replacements(runs, INTERVENTION, reference=as_reference(None, self.batch), mask=mask)
+        return Replacements(runs, INTERVENTION, reference=Reference(self.batch), mask=mask)
 
     @cached_property
     def cache(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import xarray as xr
+from torch import Tensor
 
 from headcats.errors import DataError, ModelWarning, OptionError
 from headcats.metrics.definition import Metric
@@ -20,10 +21,12 @@ from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
 from headcats.sweeps.change import Change
 from headcats.sweeps.engine import measure_sets, measured_noise
+from headcats.sweeps.given_runs import take_given
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, position_names, provenance
+from headcats.sweeps.own_prompts import reference_of
 from headcats.sweeps.paths import Choice, check_path, choose
-from headcats.sweeps.reference import Reference, as_reference
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements, expect, first_change
 from headcats.sweeps.units import swept_sets
@@ -40,6 +43,8 @@ def sweep(
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
     memory: str | int | None = None,
+    clean: tuple[Tensor, Any] | None = None,
+    corrupted: tuple[Tensor, Any] | None = None,
 ) -> xr.Dataset:
     """Intervene on every head, one at a time, or on every group of heads, and measure every prompt.
 
@@ -66,6 +71,11 @@ def sweep(
             prompt of the batch.
         memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
             Work is cut to fit, and cut further if memory runs out all the same.
+        clean: What `model.run_with_cache(batch.clean)` of TransformerLens returned, logits and cache; nothing of that
+            run is computed again. Of the cache, z is read, and the embeddings if there are any, which tell whether it
+            is of these tokens. Answers must be single tokens.
+        corrupted: The same of the corrupted prompts. Of the prompts that are edited, a fast path needs keys, values and
+            residual streams too: one forward pass, whose logits have to be the given ones.
 
     Returns:
         `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
@@ -84,8 +94,8 @@ def sweep(
         UnknownNameError: Unknown method, metric, unit or path.
         OptionError: A fast path by name that cannot run here; groups of a model whose heads share nothing; a function
             that is no metric, or gives anything but one real number per row.
-        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
-            prompts without the second corruption that the method reads.
+        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, prompts
+            without the second corruption that the method reads, or logits and caches of other prompts.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
 
     Example:
@@ -106,7 +116,8 @@ def sweep(
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
-    used = as_reference(reference, batch)
+    take_given(runs, clean=clean, corrupted=corrupted)
+    used = reference_of(runs, reference)
     return sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
 
 

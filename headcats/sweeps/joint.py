@@ -17,7 +17,8 @@ from headcats.sweeps.by_position import EACH
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, provenance
-from headcats.sweeps.reference import Reference, as_reference
+from headcats.sweeps.own_prompts import reference_of
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 
 AnyHead = Head | str | tuple[int, int]
@@ -84,7 +85,7 @@ def joint_sweep(
     used_positions = positions or intervention.positions
     if used_positions == EACH:
         raise OptionError("joint_sweep replaces the heads of a set at the same positions; 'each' is for hc.sweep.")
-    used = as_reference(reference, batch)
+    used = reference_of(runs, reference)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=used, path=path)
     names = tuple(metrics)
     base = runs.base_run(intervention.base)

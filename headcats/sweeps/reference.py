@@ -162,13 +162,19 @@ class Reference:
                 ]
             # Earlier positions of the donors are not needed, and those of all prompts and layers take much memory.
             start = min((place for row in sources for place in row), default=last)
-            _, donor_z = model.capture(donor_tokens, first=start)
-            for layer, value in donor_z.items():
+            rows = [donor_rows[prompt][1] for prompt in prompts]
+            for layer, value in self._z(model, donor_tokens, source=source, rows=rows, first=start).items():
                 z.setdefault(layer, value.new_zeros(len(batch), mask.shape[1] - first, *value.shape[2:]))
                 for row, prompt in enumerate(prompts):
                     offsets = [place - first for place in places[row]]
                     z[layer][prompt, offsets] = value[row, [place - start for place in sources[row]]]
         return z
+
+    def _z(
+        self, model: HookedModel, tokens: Tensor, *, source: int, rows: Sequence[int], first: int
+    ) -> dict[int, Tensor]:
+        """Z of some prompts of a batch (`rows` of `source`), whose tokens these are, from position `first` on."""
+        return model.capture(tokens, first=first)[1]
 
     def _tokens(self, batch: PromptBatch) -> Tensor:
         return batch.clean if self.run == "clean" else batch.corrupted
@@ -260,13 +266,6 @@ class Reference:
             self._index_means = key, {of: (total / n).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
         return mean.expand(len(batch), mask.shape[1] - first if at_last else len(mean), *mean.shape[1:])
-
-
-def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
-    """The reference that was given, or the batch's own clean prompts, matched by index."""
-    if reference is None:
-        return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
-    return reference if isinstance(reference, Reference) else Reference(reference)
 
 
 def _all_covered(

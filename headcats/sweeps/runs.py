@@ -36,7 +36,7 @@ class Run:
         self.model, self.continued, self._budget = model, continued, budget
         self._first = continued.length - 1
         self._records = self._replays = False
-        self._done: _Unpatched | None = None
+        self._done: Unpatched | None = None
         self._recordings: list[tuple[slice, Recording]] = []
 
     def keep(self, first: int) -> None:
@@ -82,7 +82,7 @@ class Run:
         # Wider rows than needed would cost more than another unpatched run.
         yield from (self._recordings if first == self._first else []) or self._record(first)
 
-    def _results(self) -> "_Unpatched":
+    def _results(self) -> "Unpatched":
         if self._done is None:
             if self._records:
                 try:
@@ -93,22 +93,22 @@ class Run:
                 self._done = _joined([part for _, part in self._in_parts(self._captured)])
         return self._done
 
-    def _captured(self, prompts: slice) -> "_Unpatched":
+    def _captured(self, prompts: slice) -> "Unpatched":
         continued = self.continued.select(prompts)
         read = continued.steps + 1
         logits, z = self.model.capture_last(continued.rows, read, first=self._first)
-        return _Unpatched(
+        return Unpatched(
             logits[: len(continued), 0],
             rest_of_rows(continued, logits[:, 1:]),
             {layer: continued.pack(value) for layer, value in z.items()},
         )
 
-    def _recorded(self) -> "_Unpatched":
+    def _recorded(self) -> "Unpatched":
         keeps = self._replays and self._footprint.keeps_recordings(self._budget)
         parts, recordings = [], []
         for prompts, recording in self._record(self._first):
             rest = rest_of_residual(recording, recording.final[:, None, 1:])
-            parts.append(_Unpatched(recording.logits, rest, dict(recording.z)))
+            parts.append(Unpatched(recording.logits, rest, dict(recording.z)))
             recordings += [(prompts, recording)] if keeps else []
         self._recordings = recordings
         return _joined(parts)
@@ -171,7 +171,7 @@ class BaseRuns:
         return measure(names, run.logits, self.targets, rest=run.rest)
 
 
-class _Unpatched(NamedTuple):
+class Unpatched(NamedTuple):
     """What comes out of an unpatched run."""
 
     logits: Float[Tensor, "prompt d_vocab"]
@@ -179,10 +179,10 @@ class _Unpatched(NamedTuple):
     z: dict[int, Z]
 
 
-def _joined(parts: list[_Unpatched]) -> _Unpatched:
+def _joined(parts: list[Unpatched]) -> Unpatched:
     if len(parts) == 1:
         return parts[0]
-    return _Unpatched(
+    return Unpatched(
         torch.cat([part.logits for part in parts]),
         joined_rest([part.rest for part in parts]),
         {layer: torch.cat([part.z[layer] for part in parts]) for layer in parts[0].z},
