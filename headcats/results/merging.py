@@ -16,8 +16,8 @@ from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.model_source import moved_source
 from headcats.results.run_results import RunResults
+from headcats.results.sources import moved_source
 from headcats.results.suite_text import parse_suite, suite_tasks
 from headcats.results.whole_file import remove_empty
 
@@ -50,7 +50,9 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     runs = [RunResults(load(path)) for path in folders]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
-    merged.model = replace(merged.model, source=moved_source(merged.model.source, Path(folders[0]), target.path))
+    first, after = Path(folders[0]), target.path
+    merged.model = replace(merged.model, source=moved_source(merged.model.source, first, after))
+    merged.suite_source = moved_source(merged.suite_source, first, after)
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
