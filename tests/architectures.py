@@ -129,14 +129,16 @@ def hf_architecture(name: str, *, seed: int = 0, **more: Any) -> Any:
 @functools.cache
 def tiny_bridge(name: str) -> Any:
     """The model as a TransformerBridge, one per process: tests share it and leave it as it was."""
+    return bridge_of(hf_architecture(name))
+
+
+def bridge_of(hf: Any) -> Any:
+    """A transformers model as a TransformerBridge, which changes it."""
     from transformer_lens.model_bridge import TransformerBridge
 
     tokenizer = word_tokenizer()
     tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
-    model = TransformerBridge.boot_transformers(
-        "toy", hf_model=hf_architecture(name), tokenizer=tokenizer, device="cpu"
-    )
-    return model.eval()
+    return TransformerBridge.boot_transformers("toy", hf_model=hf, tokenizer=tokenizer, device="cpu").eval()
 
 
 def plain_logits(

@@ -1,21 +1,21 @@
 """Toys of `architectures` whose weights are offloaded, or spread over two devices, and the bridges they become."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import cpu_offload, disk_offload
 from accelerate.hooks import AlignDevicesHook, add_hook_to_module
-from architectures import hf_architecture
+from architectures import bridge_of, hf_architecture
 from pretended import KIND, move, pretended_devices
 from torch import nn
-from toys import word_tokenizer
 
 from headcats.models.adapter import HookedModel
 
 SECOND = f"{KIND}:1"
 _CACHES = ["past_key_values", "past_key_value", "layer_past"]
-_LAST_NORMS = ("norm", "ln_f", "norm_f", "final_layer_norm")
+_LAST_NORMS = ("norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm")
 
 
 def placed(name: str, placement: str, folder: Path, *, device: str = "cpu") -> HookedModel:
@@ -31,17 +31,15 @@ def placed(name: str, placement: str, folder: Path, *, device: str = "cpu") -> H
     elif placement == "two devices":
         _spread(hf)
     with pretended_devices():
-        return _bridge(hf)
+        return HookedModel(bridge_of(hf))
 
 
-def _bridge(hf: Any) -> HookedModel:
-    from transformer_lens.model_bridge import TransformerBridge
-
-    tokenizer = word_tokenizer()
-    tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
-    return HookedModel(
-        TransformerBridge.boot_transformers("toy", hf_model=hf, tokenizer=tokenizer, device="cpu").eval()
-    )
+def on_disk(folder: Path, *, blocks: Iterable[int], n_blocks: int) -> dict[str, Any]:
+    """Arguments of the loader that leave some blocks of a Llama on disk."""
+    rest = ("model.embed_tokens", "model.norm", "model.rotary_emb", "lm_head")
+    here = [*rest, *(f"model.layers.{block}" for block in range(n_blocks))]
+    there = {f"model.layers.{block}": "disk" for block in blocks}
+    return {"device_map": dict.fromkeys(here, "cpu") | there, "offload_folder": str(folder)}
 
 
 def _spread(hf: Any) -> None:

@@ -9,6 +9,7 @@ import typer
 from headcats.cli import completion
 from headcats.errors import OptionError
 from headcats.prompts.answers import ANSWERS
+from headcats.study.defaults import BITS
 
 # ------------------------------------------------------------------------------------------------ finished results
 Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion=completion.results_folders)]
@@ -87,9 +88,7 @@ _DEVICE_MAP = (
 )
 DeviceMap = Annotated[str | None, typer.Option("--device-map", help=_DEVICE_MAP)]
 _LOAD_IN = "8bit or 4bit: quantise the weights (needs bitsandbytes)."
-LoadIn = Annotated[
-    str | None, typer.Option("--load-in", help=_LOAD_IN, autocompletion=completion.one_of("8bit", "4bit"))
-]
+LoadIn = Annotated[str | None, typer.Option("--load-in", help=_LOAD_IN, autocompletion=completion.one_of(*BITS))]
 _DTYPE = "float32 (default), bfloat16, float16, or auto (that of the file)."
 Dtype = Annotated[str | None, typer.Option("--dtype", help=_DTYPE)]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]

@@ -15,8 +15,8 @@ from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import by_category, paragraph
 from headcats.results.folder import load
-from headcats.results.model_source import source_of
 from headcats.results.run_results import RunResults
+from headcats.results.sources import source_of
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
 _POSITIONS = "Where heads are ablated: last, or all (many times slower)."

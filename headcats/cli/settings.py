@@ -12,7 +12,7 @@ from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
 from headcats.results.series import first_results
-from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.defaults import BITS, DEFAULTS, OF_SUITE
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
@@ -20,7 +20,6 @@ LISTS = ("methods", "tasks", "metrics", "revisions")
 NUMBERS = ("n_prompts", "n_demos", "seed")
 FRACTIONS = ("min_accuracy", "min_logit_diff")
 DTYPES = ("float32", "bfloat16", "float16", "auto")
-BITS = ("8bit", "4bit")
 
 
 def run_options(arguments: Mapping[str, Any]) -> dict[str, Any]:

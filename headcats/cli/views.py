@@ -9,8 +9,8 @@ from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import Answer
 from headcats.results.folder import load
-from headcats.results.model_source import source_of
 from headcats.results.run_results import RunResults
+from headcats.results.sources import source_of
 from headcats.study.defaults import DEFAULT_RULE
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, keeping, unnoticed
+from headcats.models.placement import is_offloaded
 from headcats.models.weights import check_finite, readable
 
 Report = dict[str, bool | int | float]
@@ -24,12 +25,17 @@ _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """Check that weights are finite, dropout is off, and the model is causal and takes each prompt by itself.
+    """Check that weights are finite and read, dropout is off, and the model is causal and takes each prompt by itself.
 
     Train mode without dropout is allowed.
     """
     check_finite(model.model, name=model.name)
     _check_quantisation(model)
+    if is_offloaded(model.model) and not _is_deterministic(model):
+        raise ModelError(
+            f"Model {model.name!r} gives other numbers on every run: TransformerLens reads some of its offloaded "
+            f"weights where they are not. Load it without offloading to memory or disk."
+        )
     training = any(module.training for module in model.model.modules())
     dropout = next(_active_dropout(model.model), None)
     if training and (dropout is not None or not _is_deterministic(model)):

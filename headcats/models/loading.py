@@ -67,7 +67,7 @@ def load_model(
         revision: Branch, tag or commit, for a hub name.
         tokenizer: A tokenizer, or the folder or hub name of one, instead of the model's own.
         backend: Class to build: "bridge" (TransformerBridge) or "hooked" (HookedTransformer, transformer-lens 3.x).
-        loader: Further arguments of transformers' `from_pretrained`, such as `device_map`, `max_memory`,
+        **loader: Further arguments of transformers' `from_pretrained`, such as `device_map`, `max_memory`,
             `offload_folder` and `quantization_config`, or TransformerLens' `n_devices`.
 
     Returns:

@@ -33,7 +33,8 @@ class Manifest:
     """What all blocks share."""
     model: ModelRecord = field(default_factory=ModelRecord)
     suite_source: str = ""
-    """What `hc.suite` takes to find the suite: a registered name, or where it was loaded from; "" for one of Python."""
+    """What `hc.suite` takes to find the suite: a registered name, or where it was loaded from, with a path from the
+    results folder; "" for one of Python."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()

@@ -17,9 +17,9 @@ from headcats.results.folder import BLOCKS, ResultsFolder, load, read_results
 from headcats.results.head_axes import kv_head_of
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.model_source import moved_source
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
+from headcats.results.sources import moved_source
 from headcats.results.suite_text import parse_suite, suite_tasks
 from headcats.results.whole_file import remove_empty
 
@@ -53,7 +53,9 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     runs = [RunResults(read_results(place)) for place in places]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
-    merged.model = replace(merged.model, source=moved_source(merged.model.source, places[0].folder, target.path))
+    first, after = places[0].folder, target.path
+    merged.model = replace(merged.model, source=moved_source(merged.model.source, first, after))
+    merged.suite_source = moved_source(merged.suite_source, first, after)
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}

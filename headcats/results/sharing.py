@@ -10,7 +10,7 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
 from headcats.results.folder import place_of, read_results
 from headcats.results.manifest import MANIFEST, Manifest
-from headcats.results.model_source import public_source
+from headcats.results.sources import public_source
 from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults

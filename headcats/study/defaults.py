@@ -6,6 +6,8 @@ from typing import Any
 DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
 # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
 DEFAULT_PROMPTS = 64
+# To how many bits `--load-in` quantises.
+BITS = ("8bit", "4bit")
 # What a study takes where DEFAULTS has None.
 OF_STUDY: dict[str, Any] = {
     "n_prompts": DEFAULT_PROMPTS,

@@ -19,8 +19,8 @@ from headcats.errors import PlanError
 from headcats.models.adapter import HookedModel
 from headcats.results.folder import BLOCKS, ResultsFolder, load, tree
 from headcats.results.manifest import Manifest
-from headcats.results.model_source import stored_source
 from headcats.results.records import CategoryRecord, ModelRecord
+from headcats.results.sources import stored_source
 from headcats.study.plan import Study
 
 _PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
@@ -136,8 +136,7 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
         folder.remove_leftovers()
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
-        # Below the current directory, the rest of the path says nothing to others.
-        manifest.suite_source = study.suite.source.removeprefix(f"{Path.cwd()}{os.sep}")
+        manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.

@@ -16,6 +16,7 @@ from headcats.models.origin import restored_loader
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
+from headcats.results.sources import located
 from headcats.results.suite_text import suite_tasks
 from headcats.study.output import Output, fingerprint, model_differences
 from headcats.study.plan import Study, plan
@@ -72,7 +73,7 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     options = asdict(manifest.plan)
     name, template_name = options.pop("suite"), options.pop("template")
     if not run.suite_text:
-        given = _found_suite(manifest, name) if suite_source is None else suite_source
+        given = _found_suite(run, name) if suite_source is None else suite_source
         study = plan(suite_source=given, template=template_name, **options)
         return study.changed(distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
@@ -88,10 +89,10 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     return study.changed(template=template, distractors=manifest.distractors, min_logit_diff=gate)
 
 
-def _found_suite(manifest: Manifest, name: str) -> Suite:
+def _found_suite(run: RunResults, name: str) -> Suite:
     """The suite of results that do not hold it."""
     try:
-        return suite(manifest.suite_source or name)
+        return suite(located(run.manifest.suite_source, Path(run.tree.encoding.get("source", ""))) or name)
     except (UnknownNameError, DataError) as error:
         raise PlanError(
             f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that the "

@@ -17,7 +17,7 @@ from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.manifest import Manifest
-from headcats.results.model_source import stored_source
+from headcats.results.sources import stored_source
 from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
 from headcats.results.suite_text import suite_tasks

@@ -45,8 +45,8 @@ _CGROUP_FILES = {
 def budget(memory: str | int | None, *devices: torch.device) -> int:
     """Bytes that a sweep may use beside the weights: a number, a text such as "1.5GiB", or half of what is free (None).
 
-    Of several devices, that is free on the fullest. GB = 10^9 bytes, GiB = 2^30. Anything else, or nothing at all, is
-    an OptionError.
+    Of several devices, half of what is free on the one with the least. GB = 10^9 bytes, GiB = 2^30. Anything else, or
+    nothing at all, is an OptionError.
     """
     if memory is None:
         return min(map(free_memory, devices)) // 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from placements import SECOND, placed
+from placements import SECOND, on_disk, placed
 from toys import random_tokens
 
 from headcats.errors import ModelError, OptionError
@@ -15,23 +15,19 @@ from headcats.models.circuit import Circuit
 from headcats.models.loading import load_model
 from headcats.models.placement import in_place, is_offloaded, largest_offloaded, resident_bytes
 
-PARTS = ("model.embed_tokens", "model.norm", "model.rotary_emb", "lm_head")
 N_LAYERS = 3
 offloads = pytest.mark.needs_tl4("the bridge of 3.x refuses weights on disk")
 
 
-def on_disk(folder: Path) -> dict[str, Any]:
-    """Arguments of the loader that leave the last layer of a toy on disk."""
-    layers = {f"model.layers.{layer}": "cpu" for layer in range(N_LAYERS - 1)} | {
-        f"model.layers.{N_LAYERS - 1}": "disk"
-    }
-    return {"device_map": dict.fromkeys(PARTS, "cpu") | layers, "offload_folder": str(folder)}
+def last_on_disk(folder: Path) -> dict[str, Any]:
+    """Arguments of the loader that leave the last block of a toy on disk."""
+    return on_disk(folder, blocks=[N_LAYERS - 1], n_blocks=N_LAYERS)
 
 
 class TestOffloaded:
     @offloads
     def test_what_is_read_of_it_is_what_a_resident_model_has(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        here, there = load_model(folders["llama"], device="cpu"), load_model(folders["llama"], **on_disk(tmp_path))
+        here, there = load_model(folders["llama"], device="cpu"), load_model(folders["llama"], **last_on_disk(tmp_path))
         assert (there.placement, str(there.device), here.placement) == ("cpu, offloaded", "cpu", "cpu")
         assert torch.equal(here.logits(random_tokens()), there.logits(random_tokens()))
         assert there.weights_hash() == here.weights_hash()
@@ -45,7 +41,7 @@ class TestOffloaded:
 
     @offloads
     def test_it_is_left_offloaded(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        model = load_model(folders["llama"], **on_disk(tmp_path))
+        model = load_model(folders["llama"], **last_on_disk(tmp_path))
         before = [parameter.is_meta for parameter in model.model.parameters()]
         with in_place(model.model.blocks[N_LAYERS - 1]):
             assert not any(parameter.is_meta for parameter in model.model.blocks[N_LAYERS - 1].parameters())
@@ -55,7 +51,7 @@ class TestOffloaded:
 
     @offloads
     def test_only_what_is_there_counts(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        here, there = load_model(folders["llama"]), load_model(folders["llama"], **on_disk(tmp_path))
+        here, there = load_model(folders["llama"]), load_model(folders["llama"], **last_on_disk(tmp_path))
         last = sum(parameter.nbytes for parameter in here.model.blocks[N_LAYERS - 1].parameters())
         assert resident_bytes(here.model) - resident_bytes(there.model) == last
         assert (largest_offloaded(here.model), is_offloaded(here.model)) == (0, False)
@@ -70,7 +66,7 @@ class TestOffloaded:
             broken.model.layers[N_LAYERS - 1].mlp.up_proj.weight[1, 2] = float("nan")
         broken.save_pretrained(folder)
         with pytest.raises(ModelError, match=r"layers\.2\.mlp\.up_proj\.weight' of model 'broken' holds NaN"):
-            load_model(folder, **on_disk(tmp_path))
+            load_model(folder, **last_on_disk(tmp_path))
 
 
 @pytest.mark.needs_tl4("made for the bridge of 4.x")

@@ -146,7 +146,7 @@ def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch
     run(model, "own.py:mine", out="results")
     results = hc.load("results")
     monkeypatch.chdir("/")
-    assert RunResults(results).manifest.suite_source == f"{own}:mine"
+    assert RunResults(results).manifest.suite_source == "../own.py:mine"  # from the results
     own.write_text(SOURCE.replace('"w42", "w43"', '"w42", "w44"'), encoding="utf-8")
     with pytest.raises(PlanError, match="Task 'c' gives other prompts"):
         hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)

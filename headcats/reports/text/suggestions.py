@@ -15,11 +15,11 @@ from headcats.results.finding import Finding, line
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.model_source import can_be_named, shown_source
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.results.sources import can_be_named, shown_source
+from headcats.study.defaults import BITS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
@@ -174,9 +174,10 @@ def _run_tasks(manifest: Manifest) -> set[str]:
 def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:
     model = manifest.model
     backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
+    named = {"model": shown_source(model.source) or model.name}
     loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend, **_placing(model)}
     options = _changed(
-        {"model": shown_source(model)} | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
+        named | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
         defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(manifest.suite_source, {}),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
@@ -186,15 +187,12 @@ def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, ta
 def _placing(model: ModelRecord) -> dict[str, object]:
     """Options of a command that place or quantise a model; other arguments of the loader have none."""
     device_map, quantisation = (model.loader.get(name) for name in ("device_map", "quantization_config"))
-    bits = [bits for bits in ("8bit", "4bit") if (quantisation or {}).get(f"load_in_{bits}")]
+    bits = [bits for bits in BITS if (quantisation or {}).get(f"load_in_{bits}")]
     return {"device_map": device_map if isinstance(device_map, str) else None, "load_in": bits[0] if bits else None}
 
 
 def _plan_options(manifest: Manifest) -> dict[str, object]:
-    source = manifest.suite_source
-    # Where a file lies on this machine is nobody's business.
-    shown = f"./{Path(source).name}" if Path(source).is_absolute() else source
-    return manifest.plan.complete() | {"suite": shown}
+    return manifest.plan.complete() | {"suite": shown_source(manifest.suite_source)}
 
 
 def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Where the model of a results folder is loaded from: by name, or from a folder, whose path is relative to it."""
+"""Where the model and the suite of results are loaded from: names, or paths from the results folder."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,10 @@ from headcats.results.records import ModelRecord
 
 
 def stored_source(source: str, results: Path | None) -> str:
-    """A source as results keep it: a name as it is, the path of a folder from the results folder.
+    """A source as results keep it: a name as it is, a path from the results folder.
 
     Args:
-        source: A bundled name, a name on the hub or an absolute path; "" for a model that the program made.
+        source: A registered name, a name on the hub or an absolute path; "" for what the program made.
         results: Folder of the results; None for results in memory, which keep the path as it is.
     """
     if results is None or not os.path.isabs(source):
@@ -29,20 +29,25 @@ def moved_source(source: str, before: Path, after: Path) -> str:
     return stored_source(os.path.normpath(before.resolve() / source), after) if is_relative else source
 
 
+def located(source: str, results: Path) -> str:
+    """A source that results keep, with a path from the current directory."""
+    if not _is_path(source):
+        return source
+    path = os.path.normpath(results.resolve() / source)
+    try:
+        return _as_path(os.path.relpath(path))
+    except ValueError:
+        return path
+
+
 def source_of(record: ModelRecord, results: Path) -> str:
-    """What `hc.load_model` takes to load the model of results again, with the path from the current directory.
+    """What `hc.load_model` takes to load the model of results again.
 
     Raises:
         OptionError: The results do not say where the model is. Its name is not sent to the hub: it may be private.
     """
-    if _is_path(record.source):
-        path = os.path.normpath(results.resolve() / record.source)
-        try:
-            return _as_path(os.path.relpath(path))
-        except ValueError:
-            return path
     if can_be_named(record):
-        return record.source or record.name
+        return located(record.source, results) or record.name
     raise OptionError(
         f"These results do not say where their model {record.name!r} was loaded from: name it with --model "
         "path/to/folder (or load it yourself and pass it)."
@@ -54,9 +59,9 @@ def can_be_named(record: ModelRecord) -> bool:
     return bool(record.source) or record.revision is not None or record.name in names("model")
 
 
-def shown_source(record: ModelRecord) -> str:
-    """A source as it may be shown to others: of a folder, its name alone."""
-    return f"./{record.name}" if _is_path(record.source) else record.source or record.name
+def shown_source(source: str) -> str:
+    """A source as it may be shown to others: of a path the last part alone."""
+    return f"./{Path(source).name}" if _is_path(source) else source
 
 
 def public_source(record: ModelRecord) -> str:

@@ -1,12 +1,12 @@
-"""Where the model of results is loaded from: paths follow the results, names stay, and a private name goes nowhere."""
+"""Where the model and the suite of results are: paths follow the results, and a private name goes nowhere."""
 
 from pathlib import Path
 
 import pytest
 
 from headcats.errors import OptionError
-from headcats.results.model_source import can_be_named, moved_source, shown_source, source_of, stored_source
 from headcats.results.records import ModelRecord
+from headcats.results.sources import can_be_named, moved_source, shown_source, source_of, stored_source
 
 
 def stored(source: str, results: Path) -> ModelRecord:
@@ -16,7 +16,7 @@ def stored(source: str, results: Path) -> ModelRecord:
 def test_names_stay() -> None:
     for name in ("mini", "gpt2", "owner/model"):
         record = stored(name, Path("results"))
-        assert record.source == name == source_of(record, Path("elsewhere")) == shown_source(record)
+        assert record.source == name == source_of(record, Path("elsewhere")) == shown_source(record.source)
 
 
 def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytes
         assert (Path.cwd() / source_of(record, results)).resolve() == model
     monkeypatch.chdir(tmp_path)
     assert source_of(record, Path("work/results")) == "./models/lm"  # not taken for a name on the hub
-    assert shown_source(record) == "./lm"
+    assert shown_source(record.source) == "./lm"
 
 
 def test_a_folder_within_the_results(tmp_path: Path) -> None:
