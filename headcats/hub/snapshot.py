@@ -31,9 +31,8 @@ def fetch_snapshot(
         cached = _cached(name, kind, revision, first)
         if constants.HF_HUB_OFFLINE:
             if cached is None:
-                raise HubProblem(
-                    f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})", OWN_CACHE
-                )
+                what = f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})"
+                raise HubProblem(what, OWN_CACHE, is_found=False)
             return cached
         info = patiently(
             lambda: HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT, files_metadata=True),

@@ -52,6 +52,8 @@ def check_sentence(error: pytest.ExceptionInfo[ModelError], *parts: str, name: s
     assert text.endswith(".")
     assert "\n" not in text
     assert ". " not in text
+    unknown = any(part in text for part in ("no public model", "not a hub name", "OFFLINE=1 is set", "did not answer"))
+    assert ("(did you mean 'mini'?)" in text) == (unknown and name == NAME), "a hint where the name may be wrong"
     assert error.value.__suppress_context__
 
 
