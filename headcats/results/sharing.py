@@ -49,7 +49,8 @@ def push(
         raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
     place = _place(results)
     manifest = RunResults(read_results(place)).manifest
-    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), name).encode("utf-8")}
+    address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
+    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
     from headcats.hub.problem import HubProblem
     from headcats.hub.upload import upload
@@ -58,7 +59,7 @@ def push(
     try:
         commit = upload(name, files, replaces=belongs, message=message, private=private, revision=revision)
     except HubProblem as problem:
-        raise StorageError(f"Could not push {place} to {HUB}{name}: {problem.what}; {problem.advice}.") from None
+        raise StorageError(f"Could not push {place} to {address}: {problem.what}; {problem.advice}.") from None
     return f"{HUB}{name}@{commit}"
 
 
