@@ -214,11 +214,15 @@ class TestPassing:
         assert hub.waits == [2.0, 4.0]
 
     @pytest.mark.parametrize("status", [429, 500])
-    def test_what_is_in_the_cache_is_used_at_once(self, hub: Hub, repository: Repository, status: int) -> None:
+    def test_what_is_in_the_cache_is_used_at_once(
+        self, hub: Hub, repository: Repository, status: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
         folder = fetch(NAME)
         hub.faults.append(Fault("GET", status, LIMITED, times=99))
-        assert fetch(NAME) == folder
+        with caplog.at_level("INFO", logger="headcats"):
+            assert fetch(NAME) == folder
         assert hub.waits == []
+        assert "taking the copy in the cache" in caplog.text
 
 
 class TestBroken:
