@@ -83,6 +83,7 @@ def test_push_says_where_it_is_and_brings_it_up_to_date(headcats: Command, hub: 
     assert f"headcats map {ADDRESS}" in " ".join(out.split())
     assert hub.repositories["dataset", NAME].private
     code, out, _ = headcats("push", saved, NAME, "--revision", "draft", "--json")
+    commit = hub.repositories["dataset", NAME].refs["draft"]
     assert json.loads(out) == {"address": f"{ADDRESS}@{commit}", "name": NAME, "commit": commit}
 
 
@@ -125,6 +126,8 @@ def test_what_fails_is_one_sentence(headcats: Command, hub: Hub, saved: Path, mo
     for command in ("evidence", "views"):
         message = f"copy it with `headcats merge {ADDRESS} --out DIR`, and name the copy"
         check_one_message(headcats(command, ADDRESS), message)
+    message = f"{ADDRESS} is on the hub: name a folder, and share it with `headcats push` afterwards"
+    check_one_message(headcats("merge", saved, "--out", ADDRESS), message)
     monkeypatch.delenv("HF_TOKEN")
     check_one_message(headcats("push", saved, NAME), "there is no token; make one that may write on http")
 

@@ -28,11 +28,12 @@ class HubProblem(Exception):
 
     Attributes:
         passes: Whether the hub may answer another time: no network, too many requests, a fault of its own.
+        is_found: Whether the hub knows the name.
     """
 
-    def __init__(self, what: str, advice: str, *, passes: bool = False) -> None:
+    def __init__(self, what: str, advice: str, *, passes: bool = False, is_found: bool = True) -> None:
         super().__init__(f"{what}; {advice}")
-        self.what, self.advice, self.passes = what, advice, passes
+        self.what, self.advice, self.passes, self.is_found = what, advice, passes, is_found
 
 
 def hub_problem(
@@ -67,7 +68,8 @@ def hub_problem(
     }
     for cls, (what, advice) in by_class.items():
         if isinstance(error, cls):
-            return HubProblem(what, advice)
+            is_found = cls in (GatedRepoError, RevisionNotFoundError)
+            return HubProblem(what, advice, is_found=is_found)
     if isinstance(error, HfHubHTTPError):
         return refusal(error)
     if isinstance(error, OSError) and error.errno in _NO_SPACE:
@@ -76,7 +78,7 @@ def hub_problem(
     if isinstance(error, OSError) and str(error).startswith("Consistency check failed"):
         return not_whole("a file", "size")
     what, advice = _BROKEN[doing]
-    return HubProblem(f"{what} ({type(error).__name__})", advice, passes=True)
+    return HubProblem(f"{what} ({type(error).__name__})", advice, passes=True, is_found=doing != "asking")
 
 
 def refusal(error: HfHubHTTPError) -> HubProblem:

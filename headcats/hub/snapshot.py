@@ -1,6 +1,7 @@
 """Fetch the files of a repository into the cache of huggingface_hub, and find them there without network."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from headcats.hub.problem import OWN_CACHE, HubProblem, Kind, hub_problem, not_w
 # Seconds until the hub counts as unreachable.
 _TIMEOUT = 10.0
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_log = logging.getLogger("headcats")
 
 
 def fetch_snapshot(
@@ -31,9 +33,8 @@ def fetch_snapshot(
         cached = _cached(name, kind, revision, first)
         if constants.HF_HUB_OFFLINE:
             if cached is None:
-                raise HubProblem(
-                    f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})", OWN_CACHE
-                )
+                what = f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})"
+                raise HubProblem(what, OWN_CACHE, is_found=False)
             return cached
         info = patiently(
             lambda: HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT, files_metadata=True),
@@ -42,6 +43,7 @@ def fetch_snapshot(
     except Exception as error:  # noqa: BLE001 - of the HTTP library, another one in every version of huggingface_hub
         problem = hub_problem(error, name=name, kind=kind, revision=revision)
         if problem.passes and cached is not None:
+            _log.info("%s: %s; taking the copy in the cache.", name, problem.what)
             return cached
         raise problem from None
     files = {sibling.rfilename: sibling for sibling in info.siblings or []}

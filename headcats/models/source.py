@@ -107,7 +107,7 @@ def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:
     try:
         return fetch_snapshot(name, kind="model", revision=revision, choose=_wanted, first="config.json")
     except HubProblem as problem:
-        near = near_matches(name)
+        near = "" if problem.is_found else near_matches(name)
         hint = f" (did you mean {near}?)" if near else ""
         raise ModelError(
             f"Could not load {name!r} from the Hugging Face hub: {problem.what}{hint}; {problem.advice}, or pass a "

@@ -25,17 +25,17 @@ Which attention heads of `{model}` serve which kind of task: what every head doe
 ```python
 import headcats as hc
 
-results = hc.load("hf://{name}")
+results = hc.load("{address}")
 ```
 
-On the command line `headcats map hf://{name}` lists the heads of every category, and `headcats report hf://{name}`
-writes one page with all that these results say. `headcats merge hf://{name} --out DIR` makes a copy that can be tested
+On the command line `headcats map {address}` lists the heads of every category, and `headcats report {address}`
+writes one page with all that these results say. `headcats merge {address} --out DIR` makes a copy that can be tested
 and extended.
 """
 
 
-def card(manifest: Manifest, name: str) -> str:
-    """README.md of a data set `owner/name` with the results of a manifest."""
+def card(manifest: Manifest, address: str) -> str:
+    """README.md of a data set with the results of a manifest; `address` is what `hc.load` takes."""
     model, plan, skipped = manifest.model, manifest.plan, manifest.skipped()
     n_tasks, unfinished = len(manifest.tasks), manifest.unfinished()
     joint = {task for record in manifest.joint_blocks.values() for task in record.tasks}
@@ -52,4 +52,4 @@ def card(manifest: Manifest, name: str) -> str:
         "begun": manifest.created,
     }
     rows = "\n".join(f"| {key} | {value.replace('|', '&#124;')} |" for key, value in facts.items() if value)
-    return _CARD.format(tag=TAG, model=model.name, suite=plan.suite, facts=rows, name=name)
+    return _CARD.format(tag=TAG, model=model.name, suite=plan.suite, facts=rows, address=address)

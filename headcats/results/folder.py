@@ -50,10 +50,12 @@ class ResultsFolder:
         """The manifest, or None where there is not a results folder yet.
 
         Raises:
-            StorageError: The path is a file, the folder holds other things, or the manifest is damaged.
+            StorageError: The path is a file or on the hub, the folder holds other things, or the manifest is damaged.
         """
         if self.manifest_path.is_file():
             return Manifest.read(self.manifest_path)
+        if address := _address(self.path):
+            raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
         if self.path.exists() and not self.path.is_dir():
             raise StorageError(f"{self.path} is a file; a results folder is a folder.")
         if problem := below_a_file(self.path):
@@ -236,8 +238,7 @@ def _no_results(path: Path) -> str:
     """What is wrong with a path that holds no results, and where there are some."""
     if path.is_file():
         return f"{path} is a file; a results folder is a folder."
-    if path.parts[:1] == ("hf:",):
-        address = f"{HUB}{'/'.join(path.parts[1:])}"
+    if address := _address(path):
         return (
             f"{address} is on the hub, where this writes nothing: copy it with `headcats merge {address} --out DIR`, "
             "and name the copy."
@@ -251,6 +252,11 @@ def _no_results(path: Path) -> str:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
         return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
     return f"{problem}; run `headcats run --out {path}` first."
+
+
+def _address(path: Path) -> str:
+    """The address on the hub that came as a path; "" for any other path."""
+    return HUB + "/".join(path.parts[1:]) if path.parts[:1] == (HUB.rstrip("/"),) else ""
 
 
 def tree(

@@ -10,10 +10,10 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
 from headcats.results.folder import place_of, read_results
 from headcats.results.manifest import MANIFEST, Manifest
-from headcats.results.sources import public_source
 from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
+from headcats.results.sources import public_source
 
 
 def push(
@@ -50,7 +50,8 @@ def push(
         raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
     place = _place(results)
     manifest = RunResults(read_results(place)).manifest
-    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), name).encode("utf-8")}
+    address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
+    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
     from headcats.hub.problem import HubProblem
     from headcats.hub.upload import upload
@@ -59,7 +60,7 @@ def push(
     try:
         commit = upload(name, files, replaces=belongs, message=message, private=private, revision=revision)
     except HubProblem as problem:
-        raise StorageError(f"Could not push {place} to {HUB}{name}: {problem.what}; {problem.advice}.") from None
+        raise StorageError(f"Could not push {place} to {address}: {problem.what}; {problem.advice}.") from None
     return f"{HUB}{name}@{commit}"
 
 

@@ -17,9 +17,9 @@ from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.manifest import Manifest
-from headcats.results.sources import stored_source
 from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
+from headcats.results.sources import stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.output import describe_differences, model_record, open_output

@@ -52,6 +52,8 @@ def check_sentence(error: pytest.ExceptionInfo[ModelError], *parts: str, name: s
     assert text.endswith(".")
     assert "\n" not in text
     assert ". " not in text
+    unknown = any(part in text for part in ("no public model", "not a hub name", "OFFLINE=1 is set", "did not answer"))
+    assert ("(did you mean 'mini'?)" in text) == (unknown and name == NAME), "a hint where the name may be wrong"
     assert error.value.__suppress_context__
 
 
@@ -212,11 +214,15 @@ class TestPassing:
         assert hub.waits == [2.0, 4.0]
 
     @pytest.mark.parametrize("status", [429, 500])
-    def test_what_is_in_the_cache_is_used_at_once(self, hub: Hub, repository: Repository, status: int) -> None:
+    def test_what_is_in_the_cache_is_used_at_once(
+        self, hub: Hub, repository: Repository, status: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
         folder = fetch(NAME)
         hub.faults.append(Fault("GET", status, LIMITED, times=99))
-        assert fetch(NAME) == folder
+        with caplog.at_level("INFO", logger="headcats"):
+            assert fetch(NAME) == folder
         assert hub.waits == []
+        assert "taking the copy in the cache" in caplog.text
 
 
 class TestBroken:

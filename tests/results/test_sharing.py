@@ -98,6 +98,7 @@ class TestPush:
         assert set(RunResults(hc.load(ADDRESS)).tasks) == {"plural", "capital"}
         assert set(RunResults(hc.load(f"{ADDRESS}@draft")).tasks) == {"plural"}
         assert draft == f"{ADDRESS}@{pushed(somebody).refs['draft']}"
+        assert f'hc.load("{ADDRESS}@draft")' in pushed(somebody).files("draft")["README.md"].decode()
         assert hc.push(tmp_path / "one", NAME, revision="draft") == draft
 
     def test_no_folder_of_this_machine_is_told(self, somebody: Hub, tmp_path: Path) -> None:
