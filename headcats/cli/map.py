@@ -10,6 +10,7 @@ import pandas as pd
 import typer
 import xarray as xr
 
+from headcats.categories.described import with_descriptors
 from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments
@@ -62,17 +63,19 @@ def map_command(
     `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`, and where heads share
     keys and values `kv_pairs`, the pairs of members that do, `kv_pairs_expected`, `kv_pairs_p`, `kv_pairs_q`); `heads`
     (`head`, `category`, `kind`, where heads share keys and values `kv_head`, `effect`, `low`, `high`, `q`, `tasks`, and
-    where known `specific`, the task-specific effect, `probability`, `doubtful`, `approximation`, and over the
-    category's tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and
-    `new_task_low`, `new_task_high` for a new one, and `task_sd`, the spread between tasks); `shared` (heads in exactly
-    `k` categories: `observed`, the bounds `observed_least` and `observed_most` as undecided heads may turn out,
-    `expected`, `p`, `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with
-    the interval `jaccard_low`, `jaccard_high` and the bounds `jaccard_least`, `jaccard_most`); `reach` (what the data
-    can show); `sentences`; `files`. Of ov_relation, `categories` count `relations` and name those `skipped`, and
-    `relations` lists each (`pairs`, `null`, `threshold`, `heads`, `largest_score`). Of a series, `revisions` has of
-    each `revision` its `step`, the tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`,
-    `heads` and `undecided`, null where not judged, and the heads that it `comes` to have and that it loses, `goes`:
-    `head`, `difference` of the mean effect, `q`, `found`). `files` has `map` null where the folder cannot be written.
+    where known `specific`, the task-specific effect, `probability`, `doubtful`, `approximation`; over the category's
+    tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`,
+    `new_task_high` for a new one, and `task_sd`, the spread between tasks; and what the head does (see
+    `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`, `first_token`, `entropy`, `distance`,
+    `copying`, `direct_logit`); `shared` (heads in exactly `k` categories: `observed`, the bounds `observed_least` and
+    `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
+    `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
+    `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation,
+    `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
+    `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the tasks that are `skipped`
+    and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null where not judged, and the
+    heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean effect, `q`, `found`).
+    `files` has `map` null where the folder cannot be written.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -137,6 +140,7 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
     tried = run.tried_categories(str(block.attrs["label"]))
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)
+    shared = with_descriptors(shared, run.descriptors)
     answer.say(findings)
     answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried)
     stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix

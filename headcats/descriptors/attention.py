@@ -24,7 +24,7 @@ def describe_attention(model: HookedModel, repeated: Repeated) -> tuple[dict[str
     part = functools.partial(_described, length=repeated.length)
     try:
         _, described = attention_patterns(model, repeated.tokens, dict.fromkeys(model.layers, part))
-    except ModelError as error:
+    except (ModelError, RuntimeError) as error:  # the model's own code, of sequences that nobody had run it on
         return {}, dict.fromkeys(model.layers, f"no attention pattern can be read: {error}")
     off = {layer: float((values[..., -1] - 1).abs().max()) for layer, values in described.items()}
     reasons = {

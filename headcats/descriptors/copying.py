@@ -42,8 +42,12 @@ def copying_scores(paths: DirectPaths) -> tuple[dict[int, Float[Tensor, " head"]
         middle = norm.linear(readout.norm.read(product.T).T)
         values, W_O = circuit.values(middle, layer=layer), circuit.W_O(layer)
         inner = torch.bmm(W_O.to(values), values).double().cpu()
-        # Not by torch: its eigenvalues of an exact permutation do not converge.
-        eigenvalues = np.linalg.eigvals(inner.numpy())
+        try:
+            # Not by torch, which does not converge on an exact permutation.
+            eigenvalues = np.linalg.eigvals(inner.numpy())
+        except np.linalg.LinAlgError as error:
+            reasons[layer] = f"its eigenvalues cannot be computed ({error})"
+            continue
         sizes = np.abs(eigenvalues).sum(-1)
         rounding = _ROUNDING * (W_O.norm(dim=(1, 2)) * values.norm(dim=(1, 2)).to(W_O)).cpu().numpy()
         score = np.full_like(sizes, np.nan)

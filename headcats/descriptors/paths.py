@@ -28,11 +28,12 @@ class DirectPaths(NamedTuple):
 
 
 def direct_paths(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> DirectPaths:
-    """Checked on the begin of two prompts, and on two tokens: three forward passes."""
+    """Checked on the beginning of two prompts, and on two tokens: three forward passes."""
     try:
         circuit = Circuit(model)
-    except ModelError as error:
-        return DirectPaths(None, dict.fromkeys(model.layers, str(error)))
+        _ = circuit.readout, circuit.reads_embeddings  # computed here, for errors of weights that are elsewhere
+    except (ModelError, RuntimeError) as error:  # torch, of weights that are kept on the disk
+        return DirectPaths(None, dict.fromkeys(model.layers, f"weights cannot be read: {error}"))
     notes = not_additive(model, tokens[:, :_LENGTH], model.layers)
     # Without the numbers of each layer: they are the same reason for many.
     reasons = {layer: line("direct.no_path") for layer in notes}

@@ -166,6 +166,19 @@ def test_a_model_without_patterns_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert "hook_fused" in reasons[1]
 
 
+def test_a_model_whose_code_fails_on_them_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPT on transformer-lens 3 says a longer context than it has."""
+
+    def fails(*arguments: Any, **more: Any) -> None:
+        raise RuntimeError("The size of tensor a must match the size of tensor b")
+
+    model = HookedModel(tiny_model("gpt2").model)
+    monkeypatch.setattr(model, "run", fails)
+    values, reasons = describe_attention(model, sequences(model))
+    assert (values, set(reasons)) == ({}, set(model.layers))
+    assert "size of tensor" in reasons[0]
+
+
 class TestSequences:
     def test_they_repeat_once_behind_bos_and_hold_no_special_token(self) -> None:
         model = adapt(tiny_model("llama").model)

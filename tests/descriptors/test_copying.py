@@ -156,6 +156,28 @@ def test_weights_that_cannot_be_read_are_a_reason(monkeypatch: pytest.MonkeyPatc
     assert all("W_O" in reason for reason in reasons.values())
 
 
+def test_eigenvalues_that_do_not_converge_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(matrices: np.ndarray) -> np.ndarray:
+        raise np.linalg.LinAlgError("no convergence")
+
+    monkeypatch.setattr(np.linalg, "eigvals", fails)
+    values, reasons = scores(tiny_model("gpt2").model)
+    assert (values, set(reasons)) == ({}, {0, 1, 2})
+    assert "no convergence" in reasons[1]
+
+
+def test_weights_that_are_elsewhere_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch says it of weights that a dispatched model keeps on the disk."""
+
+    def elsewhere(self: Any, tokens: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    monkeypatch.setattr("headcats.models.circuit.Circuit.embeddings", elsewhere)
+    values, reasons = scores(tiny_model("gpt2").model)
+    assert (values, set(reasons)) == ({}, {0, 1, 2})
+    assert "meta tensor" in reasons[0]
+
+
 def test_16_bits_give_nearly_the_same() -> None:
     model = tiny_model("llama").model
     before, _ = scores(model)

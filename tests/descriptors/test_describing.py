@@ -88,7 +88,7 @@ class TestMissing:
             lambda model, tokens, layers: {1: line("direct.unknown", layer=1, error="odd")},
         )
         heads = hc.describe_heads(tiny_model("gpt2").model)
-        assert re.fullmatch("layers 1: .* odd", heads.copying.attrs["missing"])
+        assert re.fullmatch("layer 1: .* odd", heads.copying.attrs["missing"])
         assert heads.copying.isnull().all("head").values.tolist() == [False, True, False]
 
     def test_layers_without_heads_are_no_rows(self):

@@ -27,6 +27,7 @@ WITHOUT_A_SOURCE = {
     "SecondCorruption",
     "Suite",
     "Task",
+    "attention",
     "categories.head_table",
     "evidence.cumulative",
     "figures.ablation_curves",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.axes import ticks
+from headcats.results.descriptors import DESCRIPTORS
 
 GREY = "#d3d3d3"
 COLOURS = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
@@ -362,3 +363,20 @@ def test_names_of_neighbouring_panels_do_not_meet() -> None:
     assert not set(names[:2]) & set(said)
     tops = {note.text: note.y for note in fig.layout.annotations}
     assert tops["Semantic"] > tops["Understanding"] == tops["a"]
+
+
+def test_what_heads_do_is_at_the_pointer_of_the_first_panel_and_in_the_numbers() -> None:
+    plain = overlap_of(BY_HAND)
+    sizes = {dim: plain.sizes[dim] for dim in ("layer", "head")}
+    draws = np.random.default_rng(0)
+    values = {name: draws.random(tuple(sizes.values())) for name in DESCRIPTORS}
+    described = plain.assign({name: (tuple(sizes), value) for name, value in values.items() if name != "entropy"})
+    fig = overlap_map(described)
+    frame = data(fig)
+    assert set(DESCRIPTORS) & set(frame.columns) == set(DESCRIPTORS) - {"entropy"}
+    for _, of_panel in frame.groupby("panel"):
+        np.testing.assert_array_equal(of_panel.sort_values(["layer", "head"])["copying"], values["copying"].ravel())
+    first, *others = heatmaps(fig)
+    assert "induction" in first.hovertemplate
+    assert not any("induction" in trace.hovertemplate for trace in others)
+    assert not set(DESCRIPTORS) & set(data(overlap_map(plain)).columns)

@@ -10,6 +10,7 @@ from reports.page.browser import Tab
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
+from headcats.results.descriptors import DESCRIPTORS
 
 pytestmark = pytest.mark.ci
 
@@ -80,6 +81,35 @@ def test_the_panel_says_what_the_head_is_and_which_are_of_its_kind(tab: Tab, fin
         verdict = {1: "in", 0: "undecided", -1: "out"}[int(mine["member"].sel(category=name))]
         if bool(np.isfinite(mine["effect"].sel(category=name))):
             assert by_category[name][-1] in (verdict, "suppressing")
+
+
+def test_the_panel_says_what_the_head_does(tab: Tab, finished: Path):
+    described = hc.load(finished)["_descriptors"].to_dataset()
+    tab.page.locator("button[data-head=L0H0]").first.click()
+    shown = {row[0].removesuffix(" ✓"): row for row in panel_rows(tab)}
+    for name, about in DESCRIPTORS.items():
+        if name != "direct_logit":
+            _, value, unit = shown[about.label]
+            kept = float(described[name].sel(layer=0, head=0))
+            assert unit == about.unit
+            assert value == "–" if np.isnan(kept) else float(value) == pytest.approx(kept, abs=2e-3)
+    for task in described["task"].values.tolist():
+        kept = float(described["direct_logit"].sel(task=task, layer=0, head=0))
+        assert float(shown[task][-1]) == pytest.approx(kept, abs=3e-3)
+    missing = described["copying"].attrs.get("missing")
+    assert missing is None or missing in tab.page.inner_text("#head-body")
+
+
+def test_the_explorer_draws_descriptors_on_a_scale_with_both_signs(tab: Tab, finished: Path):
+    described = hc.load(finished)["_descriptors"].to_dataset()
+    tab.page.select_option("#explorer-block", label="direct logit by task")
+    tab.page.select_option("#explorer-row", label="always_b")
+    drawn = tab.page.evaluate("document.getElementById('explorer-plot').data[0]")
+    assert drawn["zmin"] == -drawn["zmax"] < 0
+    expected = described["direct_logit"].sel(task="always_b").transpose("head", "layer").values
+    np.testing.assert_allclose(np.array(drawn["z"], dtype=float), expected, atol=2e-3)
+    tab.page.select_option("#explorer-block", label="descriptors (share of attention) by descriptor")
+    assert tab.page.evaluate("document.getElementById('explorer-plot').data[0].zmin") == 0
 
 
 def test_the_keyboard_reaches_heads_and_leaves_them(tab: Tab):

@@ -90,7 +90,8 @@ function between(block, at) {
 
 function byTask(layer, head) {
   const parts = [];
-  const ofTasks = heads.blocks.filter(({ what }) => what === "task");
+  const isScore = ({ fields }) => fields.includes("score");
+  const ofTasks = heads.blocks.filter(({ what }) => what === "task").sort((a, b) => isScore(a) - isScore(b));
   if (ofTasks.length) {
     const names = [...new Set(ofTasks.flatMap((block) => block.names))];
     const passed = new Set(heads.tasks.flatMap((tasks) => (tasks[flat(layer, head)] ?? "").split(",")));
@@ -100,18 +101,18 @@ function byTask(layer, head) {
         const row = block.names.indexOf(name);
         if (row < 0) return "–";
         const at = placeOf(block, row, layer, head);
-        if (block.fields.includes("score")) return fixed(block.numbers.score[at]);
+        if (isScore(block)) return fixed(block.numbers.score[at]);
         if (Number.isNaN(block.numbers.effect[at])) return "–";
         const more = `${between(block, at)}, q ${asQ(block.numbers.q_value[at])}`;
         return element("span", {}, fixed(block.numbers.effect[at]), element("br"), element("small", { class: "quiet" }, more));
       }),
     ]);
-    const titles = ofTasks.map(({ label, unit, fields }) => (fields.includes("score") ? `${label}, in ${unit}` : label));
+    const titles = ofTasks.map((block) => (isScore(block) ? `${block.label}, in ${block.unit}` : block.label));
     const columns = [{ name: "task" }, ...titles.map((name) => ({ name, number: true }))];
     const caption = "Effect on each task, with its 95 % interval and q; ✓ where the head passes for its category on the map";
     parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
   }
-  for (const block of heads.blocks.filter(({ what, fields }) => fields.includes("score") && what !== "task" && what !== "descriptor")) {
+  for (const block of heads.blocks.filter((block) => isScore(block) && !["task", "descriptor"].includes(block.what))) {
     const rows = block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)])]);
     parts.push(table(`${block.label}: ${block.unit}`, [{ name: block.what }, { name: "score", number: true }], rows));
   }
