@@ -63,16 +63,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tensors = peak_bytes(lambda: run(model, suite=tasks[:1], progress=False, **options))
     gc.collect()
     before = _resident("VmRSS", reset=True) if _PEAK.exists() else None
-    started = time.perf_counter()
+    started, processed = time.perf_counter(), time.process_time()
     results = run(model, suite=tasks, progress=False, **options)
-    seconds = time.perf_counter() - started
+    seconds, processed = time.perf_counter() - started, time.process_time() - processed
     blocks = Manifest.from_json(results.attrs["manifest"]).blocks
     in_blocks = sum(record.seconds or 0.0 for records in blocks.values() for record in records.values())
     print(f"tensors: {readable_bytes(tensors)} at most, {tensors / planned_bytes:.2f} of what was planned")
     if before is not None:
         grown = _resident("VmHWM") - before
         print(f"process: {readable_bytes(grown)} more at most, {grown / planned_bytes:.2f} of what was planned")
-    print(f"time: {seconds:.1f} s, {seconds / planned_seconds:.2f} of what was planned ({in_blocks:.1f} s in sweeps)")
+    print(
+        f"time: {seconds:.1f} s, {seconds / planned_seconds:.2f} of what was planned "
+        f"({in_blocks:.1f} s in sweeps; {processed:.1f} s of the processor)"
+    )
 
 
 def random_word_model(shape: Shape) -> HookedModel:

@@ -57,10 +57,10 @@ def run(
             or a list of tasks and task names. The results hold it, with its pairs: `hc.run_evidence`,
             `hc.write_views` and the command line need nothing else.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
-            "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
-            None takes the method that is made for a bundled suite, or else denoising patches, their two controls and
-            mean ablation; of a suite of finished prompts those at the last position, without the control that needs a
-            second corruption.
+            "mean_ablation:reference=task", "noising_patch@all", "denoising_patch:unit=kv_group" (heads that share keys
+            and values at once). Positions default to the method's own. None takes the method that is made for a bundled
+            suite, or else denoising patches, their two controls and mean ablation; of a suite of finished prompts those
+            at the last position, without the control that needs a second corruption.
         n_prompts: Scored prompts per task; 100 more per task are kept apart as reference (a task that has fewer is
             named in a warning).
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and

@@ -39,7 +39,8 @@ def validate(
 ) -> dict[str, dict[str, Any]]:
     """What a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
 
-    Memory and time of the run are estimated and logged. Arguments and errors are those of `hc.run`.
+    Memory and time of the run are estimated from a part of every sweep (`headcats.study.rehearsal`) and logged.
+    Arguments and errors are those of `hc.run`.
 
     Returns:
         Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs` (that prompts are made

@@ -97,13 +97,15 @@ def measure_part(
     start = (len(sets) - plan.rows) // 2
     chosen = sorted(sets)[start : start + plan.rows]
     prompts, measure_heads = next(_parts(runs.base_run(base), replacements.change, choice, plan.prompts))
-    measure_heads(
-        chosen,
+    measure = partial(
+        measure_heads,
         new_z=_new_z(replacements, prompts),
         mask=replacements.mask[prompts],
         names=names,
         targets=runs.targets.select(prompts),
-    ).cpu()
+    )
+    for _ in in_parts(lambda part: measure(chosen[part]).cpu(), len(chosen), len(chosen), device=runs.model.device):
+        pass  # more than one part only where memory runs out
     return len(range(*prompts.indices(len(runs.batch)))), chosen
 
 

@@ -239,3 +239,15 @@ def test_scores_survive_a_file(tmp_path: object) -> None:
     scores.to_netcdf(f"{tmp_path}/scores.nc", engine="h5netcdf")
     with xr.open_dataset(f"{tmp_path}/scores.nc", engine="h5netcdf") as again:
         xr.testing.assert_identical(again.load(), scores)
+
+
+def test_heads_that_share_keys_and_values_are_named_where_any_block_names_them() -> None:
+    number = xr.Variable(("layer", "head"), [[0, 0, 1], [0, 1, -1]])
+    results = two_tasks()
+    assert "kv_head" not in score(results, method="denoising_patch").coords
+    # The other block is of an earlier version.
+    path = "antonyms/denoising_patch@last"
+    results[path] = xr.DataTree(results[path].to_dataset().assign_coords(kv_head=number))
+    table = score(results, method="denoising_patch")
+    assert table.kv_head.values.tolist() == [[0, 0, 1], [0, 1, -1]]
+    assert "unit" not in table.attrs

@@ -80,17 +80,11 @@ def test_a_control_is_that_of_the_same_unit(folder: Path) -> None:
 
 def test_results_without_groups_load_extend_and_merge(model: Any, folder: Path, tmp_path: Path) -> None:
     old = without_kv_head(Path(shutil.copytree(folder, tmp_path / "old")))
-    assert "kv_head" not in hc.score(hc.load(old), method="denoising_patch").coords
     extended = hc.run(model, methods=[*METHODS, "noising_patch"], out=old, progress=False, **OPTIONS)
     assert "kv_head" not in extended["always_a"]["denoising_patch@last"].coords
     assert extended["always_a"]["noising_patch@last"].kv_head.values.tolist() == [[0, 0, 1, 1]] * 2
     strengths = hc.evidence.method_scores(extended)
     assert strengths.kv_head.values.tolist() == [[0, 0, 1, 1]] * 2
-    # Of a block with the coordinate and one without, the scores have it.
-    target = ResultsFolder(old)
-    block = target.read_block("always_b", "noising_patch@last")
-    target.write_block("always_b", "noising_patch@last", block.drop_vars("kv_head"))
-    assert "kv_head" in hc.score(hc.load(old), method="noising_patch").coords
     merged = merge([old, folder], out=tmp_path / "merged")
     assert sorted(merged["always_a"]) == sorted(extended["always_a"])
 

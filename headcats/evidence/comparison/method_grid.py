@@ -84,12 +84,12 @@ def method_scores(
     check_is(results, RESULTS, by="hc.evidence.method_scores")
     run = RunResults(results)
     causal, joint = [str(label) for label in run.scored], run.joint_blocks
-    unit = _unit([*causal, *joint])
+    unit = _unit([*(label for label in causal if not _unsuitable(run, label)), *joint])
     by_label: dict[str, _MethodGrid] = {}
     left_out: dict[str, str] = {}
     for label in [*causal, *joint] if methods is None else _select(methods, [*causal, *joint]):
         try:
-            if methods is None and label in causal and (reason := _unsuitable(run, label, unit)):
+            if methods is None and label in causal and (reason := _unsuitable(run, label) or _of_another(unit, label)):
                 left_out[label] = reason
             elif label in causal:
                 by_label[label] = _causal(run, label, metric)
@@ -132,14 +132,20 @@ def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
 
 
 def _unit(labels: Sequence[str]) -> str:
-    """What methods are compared by: single heads, where any method scores these."""
-    return HEAD if any(Label.parse(label).unit == HEAD for label in labels) else KV_GROUP
+    """What methods are compared by: single heads, unless all of them score groups."""
+    units = {Label.parse(label).unit for label in labels}
+    return KV_GROUP if units == {KV_GROUP} else HEAD
 
 
-def _unsuitable(run: RunResults, label: str, unit: str) -> str:
+def _of_another(unit: str, label: str) -> str:
+    """Why a method that scores groups is not compared with others unless it is named."""
+    if Label.parse(label).unit == unit:
+        return ""
+    return "its effects are of groups of heads that share keys and values, those of the others of single heads"
+
+
+def _unsuitable(run: RunResults, label: str) -> str:
     """Why a method is not compared unless it is named."""
-    if Label.parse(label).unit != unit:
-        return "its effects are of groups of heads that share keys and values, those of the others of single heads"
     if run.declarations[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
     if run.approximation(Label.parse(label)):

@@ -15,7 +15,7 @@ from headcats.figures.colours import BACKGROUND, QUIET_TEXT
 from headcats.figures.tables import n_cells
 from headcats.results.head_axes import ABSENT, KV_HEAD
 
-GROUPS = "groups"
+GROUPS = "between groups"
 """Name of the lines; `PanelGrid` explains them in the caption."""
 HOVER = "<br>keys and values of L%{layer}H%{group_first}–L%{layer}H%{group_last}"
 """Names the group of a head: its first and its last query head."""

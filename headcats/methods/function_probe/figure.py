@@ -59,7 +59,7 @@ def importance_grid(
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, layer, head, name, variable, score`
         (signed), `shown` (what is coloured), `low, high` (of `score`: the interval of effects, otherwise the smallest
         and largest of the seeds, or NaN), `rank` (1 = largest `shown` of its panel; NaN without a number), `negative,
-        named` and `tasks`.
+        named` and `tasks`; where heads share keys and values also `kv_head`.
 
     Raises:
         DataError: no such variable over these dimensions; a probe that is not above chance, or in too few of its seeds.

@@ -69,7 +69,8 @@ def always_any(
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel` (such as "Math (Always)"), `dataset,
         reduction, layer, head, name, facilitation, interference, irrelevance` (all reduced), `seeds` (how many),
-        `hatched`, `colour` ("" in single-score panels and without a number).
+        `hatched`, `colour` ("" in single-score panels and without a number); where heads share keys and values also
+        `kv_head`.
 
     Raises:
         DataError: a variable or dimension is missing.

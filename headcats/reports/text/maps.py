@@ -71,11 +71,12 @@ def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
 def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """The heads of every category, and which of them the data do not settle; arguments as in `map_findings`."""
     members, kind = tables["members"], reading.sign
-    if (unit := unit_of(members)) != HEAD:
+    unit = unit_of(members)
+    if unit != HEAD:
         layer = members["layer"].values[-1].item()
         yield line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)
     heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
-    plural = f"{noun(unit_of(members))}s"
+    plural = f"{noun(unit)}s"
     counted, outcome = (f"suppressing {plural}", "suppressing") if prefix else (plural, "member")
     rows = []
     for category, cell in by_category(members):
