@@ -89,7 +89,7 @@ def checkpoints(
     panels = []
     for name, colour in colours.items():
         rows = by_category[name]
-        cells = Cells(bare, _labels(shown[name], most), (cell, _ROW))
+        cells = Cells(bare, Axis("name", most, labels=shown[name], reverse=True), (cell, _ROW))
         plots = [
             Plot(bare, counts, (width, _SIZES), _bars(rows, colour, tallest)),
             cells.plot(_strip(rows[rows["name"].isin(shown[name])], cells, colour)),
@@ -115,11 +115,6 @@ def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
 
 def _step_text(step: float) -> str:
     return f"{step / 1000:g}k" if step >= 1000 and step % 100 == 0 else f"{step:g}"
-
-
-def _labels(names: Sequence[str], n: int) -> Axis:
-    # Labels are told apart by their texts, so empty rows have different numbers of spaces.
-    return Axis("name", n, labels=[*names, *(" " * i for i in range(1, n - len(names) + 1))], reverse=True)
 
 
 def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.Scatter | None]:

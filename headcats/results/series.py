@@ -146,7 +146,7 @@ def load_series(path: str | os.PathLike[str]) -> xr.DataTree:
         >>> import headcats as hc
         >>> series = hc.load_series("results/mini-checkpoints")
         >>> list(series)
-        ['step500', 'step8000']
+        ['step63', 'step125', 'step250', 'step500', 'step1000', 'step2000', 'step4000', 'step8000']
         >>> scores = hc.score(series["step8000"], method="denoising_patch")
     """
     folder = SeriesFolder(path)

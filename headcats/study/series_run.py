@@ -10,7 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import ModelError, NothingScoredError, PlanError, pluralize
+from headcats.errors import ModelError, NothingScoredError, OptionError, PlanError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
@@ -92,6 +92,8 @@ def run_series(
     """
     check_options(options, function=run_series)
     check_path(path)
+    if "revision" in (loader or {}):
+        raise OptionError("loader takes no revision: name it among the revisions.")
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     found = find_revisions(source, revisions)
     folder = SeriesFolder(out)

@@ -16,7 +16,7 @@ import headcats as hc
 from headcats.registry import lookup
 
 ROOT = Path(__file__).parents[2]
-SERIES = ROOT / "tutorials" / "mini-checkpoints.zip"
+SERIES = ROOT / "tutorials" / "mini-checkpoints.tar.xz"
 sys.path.insert(0, str(ROOT / "docs"))
 
 TASKS = [
@@ -71,7 +71,7 @@ def current_directory(
     An example may write there what it likes.
     """
     shutil.copytree(small_run.folder, tmp_path / "results" / "mini-icl")
-    shutil.unpack_archive(SERIES, tmp_path / "results")
+    shutil.unpack_archive(SERIES, tmp_path / "results", filter="data")
     (tmp_path / "checkpoints").symlink_to(two_checkpoints)
     monkeypatch.chdir(tmp_path)
     return tmp_path

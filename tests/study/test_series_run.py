@@ -161,6 +161,11 @@ def test_bad_revisions_leave_nothing_behind(checkpoints, tmp_path, revisions, er
     assert not (tmp_path / "out").exists()
 
 
+def test_a_revision_is_named_in_one_place(checkpoints, tmp_path):
+    with pytest.raises(OptionError, match="loader takes no revision"):
+        hc.run_series(checkpoints, ["step10"], out=tmp_path / "out", loader={"revision": "main"}, **PLAN)
+
+
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
     """Name -> path of a folder elsewhere: the weights of `step10` again, and a model of more layers."""

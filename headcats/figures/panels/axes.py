@@ -29,7 +29,7 @@ class Axis:
     tick_texts: Sequence[str] = ()
     """What stands at the ticks, in place of the numbers of their cells."""
     labels: Sequence[str] = ()
-    """Names of all cells, written in place of the ticks."""
+    """Names of the cells, of the first ones at least, written in place of the ticks."""
     reverse: bool = False
     """Whether cells run against the usual direction (y: cell 0 on top)."""
     first: int = 0
@@ -71,7 +71,7 @@ class Axis:
         layout = _plain(self.name if named and not self.slanted else "") | {
             "tickangle": -45 if self.slanted else 0,
             "range": [high, low] if self.reverse else [low, high],
-            "tickvals": list(range(self.n)) if self.labels else list(self.ticks),
+            "tickvals": list(range(len(self.labels))) if self.labels else list(self.ticks),
         }
         if self.first or self.tick_texts:
             layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
