@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z, keeping, unnoticed
+from headcats.models.hooks import attached_hook, hook_z, keeping, unnoticed
 from headcats.models.weights import check_finite
 
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
@@ -56,6 +56,7 @@ class Circuit:
 
     def __init__(self, model: HookedModel) -> None:
         _check_unprocessed(model)
+        _check_unhooked(model)
         check_finite(model.model, name=model.name)
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32
@@ -159,6 +160,16 @@ def _check_unprocessed(model: HookedModel) -> None:
         f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
         f"TransformerBridge without enable_compatibility_mode()."
     )
+
+
+def _check_unhooked(model: HookedModel) -> None:
+    with model.lock:
+        hooked = attached_hook(model.model)
+    if hooked:
+        raise ModelError(
+            f"Model {model.name!r} has hooks of its own, for example at {hooked!r}, and this method reads weights, "
+            f"which do not show what hooks do: call its reset_hooks() first."
+        )
 
 
 def hook_v(layer: int) -> str:
