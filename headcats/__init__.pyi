@@ -21,6 +21,7 @@ from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
 from .results.folder import load as load
 from .results.run_results import suite_blocks as suite_blocks
+from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts

@@ -85,3 +85,11 @@ def _tables_are_read_once(
         return _tables[key].copy(deep=True)
 
     monkeypatch.setattr(results_folder, "_read", read_once)
+
+
+@pytest.fixture
+def unchecked_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what headcats itself refuses: CI's type checks would be first."""
+    import jaxtyping
+
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
