@@ -25,6 +25,7 @@ from .results.folder import load as load
 from .results.run_results import suite_blocks as suite_blocks
 from .results.series import load_series as load_series
 from .results.sharing import push as push
+from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts

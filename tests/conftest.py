@@ -91,6 +91,14 @@ def _tables_are_read_once(
 
 
 @pytest.fixture
+def unchecked_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what headcats itself refuses: CI's type checks would be first."""
+    import jaxtyping
+
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     """A hub on this machine in place of the real one, an empty cache, no token, and nobody waits."""
     constants = huggingface_hub.constants

@@ -161,10 +161,10 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
 
 def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
     """Effects that are first-order approximations (attribute of the table) say so in title, hover and numbers."""
-    kind = getattr(table, "attrs", {}).get("approximation")
+    kind = grid.approximation or getattr(table, "attrs", {}).get("approximation")
     if not kind:
         return grid
-    label, title = approximation_label(table), grid.title
+    label, title = approximation_label(kind), grid.title
     if not title or label not in title:
         # First: the end of a long title may not fit above a small figure.
         start = escaped(f"{label[0].upper()}{label[1:]}")

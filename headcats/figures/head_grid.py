@@ -1,5 +1,6 @@
 """One panel per task or category: the signed effect of every head."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,17 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.head_axes import KV_HEAD, letter, unit_of
+from headcats.scores.given_blocks import is_blocks
+from headcats.scores.scoring import score
 
 _SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open"}
 _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
 
 
 @figure
-def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = None) -> PanelGrid:
+def head_grid(
+    scores: "xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]", *, alpha: float = 0.05, title: str | None = None
+) -> PanelGrid:
     """Signed effect of every head, one panel per task, or per category when given memberships.
 
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
@@ -37,6 +42,7 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
             Or as `hc.categorize` returns it: the same over `(category, layer, head)` with `member` and optionally
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
+            Or blocks, as `hc.sweep` and `hc.as_block` return them, one or several (see `hc.score`, which scores them).
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
         title: Written above the panels; an approximation is named there and in the hover.
 
@@ -62,6 +68,10 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
         raise OptionError(
             f"head_grid expects alpha between 0 and 1, both excluded; got {alpha}. The usual value is 0.05."
         )
+    return _drawn(score(scores, alpha=alpha) if is_blocks(scores) else scores, alpha=alpha, title=title)
+
+
+def _drawn(scores: Any, *, alpha: float, title: str | None) -> PanelGrid:
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     order = [(category, name) for category, names in groups.items() for name in names]
@@ -82,7 +92,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     shared = [KV_HEAD] if KV_HEAD in frame else []
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
     caption = _caption(frame, row, alpha=alpha)
-    return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True)
+    kind = str(scores.attrs.get("approximation", ""))
+    return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind)
 
 
 def _row_dimension(scores: xr.Dataset) -> str:
@@ -105,7 +116,9 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     categories = category_colours(scores)
     if row == "category":
         return {"": list(categories)}
-    return {name: [str(task) for task in scores["task"].values[scores["category"] == name]] for name in categories}
+    groups = {name: [str(task) for task in scores["task"].values[scores["category"] == name]] for name in categories}
+    # Tasks of which each is its own category need no headings.
+    return groups if any([name] != tasks for name, tasks in groups.items()) else {"": list(groups)}
 
 
 def _rows(table: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:

@@ -153,7 +153,7 @@ def metric_traits(name: str | Metric) -> MetricTraits:
     """What the metric of that name declares; the defaults where it was not decorated with `@metric`.
 
     Args:
-        name: Name of a metric, or the function itself.
+        name: Name of a metric, or the function itself, of logits `[row, vocab]` and targets.
 
     Returns:
         The traits.

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import unnoticed
+from headcats.models.hooks import attached_hook, unnoticed
 from headcats.models.norms import Norm, no_norm, read_norm
 from headcats.models.one_token_run import OneTokenRun, difference, one_token_run
 from headcats.models.placement import in_place
@@ -46,6 +46,7 @@ class Circuit:
     """
 
     def __init__(self, model: HookedModel) -> None:
+        _check_unhooked(model)
         check_finite(model.model, name=model.name)
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32
@@ -224,3 +225,13 @@ def unprocessed_circuit(model: HookedModel) -> Circuit:
         f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
         f"TransformerBridge without enable_compatibility_mode()."
     )
+
+
+def _check_unhooked(model: HookedModel) -> None:
+    with model.lock:
+        hooked = attached_hook(model.model)
+    if hooked:
+        raise ModelError(
+            f"Model {model.name!r} has hooks of its own, for example at {hooked!r}, and this method reads weights, "
+            f"which do not show what hooks do: call its reset_hooks() first."
+        )

@@ -76,6 +76,19 @@ def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
     )
 
 
+def attached_hook(model: Any) -> str:
+    """Where the first hook is that the user has attached to a model, "" for none; hold the lock.
+
+    Permanent ones of a bridge do not count: it has some of its own on some architectures (OPT), which act in a block
+    that is run alone, too.
+    """
+    permanent = model_class(model) != "TransformerBridge"
+    for name, point in model.hook_dict.items():
+        if any(permanent or not hook.is_permanent for hook in (*point.fwd_hooks, *point.bwd_hooks)):
+            return name
+    return ""
+
+
 def z_shape(z: Tensor, hook: str, *, model: str) -> torch.Size:
     """The shape of a captured z, which must be `[prompt, pos, head, d_head]`."""
     if z.ndim != 4:

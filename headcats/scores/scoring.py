@@ -7,6 +7,8 @@ unit of the metric.
 import itertools
 import json
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,6 +20,7 @@ from headcats.results.run_results import RunResults
 from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.effects import Grid, prompt_effects, same_grid
+from headcats.scores.given_blocks import only_method, results_of, usual_metric
 from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.testing import p_above, p_below
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
@@ -29,10 +32,10 @@ FLAG_EFFECT = 0.1
 
 
 def score(
-    results: xr.DataTree,
+    results: "xr.DataTree | xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]",
     *,
-    method: str,
-    metric: str = "logit_diff",
+    method: str | None = None,
+    metric: str | None = None,
     positions: str | None = None,
     effect: str = "total",
     alpha: float = 0.05,
@@ -52,9 +55,11 @@ def score(
     scored in its place (`effect="task_specific"`).
 
     Args:
-        results: What `hc.run` or `hc.load` returns.
-        method: Causal method to score, with its options: "denoising_patch:unit=kv_group".
-        metric: Metric to score; each metric is divided by its own gap.
+        results: What `hc.run` or `hc.load` returns. Or what `hc.sweep` or `hc.as_block` returns, for one task or
+            several: a block, a list of them, `{task: block}` (where a task may have a list of blocks, of batches) or
+            `{category: {task: block}}`; without categories each task is one.
+        method: Causal method to score, with its options ("denoising_patch:unit=kv_group"); None takes the only one.
+        metric: Metric to score; each metric is divided by its own gap. None takes "logit_diff", or the only one.
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
         alpha: Level that `detectable` and `reach` are of, in (0, 1).
@@ -69,10 +74,11 @@ def score(
 
     Raises:
         UnknownNameError: No block of `method`, or no such `metric`.
-        OptionError: Ambiguous or missing positions; `alpha` outside (0, 1); a task-specific effect of another method
-            than denoising_patch.
-        DataError: A task-specific effect without `second_corruption_patch`; blocks that do not match (heads, or
-            first-order approximations beside exact numbers) or lack a coordinate.
+        OptionError: Ambiguous or missing method, metric or positions; `alpha` outside (0, 1); a task-specific effect of
+            another method than denoising_patch.
+        DataError: Neither results nor blocks, or blocks with a number per position (the message says what to call); a
+            task-specific effect without `second_corruption_patch`; blocks that do not match (heads, or first-order
+            approximations beside exact numbers) or lack a coordinate.
 
     Warns:
         StatisticsWarning: Tasks without this method (left out), without a control that other tasks have (left out of
@@ -90,16 +96,21 @@ def score(
         >>> bool(specific.effect.max() < scores.effect.max())  # only a part needs the right task
         True
 
+        Of a sweep, without a study:
+
+        >>> two = ["country_capital", "country_language"]
+        >>> batches = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=8)
+        >>> sweeps = [hc.sweep(hc.load_model("mini"), batch, "denoising_patch") for batch in batches]
+        >>> hc.score({"Knowledge": {"capital": sweeps}}).category.values.tolist()
+        ['Knowledge']
+
     References:
         Zhang & Nanda (2024), arXiv 2309.16042, and Heimersheim & Nanda (2024), arXiv 2404.15255, for the effect;
         Tusher, Tibshirani & Chu (2001), PNAS 98, 5116-5121, for pooled draws; Benjamini & Hochberg (1995), J. R. Stat.
         Soc. B 57, 289-300, for q. The task-specific effect is headcats' own.
     """
     if not isinstance(results, xr.DataTree):
-        raise DataError(
-            f"hc.score takes what hc.run or hc.load returns (a DataTree with a node per task and method); got a "
-            f"{type(results).__name__}. A block of hc.sweep has no task: its effects are `patched` minus `corrupted`."
-        )
+        results = results_of(results)
     if "series" in results.attrs:
         raise DataError(
             "hc.score takes the results of one revision, such as "
@@ -110,7 +121,9 @@ def score(
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
     finished = RunResults(results)
+    method = method or only_method(list(dict.fromkeys(label.method for label in finished.scored)))
     blocks, positions = find_blocks(finished, method=method, positions=positions)
+    metric = metric or usual_metric(blocks)
     measured = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
     grid = same_grid({task: grid for task, (_, grid) in measured.items()}) | kv_head_of(blocks.values())
     selected = {task: prompts for task, (prompts, _) in measured.items()}

@@ -118,7 +118,8 @@ def sweep(
     check_second(intervention, batch)
     take_given(runs, clean=clean, corrupted=corrupted)
     used = reference_of(runs, reference)
-    return sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
+    ds = sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
+    return ds.assign_attrs(task=batch.task) if batch.task else ds
 
 
 def sweep_runs(

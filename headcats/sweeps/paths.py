@@ -97,8 +97,10 @@ def choose(model: HookedModel, continued: Continued, *, change: Change, path: st
         return Choice(fast, reason)
     if path != "auto":
         raise OptionError(f"path={path!r} on model {model.name!r}: {reason}. Use path='auto' or path='hooked'.")
-    if reason not in _warned.setdefault(model.model, set()):
-        _warned[model.model].add(reason)
+    # Once for checks of several positions, which fail by other amounts.
+    said = re.sub(r"\d\.\de[-+]\d+", "", reason)
+    if said not in _warned.setdefault(model.model, set()):
+        _warned[model.model].add(said)
         warnings.warn(
             f"Model {model.name!r} is swept by ordinary hooked forwards, which takes many times longer; the fast path "
             f"is {reason}.",

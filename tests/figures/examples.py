@@ -251,6 +251,40 @@ def curves_of(damage: np.ndarray, random: np.ndarray, *, n_tasks: np.ndarray) ->
     )
 
 
+def scattered_positions(n_layers: int, n_heads: int) -> xr.Dataset:
+    """A sweep position by position whose effects are scattered with a fixed seed; two prompts of four tokens."""
+    effect = np.random.default_rng(n_layers * n_heads).normal(0, 0.2, (4, n_layers, n_heads))
+    return positions_of(effect, tokens=[["<bos>", " John", " gave", " to"], ["<bos>", " Mary", " gave", " to"]])
+
+
+def positions_of(
+    effect: np.ndarray, *, tokens: Sequence[Sequence[str]], roles: Sequence[str] = (), base: str = "corrupted"
+) -> xr.Dataset:
+    """A sweep with that `effect (position, layer, head)` in shares of a gap of 2, the same for all prompts."""
+    n = len(tokens)
+    clean, corrupted = np.full((1, n), 3.0), np.full((1, n), 1.0)
+    start, sign = (corrupted, 1) if base == "corrupted" else (clean, -1)
+    return xr.Dataset(
+        {
+            "patched": (
+                ("metric", "prompt", "position", "layer", "head"),
+                start[..., None, None, None] + sign * 2 * np.broadcast_to(effect, (1, n, *effect.shape)),
+            ),
+            "clean": (("metric", "prompt"), clean),
+            "corrupted": (("metric", "prompt"), corrupted),
+        },
+        coords={
+            "metric": ["logit_diff"],
+            "position": np.arange(len(effect)),
+            "layer": np.arange(effect.shape[1]),
+            "head": np.arange(effect.shape[2]),
+            "token": (("prompt", "position"), np.array(tokens, dtype=object)),
+            **({"role": ("position", list(roles))} if roles else {}),
+        },
+        attrs={"base": base, "method": "denoising_patch", "positions": "each"},
+    )
+
+
 def scattered_relabelling(n_layers: int, n_heads: int) -> xr.Dataset:
     """Two tests of four categories; the second relabelling in its turn has a supported one."""
     draw, n = np.random.default_rng(n_layers * n_heads), 60
@@ -329,6 +363,7 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "relations": scattered_relations,
     "token_map": scattered_token_map,
     "revisions": scattered_revisions,
+    "by_position": scattered_positions,
 }
 """What a figure reads -> such a table, for a model of so many layers and heads."""
 REGISTERED = {name: lookup("figure", name) for name in names("figure")}

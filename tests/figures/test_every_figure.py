@@ -133,6 +133,7 @@ OF_RESULTS = {
     "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
     "layer_token": 'hc.suite_blocks(results)["token_probe"]',
     "method_agreement": "hc.evidence.method_agreement(hc.evidence.method_scores(results))",
+    "position_head": "hc.sweep(model, batch, method, positions='each')",
     "layer_profile": "hc.categorize(hc.score(results))",
     "set_counts": "hc.overlap(hc.categorize(hc.score(results)))",
     "relabelled_tasks": (

@@ -1,11 +1,14 @@
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import ICL, mixed_overlap, scores_of
+from simulated import block
 
 from headcats.errors import DataError, OptionError
 from headcats.figures import data, head_grid
+from headcats.scores.scoring import score
 
 
 def three_tasks(**kwargs) -> xr.Dataset:
@@ -177,3 +180,21 @@ def test_effects_below_the_noise_of_16_bit_numbers_are_marked() -> None:
     assert "noise of 16-bit" in fig.to_json()  # hover
     assert "16-bit noise" in fig.to_json()  # caption
     assert "16-bit" not in head_grid(scores).to_json()
+
+
+def test_sweeps_are_scored_on_the_way() -> None:
+    sweeps = {name: block(np.random.default_rng(seed).normal(0.2, 0.1, (12, 2, 3))) for seed, name in enumerate("ab")}
+    fig = head_grid(sweeps, alpha=0.01)
+    pd.testing.assert_frame_equal(data(fig), data(head_grid(score(sweeps, alpha=0.01), alpha=0.01)))
+    assert set(data(fig).panel) == {"a", "b"}
+    assert set(data(head_grid(sweeps["a"])).panel) == {"sweep"}
+    by_category = head_grid({"Knowledge": sweeps})
+    assert set(data(by_category).category) == {"Knowledge"}
+    assert any("<b>Knowledge</b>" in text.text for text in by_category.layout.annotations)
+    assert not any("<b>a</b>" in text.text for text in fig.layout.annotations)  # each task is a category: no headings
+
+
+def test_approximations_among_sweeps_say_so() -> None:
+    sweep = block(np.random.default_rng(0).normal(0.2, 0.1, (12, 2, 3))).assign_attrs(approximation="first order")
+    for given in (sweep, {"a": sweep}):
+        assert head_grid(given).layout.title.text.startswith("First-order approximation")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jaxtyping
 import pytest
 from toys import BACKENDS, LAYOUTS, Toy, tiny_model
 
@@ -15,9 +14,3 @@ def layout(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="module", params=BACKENDS)
 def toy(request: pytest.FixtureRequest, layout: Any) -> Toy:
     return tiny_model(layout, request.param, n_layers=2)
-
-
-@pytest.fixture
-def unchecked_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what headcats itself refuses: CI's type checks would be first."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

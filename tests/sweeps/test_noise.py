@@ -9,11 +9,11 @@ import xarray as xr
 from batches import random_batch
 from toys import BACKENDS, Toy, tiny_model
 
-from headcats.methods.causal.on_task import join_batches
 from headcats.models.adapter import adapt
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.joining import join_batches
 from headcats.sweeps.labels import mark_noise
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns

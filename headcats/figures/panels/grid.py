@@ -57,6 +57,8 @@ class PanelGrid:
     """On the right, at the height of the first row."""
     grey: bool = False
     """Whether a panel is grey where nothing is drawn on it, as cells without a number are."""
+    approximation: str = ""
+    """How the effects are approximated, where the table that was drawn does not say so itself."""
     layout: Mapping[str, Any] = field(default_factory=dict)
     """Of plotly, such as how bars stand."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.methods.causal.on_task import TaskInputs, join_batches, matched_blocks
+from headcats.methods.causal.on_task import TaskInputs, matched_blocks
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
@@ -15,6 +15,7 @@ from headcats.registry import names
 from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
+from headcats.sweeps.joining import join_batches
 from headcats.sweeps.labels import labelled, mark_noise, model_provenance
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import Choice

@@ -1,12 +1,9 @@
 """A causal method on all batches of a task."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-import torch
 import xarray as xr
 
 from headcats.errors import DataError
@@ -18,9 +15,8 @@ from headcats.prompts.template import has_query
 from headcats.results.declaration import Declaration
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import mark_noise
+from headcats.sweeps.joining import join_batches
 from headcats.sweeps.memory import MemoryPlan
-from headcats.sweeps.paths import worst_check
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -161,23 +157,3 @@ def _matched_block(
         keys = {runs.batch.keys[prompt] for prompt in left_out}
         block = block.isel(prompt=[place for place, key in enumerate(block.key.values) if key not in keys])
     return block
-
-
-def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Blocks of one method joined along `prompt`, in their order; counts of dropped prompts are added up.
-
-    The noise of 16-bit models is that of all parts together; their paths are listed, and the worst self-check is kept.
-    """
-    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
-    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
-    attrs = {"path": "; ".join(dict.fromkeys(part.attrs["path"] for part in parts))} if "path" in parts[0].attrs else {}
-    if "self_check" in parts[0].attrs:
-        attrs["self_check"] = worst_check(part.attrs["self_check"] for part in parts)
-    provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
-    dropped = sum(part.attrs["dropped"] for part in parts)
-    joined.attrs = parts[0].attrs | {"dropped": dropped} | attrs | {"provenance": provenance}
-    noises = [part.noise for part in parts if "noise" in part]
-    if not noises:
-        return joined
-    sizes = [part.sizes["prompt"] for part in parts]
-    return mark_noise(joined, torch.tensor(np.sqrt(np.average(np.square(noises), axis=0, weights=sizes))))

@@ -2,6 +2,7 @@
 
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
+from headcats.models.hooks import attached_hook
 from headcats.models.replay.recording import Recording, Unreplayable
 
 
@@ -36,11 +37,8 @@ def check_replayable(model: HookedModel) -> None:
     with model.lock:
         if any(module.training for module in model.model.modules()):
             raise Unreplayable("it is in train mode (call its .eval())")
-        # The bridge has permanent hooks of its own on some architectures (OPT), which act in a replay too.
-        is_bridge = model.model_class == "TransformerBridge"
-        for name, point in model.model.hook_dict.items():
-            if any(not (is_bridge and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks)):
-                raise Unreplayable(f"it has hooks of its own, for example at {name!r}")
+        if hooked := attached_hook(model.model):
+            raise Unreplayable(f"it has hooks of its own, for example at {hooked!r}")
         if without := model.n_layers - len(model.layers):
             raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
         original = getattr(getattr(model.model, "original_model", None), "config", None)

@@ -1,0 +1,125 @@
+"""Position x head: which rows, which numbers, and how positions are named."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from figures.examples import positions_of, scattered_positions
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.figures import data, position_head
+
+TOKENS = [["<bos>", " John", " gave", "\n"], ["<bos>", " Mary", " gave", "\n"]]
+
+
+def effects(**large: float) -> np.ndarray:
+    """Zeros over (4 positions, 3 layers, 2 heads), but for the cells `p_l_h`."""
+    effect = np.zeros((4, 3, 2))
+    for cell, value in large.items():
+        effect[tuple(map(int, cell.strip("_").split("_")))] = value
+    return effect
+
+
+def labels(fig: Any) -> list[str]:
+    return list(fig.layout.xaxis.ticktext)
+
+
+@pytest.mark.parametrize("base", ["clean", "corrupted"])
+def test_effects_are_shares_of_the_gap_and_positive_where_a_head_helps(base: str) -> None:
+    frame = data(position_head(positions_of(effects(_1_2_0=0.5, _3_0_1=-0.25), tokens=TOKENS, base=base)))
+    assert len(frame) == 4 * 6
+    cells = frame[frame.effect.abs() > 1e-9].set_index(["name", "position"]).effect
+    assert cells.to_dict() == pytest.approx({("L2H0", 1): 0.5, ("L0H1", 3): -0.25})
+
+
+def test_the_rows_are_the_heads_with_the_largest_effects_by_layer() -> None:
+    effect = effects(_0_2_1=0.1, _1_0_0=-0.4, _2_1_1=0.2, _3_1_0=0.05)
+    fig = position_head(positions_of(effect, tokens=TOKENS), heads=2)
+    assert data(fig).name.unique().tolist() == ["L0H0", "L1H1"]
+    assert list(fig.layout.yaxis.ticktext) == ["L0H0", "L1H1"]
+    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1]  # the first layer on top
+    heat = next(trace for trace in fig.data if trace.type == "heatmap")
+    np.testing.assert_allclose(heat.z, [[0, -0.4, 0, 0], [0, 0, 0.2, 0]])
+    assert any("the 2 of 6 heads" in text.text for text in fig.layout.annotations)
+    whole = position_head(positions_of(effect, tokens=TOKENS))
+    assert not any(" of 6 heads" in text.text for text in whole.layout.annotations)
+
+
+class TestNames:
+    def test_a_token_that_all_prompts_share_else_the_first_one(self) -> None:
+        fig = position_head(positions_of(effects(), tokens=TOKENS))
+        assert labels(fig) == ["0 &lt;bos&gt;", "1 John …", "2 gave", "3 ↵"]
+        frame = data(fig)
+        assert frame[:4].token.tolist() == ["<bos>", "", " gave", "\n"]
+
+    def test_a_role_where_tokens_differ(self) -> None:
+        fig = position_head(positions_of(effects(), tokens=TOKENS, roles=["bos", "s1", "", "end"]))
+        assert labels(fig)[:3] == ["0 &lt;bos&gt;", "1 s1", "2 gave"]
+        assert data(fig)[:4].role.tolist() == ["bos", "s1", "", "end"]
+        (heat,) = (trace for trace in fig.data if trace.type == "heatmap")
+        assert "position 1, s1" in heat.hovertext[0]
+        assert "position 2 ' gave'" in heat.hovertext[0]
+
+    def test_numbers_alone(self) -> None:
+        ds = positions_of(effects(), tokens=TOKENS).drop_vars("token")
+        assert labels(position_head(ds)) == ["0", "1", "2", "3"]
+
+    def test_long_tokens_are_cut(self) -> None:
+        long = [["<bos>", "x" * 40, "a", "b"]] * 2
+        assert labels(position_head(positions_of(effects(), tokens=long)))[1] == f"1 {'x' * 15}…"
+
+    def test_many_positions_are_numbered(self) -> None:
+        effect = np.random.default_rng(0).normal(size=(300, 3, 2))
+        fig = position_head(positions_of(effect, tokens=[["a"] * 300] * 2))
+        assert fig.layout.width <= 1400
+        assert len(fig.layout.xaxis.tickvals) < 80
+        later = position_head(positions_of(effect, tokens=[["a"] * 300] * 2).isel(position=slice(100, 300)))
+        assert later.layout.xaxis.ticktext[0] == "100"
+
+    def test_a_layer_of_one_head_is_called_by_its_number(self) -> None:
+        ds = positions_of(effects(_1_2_0=0.5)[:, :, :1], tokens=TOKENS)
+        assert data(position_head(ds)).name.unique().tolist() == ["L0", "L1", "L2"]
+
+
+def test_heads_without_numbers_and_noise() -> None:
+    effect = effects(_1_2_0=0.5, _1_1_0=0.01)
+    effect[:, 0, 1] = np.nan
+    ds = positions_of(effect, tokens=TOKENS)
+    dims = ("metric", "position", "layer", "head")
+    ds["below_noise"] = (dims, np.nan_to_num(abs(effect), nan=0.0)[None] < 0.1)
+    fig = position_head(ds)
+    frame = data(fig)
+    assert "L0H1" not in set(frame.name)
+    marked = [trace for trace in fig.data if trace.name == "below noise"]
+    row = frame.name.unique().tolist().index("L1H0")
+    assert [(trace.x.tolist(), trace.y.tolist()) for trace in marked] == [([1], [row])]
+    assert frame.below_noise.sum() == len(frame) - 1
+
+
+def test_metrics_are_chosen() -> None:
+    one = positions_of(effects(_1_2_0=0.5), tokens=TOKENS)
+    two = one.assign_coords(metric=["kl"])
+    both = xr.concat([one.assign_coords(metric=["prob"]), two], "metric")
+    with pytest.raises(OptionError, match="prob, kl"):
+        position_head(both)
+    assert data(position_head(both, metric="kl")).effect.max() == pytest.approx(0.5)
+    with pytest.raises(UnknownNameError, match="rank"):
+        position_head(both, metric="rank")
+    assert data(position_head(two)).effect.max() == pytest.approx(0.5)
+
+
+def test_what_cannot_be_drawn() -> None:
+    ds = scattered_positions(2, 2)
+    with pytest.raises(OptionError, match="heads=0"):
+        position_head(ds, heads=0)
+    with pytest.raises(DataError, match=r"gap is -2"):
+        position_head(ds.assign(clean=ds.corrupted, corrupted=ds.clean))
+    with pytest.raises(DataError, match="position_head expects `patched`"):
+        position_head(ds.isel(position=0))
+
+
+def test_an_approximation_says_so() -> None:
+    fig = position_head(scattered_positions(2, 2).assign_attrs(approximation="first order"), title="Mine")
+    assert fig.layout.title.text.startswith("First-order approximation: Mine")
+    assert set(data(fig).approximation) == {"first order"}
