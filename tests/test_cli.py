@@ -35,6 +35,7 @@ from headcats.cli.run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
+from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
@@ -557,8 +558,8 @@ def test_map_writes_the_head_list(headcats, results):
     text = (results / "heads.csv").read_bytes().decode("utf-8")
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
-    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability", "doubtful"]
-    assert list(rows[0]) == [*columns, *NEW_TASK]
+    columns = ["head", "category", "kind", "kv_head", "effect", "low", "high", "q", "tasks", "probability", "doubtful"]
+    assert list(rows[0]) == [*columns, *NEW_TASK, *DESCRIPTORS]
     assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
     scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")
     with pytest.warns(StatisticsWarning, match=r"Algorithmic\.$"), pytest.warns(StatisticsWarning, match="single task"):

@@ -1,6 +1,7 @@
 """One study over several checkpoints: each as it would be alone, in order, resumed and extended."""
 
 import gc
+import os
 import weakref
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, PlanError, StorageError
 from headcats.results.run_results import RunResults
 from headcats.results.series import SERIES, series_record
+from headcats.results.sources import located
 from headcats.study import series_run
 from headcats.tasks.suites import make_suite
 
@@ -55,7 +57,8 @@ def test_revisions_come_in_the_order_of_their_steps(folder, checkpoints):
     record = series_record(series)
     assert record.model == checkpoints.name
     assert [revision.step for revision in record.revisions] == [0, 10, 20]
-    assert [revision.source for revision in record.revisions] == [str(checkpoints / step) for step in STEPS]
+    sources = [located(revision.source, folder) for revision in record.revisions]
+    assert sources == [os.path.relpath(checkpoints / step) for step in STEPS]
     hashes = [RunResults(series[step]).manifest.model.weights_hash for step in STEPS]
     assert [revision.weights_hash for revision in record.revisions] == hashes
     assert len(set(hashes)) == 3

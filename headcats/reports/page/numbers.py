@@ -224,7 +224,7 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
         else:
             counts = steps[name]
         # All low bytes, then all high bytes: the latter hardly differ, and take next to no room.
-        data += counts.astype("<i2").view(np.uint8).reshape(-1, 2).T.tobytes()
+        data += counts.astype("<i2", order="C").view(np.uint8).reshape(-1, 2).T.tobytes()
     about = {
         "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
         "groups": list(rows.groups), "fields": list(rows.values), "step": step, "start": start,

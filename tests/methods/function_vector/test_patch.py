@@ -138,7 +138,7 @@ def test_equals_its_definition_on_the_bundled_model(record_property: Any) -> Non
 
 
 def test_its_only_reference_is_the_task() -> None:
-    assert hc.methods.function_vector_patch.options == {"reference": ("task",)}
+    assert hc.methods.function_vector_patch.options == {"reference": ("task",), "unit": ("head", "kv_group")}
     assert hc.methods.function_vector_patch.positions == "last"
     with pytest.raises(UnknownNameError, match="option"):
         plan(methods=["function_vector_patch:mean=suite"], n_prompts=2)
