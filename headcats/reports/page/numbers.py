@@ -69,15 +69,16 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
     for layer, n in _per_layer(material):
         per_layer[layer] = n
     grid = (len(per_layer), max(per_layer))
+    described = material.run.descriptors if material.unit == HEAD else None
     about = {
         "grid": grid,
         "per_layer": per_layer,
         "letter": letter(material.unit),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
-        "missing": _missing(material.run.descriptors),
+        "missing": _missing(described),
         **_categories(material, grid),
     }
-    packed = pack(_rows(material, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
+    packed = pack(_rows(material, described, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
     return about | {"blocks": packed.about, "left_out": packed.left_out}, packed.data
 
 
@@ -119,7 +120,7 @@ def deflated_json(content: Any) -> str:
     return deflated(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8"))
 
 
-def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
+def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then what is small, joint methods and descriptors, then all others."""
     tables = [(label, "task", table) for label, table in material.scores.items()]
     if material.tables:
@@ -136,7 +137,7 @@ def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
             names = tuple(map(str, table["group"].values))
             values = {"score": _on_grid(table["strength"].astype(float), grid)}
             small.append(Rows(label, "group", str(table["reduction"].item()), names, names, values))
-    return [*rows[:2], *small, *_described(material.run.descriptors, grid), *rows[2:]]
+    return [*rows[:2], *small, *_described(described, grid), *rows[2:]]
 
 
 def _described(descriptors: xr.Dataset | None, grid: tuple[int, int]) -> Iterator[Rows]:

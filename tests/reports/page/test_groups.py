@@ -44,7 +44,9 @@ def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
     page = page_of(results, tmp_path / "groups.html", method=GROUPS)
     about = store(page)
     assert (about["letter"], about["per_layer"], about["grid"]) == ("G", [2, 2], [2, 2])
+    # Descriptors are of heads: there are none here.
     assert [block["label"] for block in about["blocks"]] == [f"{GROUPS}@last"] * 2
+    assert about["missing"] == []
     assert 'data-head="L0G0"' in page
     assert "L0H0</button>" not in page
     # Nothing is offered that takes single heads.
@@ -57,6 +59,9 @@ def test_a_page_of_heads_leaves_groups_out(results: Path, tmp_path: Path) -> Non
     page = page_of(results, tmp_path / "heads.html")
     about = store(page)
     assert (about["letter"], about["per_layer"]) == ("H", [4, 4])
-    assert [block["label"] for block in about["blocks"]] == ["denoising_patch@last"] * 2
+    labels = [block["label"] for block in about["blocks"]]
+    assert labels[:2] == ["denoising_patch@last"] * 2
+    assert "descriptors (nats)" in labels
+    assert f"{GROUPS}@last" not in labels
     assert f"{GROUPS}@last</code> is not among them" in page
     assert "kv head" in page
