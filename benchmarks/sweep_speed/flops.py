@@ -129,3 +129,18 @@ def suffix(shape: Shape, *, prompts: int, length: int, first: int, whole_vocabul
             total += (grown + shape.n_heads) * c.mlp
     readout = c.vocabulary if whole_vocabulary else c.pair
     return prompts * (total + shape.n_layers * shape.n_heads * readout)
+
+
+def one_position(shape: Shape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
+    """Every head replaced at position `at` alone, given the unpatched run.
+
+    In its own layer a head changes that position, in later ones those after it too. The last layer is read at the last
+    position: heads there that write elsewhere change nothing. The unpatched run is not counted.
+    """
+    c = Costs.of(shape)
+    width, last = length - at, shape.n_layers - 1
+    readout = c.vocabulary if whole_vocabulary else c.pair
+    start = shape.n_heads * (c.head_out + c.mlp)
+    total = last * start + sum(range(last)) * shape.n_heads * width * (c.attention(length) + c.mlp)
+    total += last * shape.n_heads * (width * c.keys + c.queries + length * c.key + c.out + c.mlp + readout)
+    return prompts * (total + (start + shape.n_heads * readout if at == length - 1 else 0))

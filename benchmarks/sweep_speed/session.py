@@ -116,7 +116,8 @@ def _jobs(chosen: argparse.Namespace, name: str) -> Iterator[tuple[str, Job]]:
     heads = spread(len(shape.heads), len(shape.heads) if chosen.full else chosen.forwards)
     alone = spread(shape.prompts, shape.prompts if chosen.full else ALONE)
     for work in chosen.work or works_of(name):
-        yield work, Job(model, shape, WORKS[work], [shape.heads[place] for place in heads], alone, chosen.memory)
+        sized = replace(shape, prompts=WORKS[work].prompts or shape.prompts)
+        yield work, Job(model, sized, WORKS[work], [shape.heads[place] for place in heads], alone, chosen.memory)
 
 
 def _rows(
@@ -152,7 +153,7 @@ def _rows(
             repetitions=len(timing.seconds),
             first=made["ours"].first,
             gemm=(before, after),
-            effect=_largest(made["ours"].found.values - unpatched[:, None, None]),
+            effect=_largest(made["ours"].found.values.movedim(0, -1) - unpatched),
         )
         for name, timing in made.items()
     ]

@@ -37,13 +37,13 @@ class Found:
         path: The path that ran, for ours.
     """
 
-    values: Float[Tensor, "prompt layer head"]
+    values: Float[Tensor, "prompt *position layer head"]
     path: str = ""
 
     @property
     def done(self) -> float:
         """Share of the work that was done."""
-        return float((~self.values.isnan()).float().mean())
+        return float((~self.values.isnan()).double().mean())
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Side:
 
 @torch.no_grad()
 def transformer_lens(job: Job) -> Found:
-    """`get_act_patch_attn_head_out_all_pos`; at the last position alone through its own `patch_setter` argument."""
+    """`get_act_patch_attn_head_out_all_pos`, at the last position through its argument `patch_setter`; or `_by_pos`."""
     rows: list[Tensor] = []
     continued, last = job.batch.continued("corrupted"), job.length - 1
 
@@ -80,16 +80,20 @@ def transformer_lens(job: Job) -> Found:
         return corrupted
 
     options = {"patch_setter": set_last} if job.work.positions == "last" else {}
-    patching.get_act_patch_attn_head_out_all_pos(
+    patch, cells, axes, placed = patching.get_act_patch_attn_head_out_all_pos, job.heads, ["layer", "head"], _placed
+    if job.work.positions == "each":
+        patch, cells, axes = patching.get_act_patch_attn_head_out_by_pos, job.cells, ["layer", "pos", "head"]
+        placed = _placed_cells
+    patch(
         job.model.model,
         continued.rows.to(job.model.device),
         job.cache,
         metric,
         index_axis_names=None,
-        index_df=pd.DataFrame(job.heads, columns=["layer", "head"]),
+        index_df=pd.DataFrame(cells, columns=axes),
         **options,
     )
-    return Found(_placed(job, torch.stack(rows, 1)))
+    return Found(placed(job, torch.stack(rows, 1)))
 
 
 @torch.no_grad()
@@ -179,6 +183,13 @@ def _placed(job: Job, values: Float[Tensor, "prompt done"]) -> Float[Tensor, "pr
     return placed
 
 
+def _placed_cells(job: Job, values: Float[Tensor, "prompt done"]) -> Float[Tensor, "prompt position layer head"]:
+    placed = torch.full((len(values), job.length, job.shape.n_layers, job.shape.n_heads), float("nan"))
+    for place, (layer, position, head) in enumerate(job.cells):
+        placed[:, position, layer, head] = values[:, place]
+    return placed
+
+
 def _every_forward(job: Job) -> int:
     """All logits: TransformerLens' patching and the loop over single prompts ask for no less."""
     return _forwards(job, logits=job.row)
@@ -191,7 +202,7 @@ def _hooked_forwards(job: Job) -> int:
 def _forwards(job: Job, *, logits: int) -> int:
     rows = len(job.batch.continued("corrupted").rows)
     each = flops.forward(job.shape, prompts=rows, length=job.row, logits=logits)
-    return len(job.shape.heads) * each
+    return len(job.shape.heads) * each * (job.length if job.work.positions == "each" else 1)
 
 
 def _replays(job: Job, *, unpatched: int) -> int:
@@ -202,6 +213,8 @@ def _replays(job: Job, *, unpatched: int) -> int:
         several: dict[str, int] = {"prompts": len(job.batch), "length": job.length, "steps": job.work.answer - 1}
         return unpatched * flops.unpatched_answers(job.shape, **several) + flops.answers(job.shape, **several)
     runs = unpatched * flops.unpatched(job.shape, **sizes)
+    if job.work.positions == "each":
+        return runs + sum(flops.one_position(job.shape, at=at, **sizes) for at in range(job.first, job.length))
     if job.first == job.length - 1:
         return runs + flops.last_position(job.shape, **sizes)
     return runs + flops.suffix(job.shape, first=job.first, **sizes)
@@ -217,8 +230,11 @@ SIDES = {
 }
 
 _ALONE = ("plain_loop", "one_by_one")
+_BY_POSITION = ("transformer_lens", "ours")
 
 
 def sides_of(job: Job) -> dict[str, Side]:
     """The sides that are measured on a work."""
+    if job.work.positions == "each":
+        return {name: SIDES[name] for name in _BY_POSITION}
     return {name: side for name, side in SIDES.items() if name not in _ALONE or job.work.one_by_one}

@@ -1,5 +1,6 @@
 """What is computed: every head of a model replaced once, in settings that differ in what can be shared."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,11 +28,12 @@ class Work:
     Attributes:
         title: For the table.
         metric: Name of the metric.
-        positions: Where z is replaced, "last" or "all".
+        positions: Where z is replaced: at "last", at "all" together, or at "each" on its own.
         length: Tokens of a prompt; None takes the shape's own.
         shared: Share of the first tokens that are the same in the clean and the corrupted prompt.
         one_by_one: Whether the loop over single prompts is timed too.
         answer: Tokens of answers and distractors.
+        prompts: Number of them; None takes the shape's own.
     """
 
     title: str
@@ -41,6 +43,7 @@ class Work:
     shared: float = 0.0
     one_by_one: bool = False
     answer: int = 1
+    prompts: int | None = None
 
 
 WORKS = {
@@ -52,13 +55,15 @@ WORKS = {
     "answers": Work("last position, answers of 3 tokens", answer=3),
     "all-shared": Work("all positions, 2/3 of the tokens shared", positions="all", shared=2 / 3),
     "all": Work("all positions, nothing shared", positions="all"),
+    "each-shared": Work("each position, 2/3 of the tokens shared", positions="each", shared=2 / 3, prompts=4),
+    "each": Work("each position, nothing shared", positions="each", prompts=4),
 }
 
 
 def works_of(shape: str) -> list[str]:
     """Names of the works that are measured on a shape unless others are asked for."""
-    # On the large shape the last one would take half an hour for each repetition.
-    return [name for name in WORKS if not (shape == "24x16" and name == "all")]
+    # On the large shape these would take half an hour for each repetition.
+    return [name for name in WORKS if not (shape == "24x16" and name in ("all", "each"))]
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,14 @@ class Job:
         assert runs.clean.logits is not None
         return runs
 
+    @property
+    def cells(self) -> list[tuple[int, int, int]]:
+        """Layer, position and head of every head that slow sides replace, each at another one of the positions."""
+        positions = spread(self.length, len(self.heads))
+        middle = len(positions) // 2  # or early layers would have early positions
+        places = [*positions[middle:], *positions[:middle]]
+        return [(layer, at, head) for (layer, head), at in zip(self.heads, itertools.cycle(places), strict=False)]
+
     @cached_property
     def first(self) -> int:
         """First position that can change."""
@@ -111,7 +124,7 @@ class Job:
 
     def replacements(self, runs: BaseRuns) -> Replacements:
         """New values of z from the clean run."""
-        mask = self.batch.positions(self.work.positions)
+        mask = self.batch.positions("last" if self.work.positions == "last" else "all")
         return Replacements(runs, INTERVENTION, reference=Reference(self.batch), mask=mask)
 
     @cached_property
