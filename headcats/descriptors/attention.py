@@ -20,12 +20,16 @@ Values = dict[int, Float[Tensor, " head"]]
 
 
 def describe_attention(model: HookedModel, repeated: Repeated) -> tuple[dict[str, Values], dict[int, str]]:
-    """Name of a descriptor -> its values, means over sequences; and layer -> why it has none. One forward pass."""
-    part = functools.partial(_described, length=repeated.length)
+    """Name of a descriptor -> its values, means over sequences; and layer -> why it has none.
+
+    One sequence at a time, so that no sweep needs less memory.
+    """
+    parts = dict.fromkeys(model.layers, functools.partial(_described, length=repeated.length))
     try:
-        _, described = attention_patterns(model, repeated.tokens, dict.fromkeys(model.layers, part))
+        runs = [attention_patterns(model, tokens, parts)[1] for tokens in repeated.tokens.split(1)]
     except (ModelError, RuntimeError) as error:  # the model's own code, of sequences that nobody had run it on
         return {}, dict.fromkeys(model.layers, f"no attention pattern can be read: {error}")
+    described = {layer: torch.cat([run[layer] for run in runs]) for layer in model.layers}
     off = {layer: float((values[..., -1] - 1).abs().max()) for layer, values in described.items()}
     reasons = {
         layer: "the attention of a token does not sum to 1 (as with a learned sink, which takes the rest)"

@@ -51,8 +51,8 @@ def describe_heads(
     the answer. Biases of the output projection belong to no head, value biases to theirs, unless they were folded.
     Wang et al. (2022).
 
-    Four forward passes of a few hundred tokens, one per batch of `prompts`, one product of unembedding and embedding
-    and the eigenvalues of a matrix of size d_head for every head: 5 seconds for GPT-2 small on one core.
+    Eleven forward passes of a hundred tokens or fewer, one per batch of `prompts`, one product of unembedding and
+    embedding and the eigenvalues of a matrix of size d_head for every head: 5 seconds for GPT-2 small on one core.
 
     Args:
         model: As in `hc.run`. A tokenizer is not needed: without, there is no BOS.

@@ -136,7 +136,7 @@ class TestRefusals:
 
 
 def test_it_takes_a_handful_of_forward_passes(monkeypatch):
-    """Beside the checks of the model: one on the sequences, three on short prompts, one for each batch."""
+    """Beside the checks of the model: one on each sequence, three on short prompts, one for each batch."""
     passes = []
     run = hc.HookedModel.run
     monkeypatch.setattr(
@@ -144,6 +144,6 @@ def test_it_takes_a_handful_of_forward_passes(monkeypatch):
     )
     model = hc.load_model(tiny_model("gpt2").model)
     hc.describe_heads(model, prompts=[random_batch(3), random_batch(2, 5)])
-    of_checks = 1  # prompts
-    described = [tuple(shape) for shape in passes if shape[0] > of_checks]
-    assert described == [(8, 63), (2, 1), (2, 8), (2, 8), (3, 7), (2, 5)]
+    of_checks = 1  # prompts, of other lengths
+    described = [tuple(shape) for shape in passes if shape[0] > of_checks or shape[1] == 63]
+    assert described == [*[(1, 63)] * 8, (2, 1), (2, 8), (2, 8), (3, 7), (2, 5)]

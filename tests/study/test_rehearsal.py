@@ -9,7 +9,6 @@ from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.registry import lookup
-from headcats.study import runner
 from headcats.study.assessment import seconds_expected, work_of
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
@@ -30,11 +29,7 @@ def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
 
 @pytest.mark.parametrize("path", ["auto", "hooked"])
 @pytest.mark.parametrize("memory", [None, "2MB"])
-def test_the_memory_that_it_tells_is_what_a_run_takes(
-    model: HookedModel, path: str, memory: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What heads do takes a little that no limit bounds: here more than sweeps within 2 MB.
-    monkeypatch.setattr(runner, "describe_run", lambda output, preparation: None)
+def test_the_memory_that_it_tells_is_what_a_run_takes(model: HookedModel, path: str, memory: str | None) -> None:
     told = rehearse(prepared(model, METHODS[:3]), "always_a", limit=memory, path=path).peak
     options = OPTIONS | {"methods": METHODS[:3], "tasks": ["always_a"], "progress": False}
     used = peak_bytes(lambda: hc.run(model, suite="counting", path=path, memory=memory, **options))

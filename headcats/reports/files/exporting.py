@@ -35,7 +35,7 @@ def export(
 
     - "csv", "parquet": a row for every task, layer and head, with all that `hc.score` says: effect, interval, p and q
       (over all tasks of the run), gap, numbers of prompts and items; columns have the names and units of
-      [the scores](docs/schema.md).
+      the scores (docs/schema.md).
     - "mib": the circuit track of the Mechanistic Interpretability Benchmark reads it (`--level node`). The score of a
       node `a{layer}.h{head}` is the mean over tasks of the effect in shares of the gap, positive = the head helps;
       embedding and MLPs have none, and are always kept. Tasks whose gap is not clear have no effect and no part in it.
