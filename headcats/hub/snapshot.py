@@ -34,7 +34,7 @@ def fetch_snapshot(
         if constants.HF_HUB_OFFLINE:
             if cached is None:
                 what = f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})"
-                raise HubProblem(what, OWN_CACHE, is_found=False)
+                raise HubProblem(what, f"unset it to download, or {OWN_CACHE}", is_found=False)
             return cached
         info = patiently(
             lambda: HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT, files_metadata=True),
