@@ -279,6 +279,20 @@ class TestBroken:
         folder, _ = fetch(NAME)
         assert (folder / file).read_bytes() == right
 
+    def test_another_content_is_not_kept_where_the_download_breaks_off_later(
+        self, hub: Hub, repository: Repository
+    ) -> None:
+        wrong = mini()["tokenizer.json"][:-1] + b" "
+        hub.faults += [Fault("GET .*/tokenizer.json", swap=wrong), Fault("GET /large", cut=0, times=99)]
+        with pytest.raises(ModelError, match="the download broke off"):
+            fetch(NAME)
+        assert wrong not in [
+            path.read_bytes() for path in Path(huggingface_hub.constants.HF_HUB_CACHE).rglob("*/*.json")
+        ]
+        hub.faults.clear()
+        folder, _ = fetch(NAME)
+        assert (folder / "tokenizer.json").read_bytes() == mini()["tokenizer.json"]
+
     def test_another_size_is_refused_and_not_kept(self, hub: Hub, repository: Repository) -> None:
         hub.faults.append(Fault("GET /large", swap=mini()["model.safetensors"][:-1000]))
         with pytest.raises(ModelError) as error:
