@@ -14,10 +14,13 @@ from huggingface_hub.errors import (
 )
 
 Kind = Literal["model", "dataset"]
-OWN_CACHE = "set HF_HOME to the folder of a cache that holds it and HF_HUB_OFFLINE=1 to use that cache without network"
+OWN_CACHE = "set HF_HOME to the folder of a cache that holds it"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _BROKEN = {
-    "asking": ("the hub did not answer", f"check the network, or {OWN_CACHE}"),
+    "asking": (
+        "the hub did not answer",
+        f"check the network, or {OWN_CACHE} and HF_HUB_OFFLINE=1 to use that cache without network",
+    ),
     "fetching": ("the download broke off", "repeat this to go on from the complete files"),
     "uploading": ("the upload broke off", "repeat this, which sends nothing twice that has arrived"),
 }

@@ -34,7 +34,7 @@ def fetch_snapshot(
         if constants.HF_HUB_OFFLINE:
             if cached is None:
                 what = f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})"
-                raise HubProblem(what, OWN_CACHE, is_found=False)
+                raise HubProblem(what, f"unset it to download, or {OWN_CACHE}", is_found=False)
             return cached
         info = patiently(
             lambda: HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT, files_metadata=True),
@@ -56,9 +56,12 @@ def fetch_snapshot(
                 folder = Path(snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=chosen))
         except Exception as error:  # noqa: BLE001 - as above
             raise hub_problem(error, name=name, kind=kind, revision=revision, doing="fetching") from None
+        finally:  # whatever came before a download broke off or was stopped is taken for checked the next time
+            wrong = _delete_wrong(name, kind, info.sha, [files[file] for file in absent])
         if folder.name != info.sha:
             raise HubProblem("it changed while it was fetched", "repeat this")
-        _check_arrived(folder, [files[file] for file in absent])
+        if wrong:
+            raise not_whole(" and ".join(map(repr, wrong)), "hash")
         return folder, info.sha
     return cached
 
@@ -76,17 +79,19 @@ def _is_cached(name: str, kind: Kind, file: str, commit: str) -> bool:
     return isinstance(try_to_load_from_cache(name, file, repo_type=kind, revision=commit), str)
 
 
-def _check_arrived(folder: Path, files: Iterable[Any]) -> None:
-    """Delete files of another hash than the hub names, and raise."""
-    named = [(file, file.lfs.sha256 if file.lfs else file.blob_id) for file in files]
-    wrong = [file for file, known in named if known not in (None, _hash(folder / file.rfilename, large=bool(file.lfs)))]
-    for file in wrong:
-        path = folder / file.rfilename
-        stored = path.resolve()  # snapshots hold links
-        path.unlink()
+def _delete_wrong(name: str, kind: Kind, commit: str, files: Iterable[Any]) -> list[str]:
+    """Names of the files that have another hash than the hub names; they are deleted. Those that are not there pass."""
+    wrong = []
+    for file in files:
+        path = try_to_load_from_cache(name, file.rfilename, repo_type=kind, revision=commit)
+        named = file.lfs.sha256 if file.lfs else file.blob_id
+        if not isinstance(path, str) or named in (None, _hash(Path(path), large=bool(file.lfs))):
+            continue
+        stored = Path(path).resolve()  # snapshots hold links
+        Path(path).unlink()
         stored.unlink(missing_ok=True)
-    if wrong:
-        raise not_whole(" and ".join(repr(file.rfilename) for file in wrong), "hash")
+        wrong.append(file.rfilename)
+    return wrong
 
 
 def _hash(path: Path, *, large: bool) -> str:

@@ -92,7 +92,7 @@ def load_model(
     check_loader_options(loader, device=device, backend=backend)
     place = _device(device)
     name, folder, commit = find_folder(source, revision)
-    check_folder(folder, needs_tokenizer=tokenizer is None)
+    check_folder(folder, needs_tokenizer=tokenizer is None, fetched="" if commit is None else name)
     with quiet():
         loaded_tokenizer = read_tokenizer(folder if tokenizer is None else tokenizer)
         hf_model = read_model(folder, dtype=dtype, device=place, options=loader)

@@ -76,7 +76,7 @@ def _find(source: str | os.PathLike[str], revision: str | os.PathLike[str]) -> R
     if folder is None:
         name = os.fspath(source)
         fetched, _ = fetch(name, revision=text)
-        check_folder(fetched, needs_tokenizer=False)
+        check_folder(fetched, needs_tokenizer=False, fetched=f"{name}@{text}")
         # A name is a node of the results, and a branch may have a slash in its own.
         return Revision(text.replace("/", "="), name, text, None if has_tokenizer(fetched) else name)
     check_folder(folder, needs_tokenizer=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats import registry
-from headcats.errors import ModelError, OptionError
+from headcats.errors import ModelError, OptionError, pluralize
 from headcats.hub.problem import HubProblem
 from headcats.hub.snapshot import fetch_snapshot
 
@@ -50,52 +50,75 @@ def has_tokenizer(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _TOKENIZER)
 
 
-def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
-    """Raise a ModelError for a folder that cannot be loaded as a causal language model."""
-    if not folder.is_dir():
+def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "") -> None:
+    """Raise a ModelError for a folder that cannot be loaded as a causal language model.
+
+    `fetched` is the hub name of which it is a copy in the cache.
+    """
+    if not folder.is_dir() and not fetched:
         problem = "is a file" if folder.is_file() else "does not exist"
         raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
     needed = {"config.json": ("config.json",), "weights (model.safetensors)": _WEIGHTS}
     if needs_tokenizer:
         needed["a tokenizer (tokenizer.json; or pass tokenizer=)"] = _TOKENIZER
     missing = [part for part, names in needed.items() if not any((folder / name).is_file() for name in names)]
+    if missing and fetched:
+        raise ModelError(
+            f"The copy of {fetched!r} in the cache lacks {' and '.join(missing)}: load it again with network, or name "
+            f"another model if the hub has no more of it."
+        )
     if missing:
         raise ModelError(
             f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."
         )
-    config = _read_config(folder)
+    _check_shards(folder)
+    config, name = _read_json(folder / "config.json"), fetched or folder.name
     architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")
     if config.get("is_encoder_decoder"):
         raise ModelError(
-            f"Model {folder.name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only "
-            f"(causal) model."
+            f"Model {name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only (causal) model."
         )
     if "vision_config" in config or "audio_config" in config:
         # To load the image processor, transformer-lens would install torchvision by itself.
         raise ModelError(
-            f"Model {folder.name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
+            f"Model {name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
             f"yourself and pass that, or use a text-only model."
         )
-    if "AutoModelForCausalLM" in (config.get("auto_map") or {}):
+    if config.get("auto_map"):
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
         if config.get("model_type") not in CONFIG_MAPPING_NAMES:
             raise ModelError(
-                f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; "
+                f"Model {name!r} ({architecture}) needs code from its repository, which headcats does not run; "
                 f"boot it as a TransformerBridge yourself and pass that."
             )
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
+def _check_shards(folder: Path) -> None:
+    """Raise a ModelError for weights in several files of which one is missing."""
+    index = next((folder / name for name in _WEIGHTS if (folder / name).is_file()), folder)
+    if index.suffix != ".json":
+        return
+    files = _read_json(index).get("weight_map")
+    if not isinstance(files, dict):
+        raise ModelError(f"Expected 'weight_map' in {str(index)!r}, which names the files of the weights.")
+    shards = sorted(set(files.values()))
+    if missing := [name for name in shards if not (folder / name).is_file()]:
+        raise ModelError(
+            f"Folder {str(folder)!r} lacks {missing[0]!r} ({len(missing)} of {pluralize(len(shards), 'file')} of its "
+            f"weights missing): copy or download them again."
+        )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"Cannot read {str(path)!r}: {error}.") from None
-    if not isinstance(config, dict):
-        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(config).__name__}.")
-    return config
+    if not isinstance(content, dict):
+        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(content).__name__}.")
+    return content
 
 
 def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:

@@ -1,6 +1,8 @@
 """Read a transformers model, placed and in the precision that is asked for, and its tokenizer from a folder."""
 
+import logging
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
-from headcats.errors import ModelError, OptionError
+from headcats.errors import ModelError, OptionError, pluralize
 from headcats.models.source import fetch
 
 # What headcats sets itself, and why another value is refused.
@@ -16,16 +18,32 @@ _SET_HERE = {
     "attn_implementation": "only eager attention computes the patterns that hooks read",
     "trust_remote_code": "code from a model's repository is never run; boot it as a TransformerBridge yourself",
     "torch_dtype": "name it dtype",
-    "local_files_only": "the folder has been found by then; set HF_HUB_OFFLINE=1 for no network",
+    "local_files_only": "the files have been fetched by then; set HF_HUB_OFFLINE=1 for no network",
+    # A manifest would hold it, and manifests are shared.
+    "token": "the files have been fetched by then; set HF_TOKEN",
+    "use_auth_token": "the files have been fetched by then; set HF_TOKEN",
+    "cache_dir": "the files have been fetched by then; set HF_HOME to the folder of another cache",
+    "force_download": "the files have been fetched by then; delete those in the cache",
+    "proxies": "the files have been fetched by then; set HTTPS_PROXY",
     "output_loading_info": "missing weights are an error already",
 }
 _LONG = 240
-# Names of errors of readers, whose own texts give no advice, or to run what is in the file.
+_log = logging.getLogger("headcats")
+# What is in errors of readers whose own texts give no advice, or to run what is in the file.
 _DAMAGED = {
-    "SafetensorError": "a file of its weights is damaged or incomplete; copy or download it again",
-    "UnpicklingError": (
+    r"^(SafetensorError|EOFError)|PytorchStreamReader": (
+        "a file of its weights is damaged or incomplete; copy or download it again"
+    ),
+    r"^UnpicklingError": (
         "its weights are a pickle that holds more than numbers, and to read it could run any code; save them as "
         "safetensors where they come from"
+    ),
+    r"ignore_mismatched_sizes": (
+        "its weights have other shapes than config.json says; copy or download both again from one place"
+    ),
+    r"custom code": (
+        "it needs code from its repository, which headcats does not run; load it yourself and pass it (a tokenizer as "
+        "tokenizer=)"
     ),
 }
 _PLACING = ("device_map", "max_memory", "n_devices")
@@ -64,6 +82,9 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
             f"The weights in {str(folder)!r} lack {len(missing)} tensors of {type(model).__name__}, {missing[0]!r} "
             f"first: they are incomplete or belong to another architecture."
         )
+    if unused := sorted(info.get("unexpected_keys", ())):
+        tensors, kind = pluralize(len(unused), "tensor"), type(model).__name__
+        _log.info("Of the weights, %s have no place in %s and are not used, %r first.", tensors, kind, unused[0])
     if not model.config.architectures:
         model.config.architectures = [type(model).__name__]
     if not is_placed(model) and "device_map" not in options:
@@ -110,8 +131,9 @@ def check_vocabulary(tokenizer: Any, model: Any) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text, without the full stop; the name of its class if it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    """The first line of an error's text (two if it ends in a colon), without the full stop; else its class."""
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    return (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
 
 
 def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
@@ -134,8 +156,10 @@ def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]
 
 
 def _message(problem: str, folder: Path, error: Exception) -> str:
-    if (kind := type(error).__name__) in _DAMAGED:
-        return f"{problem} {str(folder)!r}: {_DAMAGED[kind]}."
+    kind = type(error).__name__
+    for sign, explanation in _DAMAGED.items():
+        if re.search(sign, f"{kind}: {error}"):
+            return f"{problem} {str(folder)!r}: {explanation}."
     text = first_line(error)
     text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."  # some name every weight
     return f"{problem} {str(folder)!r} ({kind}: {text})."

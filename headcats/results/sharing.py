@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PureWindowsPath
 
 import xarray as xr
 
@@ -97,8 +97,6 @@ def _without_folders(manifest: Manifest) -> Manifest:
 
 
 def _last_name(text: str) -> str:
-    """The last part of a path that begins at the root or the home of a machine; any other text as it is."""
-    is_windows = PureWindowsPath(text).is_absolute()
-    if not (is_windows or text.startswith(("/", "~"))):
-        return text
-    return PureWindowsPath(text).name if is_windows else PurePosixPath(text).name
+    """The last part of a path of this machine, which begins at the root, the home or results; other text as it is."""
+    path = PureWindowsPath(text)  # splits at the separators of both systems
+    return path.name if path.is_absolute() or text.startswith(("/", "~", ".")) else text

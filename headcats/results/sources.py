@@ -44,14 +44,16 @@ def source_of(record: ModelRecord, results: Path) -> str:
     """What `hc.load_model` takes to load the model of results again.
 
     Raises:
-        OptionError: The results do not say where the model is. Its name is not sent to the hub: it may be private.
+        OptionError: The results do not say where the model is, or it is not there any more. Its name is not sent to
+            the hub: it may be private.
     """
-    if can_be_named(record):
+    if not can_be_named(record):
+        problem = f"These results do not say where their model {record.name!r} was loaded from"
+    elif _is_path(record.source) and not (results.resolve() / record.source).exists():
+        problem = f"The model of these results was loaded from {located(record.source, results)!r}, which is not there"
+    else:
         return located(record.source, results) or record.name
-    raise OptionError(
-        f"These results do not say where their model {record.name!r} was loaded from: name it with --model "
-        "path/to/folder (or load it yourself and pass it)."
-    )
+    raise OptionError(f"{problem}: name it with --model path/to/folder (or load it yourself and pass it).")
 
 
 def can_be_named(record: ModelRecord) -> bool:

@@ -10,6 +10,7 @@ import torch
 import transformers
 from counting import SUITE, counting_folder
 from hub_server import Fault, Hub, Repository, git_hash, sha256
+from peaks import peak_bytes
 from safetensors.torch import load, save
 
 import headcats as hc
@@ -17,6 +18,7 @@ from headcats.errors import ModelError
 from headcats.hub.problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
+from headcats.models.transformers_model import read_model
 from headcats.results.run_results import RunResults
 from headcats.study.restore import restored_model
 
@@ -98,6 +100,13 @@ class TestLoaded:
         assert {Path(request.path).name.partition("=")[2] for request in hub.asked("GET /large")} == set(shards)
         tokens = torch.arange(12)[None]
         assert torch.allclose(model.logits(tokens), whole(tokens).logits[:, -1], atol=2e-5)
+
+    def test_shards_are_read_without_a_second_copy(self, tmp_path: Path) -> None:
+        whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)
+        whole.save_pretrained(tmp_path, max_shard_size="700KB")
+        weights = sum(parameter.nbytes for parameter in whole.parameters())
+        options: dict[str, Any] = {"dtype": torch.float32, "device": torch.device("cpu"), "options": {}}
+        assert weights <= peak_bytes(lambda: read_model(tmp_path, **options)) < 1.1 * weights
 
     def test_only_what_a_model_needs(self, hub: Hub) -> None:
         others = ["consolidated.safetensors", "onnx/model.onnx", "original/params.json", "pytorch_model.bin", "a.gguf"]
@@ -270,6 +279,20 @@ class TestBroken:
         folder, _ = fetch(NAME)
         assert (folder / file).read_bytes() == right
 
+    def test_another_content_is_not_kept_where_the_download_breaks_off_later(
+        self, hub: Hub, repository: Repository
+    ) -> None:
+        wrong = mini()["tokenizer.json"][:-1] + b" "
+        hub.faults += [Fault("GET .*/tokenizer.json", swap=wrong), Fault("GET /large", cut=0, times=99)]
+        with pytest.raises(ModelError, match="the download broke off"):
+            fetch(NAME)
+        assert wrong not in [
+            path.read_bytes() for path in Path(huggingface_hub.constants.HF_HUB_CACHE).rglob("*/*.json")
+        ]
+        hub.faults.clear()
+        folder, _ = fetch(NAME)
+        assert (folder / "tokenizer.json").read_bytes() == mini()["tokenizer.json"]
+
     def test_another_size_is_refused_and_not_kept(self, hub: Hub, repository: Repository) -> None:
         hub.faults.append(Fault("GET /large", swap=mini()["model.safetensors"][:-1000]))
         with pytest.raises(ModelError) as error:
@@ -304,6 +327,28 @@ class TestCache:
             fetch(NAME, revision="v9")
         check_sentence(error, "the hub did not answer (ConnectError)", "check the network, or set HF_HOME")
         assert hub.waits == []
+
+    def test_a_copy_that_is_not_whole(self, hub: Hub, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+        hub.faults.append(Fault("GET /large", 503, times=99))
+        with pytest.raises(ModelError, match="503"):
+            fetch(NAME)
+        hub.faults.clear()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        message = (
+            r"The copy of 'lab/mini' in the cache lacks weights \(model\.safetensors\): load it again with network"
+        )
+        with pytest.raises(ModelError, match=message):
+            load_model(NAME)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        assert load_model(NAME, device="cpu").revision == repository.refs["main"]
+
+    @pytest.mark.parametrize(("files", "part"), [({}, r"config\.json and weights"), (mini(), r"code from its reposi")])
+    def test_a_repository_of_something_else(self, hub: Hub, files: dict[str, bytes], part: str) -> None:
+        if files:
+            files = files | {"config.json": b'{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}'}
+        hub.add(NAME, files)
+        with pytest.raises(ModelError, match=f"'lab/mini' .*{part}"):
+            load_model(NAME)
 
     def test_a_branch_that_moved_on(self, hub: Hub, repository: Repository) -> None:
         fetch(NAME)

@@ -100,6 +100,8 @@ class TestOptions:
         [
             ({"device": "cpu", "device_map": "auto"}, "device and device_map both say where"),
             ({"attn_implementation": "sdpa"}, "attn_implementation cannot be given: only eager attention"),
+            ({"token": "secret"}, "token cannot be given: the files have been fetched by then; set HF_TOKEN"),
+            ({"cache_dir": "."}, "cache_dir cannot be given: the files have been fetched by then; set HF_HOME"),
             ({"trust_remote_code": True}, "trust_remote_code cannot be given: code from a model's repository"),
             ({"backend": "hooked", "device_map": "auto"}, "backend='hooked' .* does not take device_map"),
         ],

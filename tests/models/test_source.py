@@ -57,6 +57,25 @@ class TestBadFolder:
         assert load_model(folder, tokenizer=given).tokenizer is given
         assert given.eos_token is None
 
+    def test_a_missing_shard_is_named(self, folder: Path) -> None:
+        transformers.AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder, max_shard_size="10KB")
+        (folder / "model.safetensors").unlink(missing_ok=True)
+        assert load_model(folder).d_vocab == 60
+        shard, *others = sorted(folder.glob("model-*"))
+        shard.unlink()
+        n_shards = len(others) + 1
+        with pytest.raises(ModelError, match=rf"lacks '{shard.name}' \(1 of {n_shards} files .*download them again"):
+            load_model(folder)
+
+    @pytest.mark.parametrize(
+        ("content", "message"), [("{", "Cannot read '.*index"), ("{}", "Expected 'weight_map' in")]
+    )
+    def test_an_unreadable_index(self, folder: Path, content: str, message: str) -> None:
+        (folder / "model.safetensors").unlink()
+        (folder / "model.safetensors.index.json").write_text(content, encoding="utf-8")
+        with pytest.raises(ModelError, match=message):
+            load_model(folder)
+
     @pytest.mark.parametrize("content", ["{", "[]"])
     def test_an_unreadable_config(self, folder: Path, content: str) -> None:
         (folder / "config.json").write_text(content, encoding="utf-8")
@@ -75,11 +94,20 @@ class TestBadFolder:
                 {"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.Own"}},
                 "needs code from its repository, which headcats does not run",
             ),
+            ({"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}, "needs code from its repository"),
             ({"model_type": "no-such-type"}, "Cannot load the model in .*no-such-type"),
             ({"num_hidden_layers": 4}, r"lack 9 tensors of LlamaForCausalLM, 'model\.layers\.3\."),
-            ({"hidden_size": 64}, "Cannot load the model in"),
+            ({"hidden_size": 64}, r"other shapes than config\.json says; copy or download both again"),
         ],
-        ids=["encoder-decoder", "vision", "remote code", "unknown type", "missing weights", "other shapes"],
+        ids=[
+            "encoder-decoder",
+            "vision",
+            "remote code",
+            "remote config",
+            "unknown type",
+            "missing weights",
+            "other shapes",
+        ],
     )
     def test_a_config_of_another_kind(self, folder: Path, changes: dict[str, Any], message: str) -> None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -93,7 +121,7 @@ class TestBadFolder:
         config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: pass\n", encoding="utf-8")
-        with pytest.raises(ModelError, match="Cannot load"):
+        with pytest.raises(ModelError, match="needs code from its repository"):
             load_model(folder)
         assert not (tmp_path / "ran").exists()
 

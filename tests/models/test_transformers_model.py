@@ -1,9 +1,11 @@
 """Files that are not a model: one sentence each, with what to do, and no code of theirs is run."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from toys import word_tokenizer
 
 from headcats.errors import ModelError
@@ -43,6 +45,32 @@ def test_a_pickle_that_would_run_code(folder: Path, tmp_path: Path, monkeypatch:
     assert "safetensors" in message
     assert "weights_only" not in message
     assert not Path("was_run").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_pickle_that_was_cut_short(folder: Path, share: float) -> None:
+    weights = folder / "pytorch_model.bin"
+    torch.save(load_file(folder / "model.safetensors"), weights)
+    (folder / "model.safetensors").unlink()
+    weights.write_bytes(weights.read_bytes()[: int(share * weights.stat().st_size)])
+    assert "damaged or incomplete" in refusal(folder)
+
+
+def test_weights_without_a_place_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    layers = config["num_hidden_layers"]
+    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers - 1}), encoding="utf-8")
+    with caplog.at_level("INFO", logger="headcats"):
+        load_model(folder)
+    assert f"9 tensors have no place in LlamaForCausalLM and are not used, 'model.layers.{layers - 1}." in caplog.text
+
+
+def test_a_tokenizer_that_needs_code(folder: Path) -> None:
+    config = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    message = refusal(folder)
+    assert "needs code from its repository" in message
+    assert "tokenizer=" in message
 
 
 def test_a_tokenizer_of_another_model(folder: Path) -> None:

@@ -102,18 +102,21 @@ class TestPush:
         assert hc.push(tmp_path / "one", NAME, revision="draft") == draft
 
     def test_no_folder_of_this_machine_is_told(self, somebody: Hub, tmp_path: Path) -> None:
-        model = replace(folders.manifest("plural").model, name="/home/somebody/my-model")
+        named = {"name": "/home/somebody/my-model", "source": "../../secret/my-model"}
+        model = replace(folders.manifest("plural").model, **named)
         sources = {
             "/secret/mine.py:suite": "mine.py:suite",
             r"C:\secret\data": "data",
             "~/secret": "secret",
+            "../../secret/words.csv": "words.csv",
+            "./secret/mine.py:suite": "mine.py:suite",
             "icl": "icl",
         }
         for place, (source, told) in enumerate(sources.items()):
             path = folders.folder(tmp_path / str(place), "plural", model=model, suite_source=source)
             hc.push(path, NAME)
             manifest = RunResults(hc.load(ADDRESS)).manifest
-            assert (manifest.model.name, manifest.suite_source) == ("my-model", told)
+            assert (manifest.model.name, manifest.model.source, manifest.suite_source) == ("my-model", "", told)
             for data in pushed(somebody).files().values():
                 assert b"/home/somebody" not in data
                 assert b"secret/" not in data

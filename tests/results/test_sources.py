@@ -33,6 +33,12 @@ def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytes
     assert shown_source(record.source) == "./lm"
 
 
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    record = stored(str(tmp_path / "lm"), tmp_path / "results")
+    with pytest.raises(OptionError, match=r"lm', which is not there: name it with --model"):
+        source_of(record, tmp_path / "results")
+
+
 def test_a_folder_within_the_results(tmp_path: Path) -> None:
     assert stored(str(tmp_path / "lm"), tmp_path).source == "./lm"
 

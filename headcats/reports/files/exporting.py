@@ -42,7 +42,7 @@ def export(
 
     Args:
         results: What `hc.run` or `hc.load` returns, or what `hc.load` takes.
-        path: File to write. It appears complete or not at all.
+        path: File to write, named `*.json` for "mib". It appears complete or not at all.
         format: "csv", "parquet" or "mib".
         method: Method, as `name` or `name@positions`; None takes the first exact one that was run. The benchmark
             corrupts at all positions.
@@ -55,7 +55,7 @@ def export(
         The file.
 
     Raises:
-        OptionError: An unknown format, or positions that have to be chosen.
+        OptionError: An unknown format, a name that the benchmark does not read, or positions that have to be chosen.
         UnknownNameError: A method, metric or task that the results do not hold.
         DataError: Something else than results, or for "mib" no effect, or a model that the benchmark cannot hold.
         StorageError: Results that cannot be read, or a file that cannot be written.
@@ -73,13 +73,15 @@ def export(
     """
     if format not in FORMATS:
         raise OptionError(f"format must be {', '.join(map(repr, FORMATS))}; got {format!r}.")
+    target = Path(path)
+    if format == "mib" and target.suffix != ".json":
+        raise OptionError(f"The benchmark reads files whose names end in .json; got {target.name!r}.")
     reading = Reading.parse(method=method, positions=positions, metric=metric, effect=effect)
     if isinstance(results, str | os.PathLike):
         results = load(results)
     check_is(results, RESULTS, by="hc.export")
     run = RunResults(results)
     scores = _chosen(read_scores(run, reading), tasks)
-    target = Path(path)
     write_whole(target, FORMATS[format](scores, run.manifest_or_empty))
     return target
 

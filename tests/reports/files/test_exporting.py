@@ -75,15 +75,17 @@ class TestTables:
             hc.export(results, out, format="csv", tasks=["plurl"])
         with pytest.raises(DataError, match=r"hc\.export takes the results"):
             hc.export(hc.score(hc.load(results), method="denoising_patch"), out, format="csv")  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match=r"names end in \.json; got 'out'"):
+            hc.export(results, out, format="mib")
         with pytest.raises(DataError, match="No head has an effect on these tasks"):
-            hc.export(results, out, format="mib", tasks=["unclear"])
-        assert not out.exists()
+            hc.export(results, tmp_path / "out.json", format="mib", tasks=["unclear"])
+        assert {path.name for path in tmp_path.iterdir()} == {"results"}
 
 
 class ReadGraph:
     """What `Graph.from_json` of EAP-IG makes of a file, and `apply_topn(level="node")` of that, rule by rule.
 
-    1. The file is an object with `cfg`, `nodes` and `edges`.
+    1. The file, whose name ends in `.json`, is an object with `cfg`, `nodes` and `edges`.
     2. `cfg` has `n_layers`, `n_heads`, `d_model` and `parallel_attn_mlp`. They make the nodes `input`, `a{l}.h{h}` and
        `m{l}` of every layer, and `logits`, and an edge from every node to all that read what it wrote: in a parallel
        block the MLP does not read the heads.
@@ -129,6 +131,7 @@ class ReadGraph:
 
 
 def read(file: Path) -> ReadGraph:
+    assert str(file).endswith(".json")
     return ReadGraph(file.read_text(encoding="utf-8"))
 
 
