@@ -118,7 +118,7 @@ class Run:
 
     def _in_parts(self, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
         planned = memory.prompts_per_part(self._footprint, budget=self._budget)
-        return in_parts(work, len(self.continued), planned, device=self.model.device)
+        return in_parts(work, len(self.continued), planned, devices=self.model.devices)
 
     @property
     def _footprint(self) -> memory.Footprint:
