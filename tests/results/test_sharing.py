@@ -102,7 +102,7 @@ class TestPush:
         assert hc.push(tmp_path / "one", NAME, revision="draft") == draft
 
     def test_no_folder_of_this_machine_is_told(self, somebody: Hub, tmp_path: Path) -> None:
-        model = replace(folders.manifest("plural").model, name="/home/somebody/my-model")
+        model = replace(folders.manifest("plural").model, name="/home/somebody/my-model", tokenizer="../secret/words")
         sources = {
             "/secret/mine.py:suite": "mine.py:suite",
             r"C:\secret\data": "data",
@@ -113,7 +113,7 @@ class TestPush:
             path = folders.folder(tmp_path / str(place), "plural", model=model, suite_source=source)
             hc.push(path, NAME)
             manifest = RunResults(hc.load(ADDRESS)).manifest
-            assert (manifest.model.name, manifest.suite_source) == ("my-model", told)
+            assert (manifest.model.name, manifest.model.tokenizer, manifest.suite_source) == ("my-model", "", told)
             for data in pushed(somebody).files().values():
                 assert b"/home/somebody" not in data
                 assert b"secret/" not in data
