@@ -6,6 +6,7 @@ are those of the CPU to the bit, so that a model on several devices can be compa
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -97,7 +98,44 @@ def _held(value: Any) -> Any:
 
 
 def _wrapped(value: Any, device: torch.device) -> Any:
-    return OnDevice(value, device) if isinstance(value, Tensor) and device.type == KIND else value
+    if not isinstance(value, Tensor) or device.type != KIND:
+        return value
+    if device in _room:
+        _room[device].take(value)
+    return OnDevice(value, device)
+
+
+@dataclass
+class Room:
+    """Memory of a device that is not there: tensors above a limit are refused, however many there are."""
+
+    limit: int | None = None
+    """Bytes of one tensor; None for any."""
+    largest: int = 0
+    """Bytes of the largest tensor that was asked for."""
+    refused: int = 0
+    """How many tensors were."""
+
+    def take(self, value: Tensor) -> None:
+        """Count a new tensor; a torch.OutOfMemoryError if it is too large."""
+        self.largest = max(self.largest, value.nbytes)
+        if self.limit is not None and value.nbytes > self.limit:
+            self.refused += 1
+            raise torch.OutOfMemoryError(f"out of memory. Tried to allocate {value.nbytes} bytes.")
+
+
+_room: dict[torch.device, Room] = {}
+
+
+@contextmanager
+def room_on(device: str, limit: int | None = None) -> Iterator[Room]:
+    """The memory of a device that is not there, counted and limited."""
+    place = torch.device(device)
+    _room[place] = Room(limit)
+    try:
+        yield _room[place]
+    finally:
+        del _room[place]
 
 
 def move(module: nn.Module, device: str) -> None:

@@ -165,6 +165,20 @@ def test_help_says_what_exit_codes_mean_and_how_to_complete():
     assert "headcats --install-completion" in shown
 
 
+def test_memory_that_runs_out_before_any_sweep_is_one_sentence(headcats, model_folder, monkeypatch):
+    from headcats.models.adapter import HookedModel
+
+    def full(*arguments, **options):
+        raise MemoryError("CUDA out of memory. GPU 1 has a total capacity of 8 GiB")
+
+    monkeypatch.setattr(HookedModel, "run", full)
+    done = headcats("run", "--model", model_folder, "--suite", SUITE, "--out", "results", "-q")
+    assert done.code == 2
+    assert "Error: Memory ran out (CUDA out of memory. GPU 1 has" in done.err
+    assert "Traceback" not in done.err
+    assert not os.path.exists("results")
+
+
 def test_options_that_do_not_exist_are_usage_errors(headcats):
     done = headcats("run", "--n-promts", 3)
     assert done.code == 2

@@ -23,7 +23,7 @@ from headcats.cli.report import report_command
 from headcats.cli.run import run_command
 from headcats.cli.validate import validate_command
 from headcats.cli.views import views_command
-from headcats.errors import HeadcatsError, HeadcatsWarning
+from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."
 _EXAMPLES = """
@@ -101,6 +101,19 @@ def main() -> None:
             app(prog_name="headcats")
         except HeadcatsError as error:
             explain(error)
+            sys.exit(2)
+        except (RuntimeError, MemoryError) as error:
+            from headcats.sweeps.in_parts import is_out_of_memory  # loads torch
+
+            if not is_out_of_memory(error):
+                raise
+            # Not of a sweep, whose work is halved.
+            explain(
+                ModelError(
+                    f"Memory ran out ({str(error).strip() or type(error).__name__}). Use a smaller model, dtype "
+                    "bfloat16, shorter prompts, or a device with more room (--device, --device-map)."
+                )
+            )
             sys.exit(2)
         except BrokenPipeError:
             # The reader (`head`, a pager) has gone; the interpreter must not try to flush to it again.

@@ -25,7 +25,7 @@ _CALLS = {1: ("comes", "triangle-up"), -1: ("goes", "triangle-down")}
 _NOT_JUDGED = "not judged"
 # Of the followed heads, in turn.
 _LOOKS = (("circle", "solid", "●"), ("square", "dash", "■"), ("diamond", "dot", "◆"), ("cross", "dashdot", "✚"))
-_WIDEST, _ROW, _SIZES, _EFFECTS = 520, 14, 96, 130  # pixels
+_WIDEST, _ROW, _SIZES, _EFFECTS, _MARKER = 520, 14, 96, 170, 5  # pixels
 _CELL = (6, 32, 64)
 """Pixels of a revision: at least, where there are few of them, and at most."""
 _BELOW = 0.2  # room below the bars for the numbers of tasks, in shares of the tallest
@@ -140,8 +140,8 @@ def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.S
     if len(some):
         texts = [f"{row.n_tasks}/{row.n_tasks + row.n_skipped}" for row in some.itertuples()]
         look = {"textposition": "bottom center", "textfont": {"size": SMALL, "color": TEXT}}
-        zeros = np.zeros(len(some))
-        bars.append(go.Scatter(x=some["place"], y=zeros, mode="text", text=texts, name="tasks scored", **look))
+        under_the_axis = np.full(len(some), -0.03 * tallest)
+        bars.append(go.Scatter(x=some["place"], y=under_the_axis, mode="text", text=texts, name="tasks scored", **look))
     if len(absent):
         cross = {"symbol": "x-thin", "size": 8, "line": {"color": HATCH, "width": 1}}
         height = np.full(len(absent), 0.12 * tallest)
@@ -187,6 +187,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
     lines = []
     for (name, measured), (symbol, dash, _) in zip(followed_heads(rows), _LOOKS, strict=False):
         other = measured["n_tasks"] != measured["n_tasks"].iloc[-1]
+        symbols = [f"{symbol}-open" if few else symbol for few in other]
         ends = {
             "array": measured["mean_high"] - measured["mean_effect"],
             "symmetric": False,
@@ -205,7 +206,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
                 error_y=ends,
                 mode="lines+markers",
                 line={"color": colour, "width": 1.5, "dash": dash},
-                marker={"symbol": [f"{symbol}-open" if few else symbol for few in other], "size": 7, "color": colour},
+                marker={"symbol": symbols, "size": _MARKER, "color": colour},
                 name=name,
                 **hover(template, measured, y="mean_effect"),
             )
@@ -224,7 +225,7 @@ def _shown_note(rows: pd.DataFrame, shown: Sequence[str]) -> str:
 
 
 def _caption(frame: pd.DataFrame, revisions: xr.Dataset) -> list[str]:
-    parts = ["bars: heads in the category", "hatched: undecided"]
+    parts = ["bars: heads in the category", "rows: the heads that ever are, grey: out", "hatched: undecided"]
     if (frame["n_skipped"] > 0).any():
         parts.append("3/11: tasks scored, where some are skipped")
     if frame["size"].isna().any():

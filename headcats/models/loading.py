@@ -30,6 +30,7 @@ from headcats.models.transformers_model import (
     is_placed,
     read_model,
     read_tokenizer,
+    tokenizer_source,
 )
 from headcats.models.weights import check_finite
 
@@ -106,7 +107,7 @@ def load_model(
         with _one_sentence(f"What TransformerLens makes of {reference.architecture}"):
             check_reproduces(model, reference)
     is_named = commit is not None or os.fspath(source) in registry.names("model")
-    origin = Origin(name if is_named else str(folder), commit, loader)
+    origin = Origin(name if is_named else str(folder), commit, loader, tokenizer_source(tokenizer))
     adapted = HookedModel(model, name=name, tokenizer=loaded_tokenizer, origin=origin)
     chosen = device is not None or "device_map" in loader or is_placed(hf_model)
     default = "" if chosen else " (no device was given)"

@@ -17,11 +17,13 @@ class Origin:
         source: A bundled name, a name on the hub or the path of a folder; "" for a model that the program made.
         revision: Branch, tag or commit on the hub.
         loader: Further arguments of the loader, such as `device_map`.
+        tokenizer: Name or folder of the tokenizer, as `source`; "" for the model's own, or one that the program made.
     """
 
     source: str = ""
     revision: str | None = None
     loader: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: str = ""
 
     def recorded_loader(self) -> dict[str, Any]:
         """The loader's arguments as they are in a manifest: those that JSON can hold, with names as keys."""

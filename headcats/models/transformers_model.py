@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
+from headcats import registry
 from headcats.errors import ModelError, OptionError, pluralize
-from headcats.models.source import fetch
+from headcats.models.source import fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
@@ -108,13 +109,21 @@ def read_tokenizer(source: Any) -> Any:
         raise OptionError(
             f"Expected tokenizer as a transformers tokenizer, a folder or a hub name; got {type(source).__name__}."
         )
-    folder = Path(source).expanduser()
-    if not folder.exists():
+    folder = local_folder(source)
+    if folder is None:
         folder, _ = fetch(os.fspath(source))
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model
         raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
+
+
+def tokenizer_source(tokenizer: Any) -> str:
+    """The name or absolute path that `read_tokenizer` reads it from; "" for a tokenizer, or none."""
+    if not isinstance(tokenizer, str | os.PathLike):
+        return ""
+    folder, text = local_folder(tokenizer), os.fspath(tokenizer)
+    return text if folder is None or text in registry.names("model") else str(folder.resolve())
 
 
 def check_vocabulary(tokenizer: Any, model: Any) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import xarray as xr
@@ -54,7 +53,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
     first, after = places[0].folder, target.path
-    merged.model = replace(merged.model, source=moved_source(merged.model.source, first, after))
+    merged.model = merged.model.with_sources(lambda source: moved_source(source, first, after))
     merged.suite_source = moved_source(merged.suite_source, first, after)
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}

@@ -1,7 +1,7 @@
 """Records of a manifest, one kind for each kind of entry; what an entry on disk lacks has its default."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
@@ -85,6 +85,12 @@ class ModelRecord(Record):
     a dot; "" for a model that the program made."""
     loader: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments that it was loaded with, such as `device_map`."""
+    tokenizer: str = ""
+    """Name or folder of its tokenizer, as `source`; "" for its own."""
+
+    def with_sources(self, changed: Callable[[str], str]) -> "ModelRecord":
+        """The same with other names or paths of the model and its tokenizer."""
+        return replace(self, source=changed(self.source), tokenizer=changed(self.tokenizer))
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """What makes a second model another one; name, revision and machine do not count."""

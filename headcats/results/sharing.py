@@ -90,10 +90,9 @@ def _files(folder: Path) -> dict[str, bytes | Path]:
 
 def _without_folders(manifest: Manifest) -> Manifest:
     """The manifest with nothing but the names of the files and folders of this machine from which a run came."""
-    fields = manifest.model.complete().items()
+    fields = manifest.model.with_sources(public_source).complete().items()
     model = {name: _last_name(value) if isinstance(value, str) else value for name, value in fields}
-    record = replace(ModelRecord.from_dict(model), source=public_source(manifest.model))
-    return replace(manifest, model=record, suite_source=_last_name(manifest.suite_source))
+    return replace(manifest, model=ModelRecord.from_dict(model), suite_source=_last_name(manifest.suite_source))
 
 
 def _last_name(text: str) -> str:

@@ -66,9 +66,9 @@ def shown_source(source: str) -> str:
     return f"./{Path(source).name}" if _is_path(source) else source
 
 
-def public_source(record: ModelRecord) -> str:
+def public_source(source: str) -> str:
     """A source that means the same on every machine; "" for a folder."""
-    return "" if _is_path(record.source) else record.source
+    return "" if _is_path(source) else source
 
 
 def _is_path(source: str) -> bool:

@@ -17,7 +17,8 @@ from headcats.statistics.task import mean_interval
 from headcats.study.given_answers import given_answers
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
-from headcats.sweeps.memory import MemoryPlan, budget
+from headcats.sweeps.free_memory import budget
+from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
 

@@ -115,7 +115,7 @@ def run_evidence(
     run = RunResults(results if isinstance(results, xr.DataTree) else load(results))
     manifest = run.manifest
     reading = resolve_tested(Reading.parse(method=method, metric=metric, effect=effect), run)
-    adapted = restored_model(manifest, model)
+    adapted = restored_model(run, model)
     study = restored_study(run, suite)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     with warnings.catch_warnings(record=True) as caught:

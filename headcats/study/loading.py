@@ -8,7 +8,7 @@ import torch
 from headcats.models.loading import load_model
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
-from headcats.sweeps.memory import budget
+from headcats.sweeps.free_memory import budget
 from headcats.sweeps.paths import check_path
 
 _LOADING = ("device", "dtype", "revision", "backend")

@@ -8,7 +8,6 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,10 +153,10 @@ def _made_otherwise(path: os.PathLike[str]) -> PlanError:
 
 
 def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None) -> Manifest:
-    """A manifest without tasks and blocks; the path of a model's folder is kept relative to that of the results."""
+    """A manifest without tasks and blocks; paths of folders are kept relative to that of the results."""
     return Manifest(
         plan=study.record(),
-        model=replace(model_record(model), source=stored_source(model.origin.source, folder)),
+        model=model_record(model).with_sources(lambda source: stored_source(source, folder)),
         categories=category_records(study),
         versions=versions(),
         git_commit=_git_commit(),
@@ -187,6 +186,7 @@ def model_record(model: HookedModel) -> ModelRecord:
         parallel_attn_mlp=bool(getattr(model.model.cfg, "parallel_attn_mlp", False)),
         source=model.origin.source,
         loader=model.origin.recorded_loader(),
+        tokenizer=model.origin.tokenizer,
     )
 
 

@@ -13,7 +13,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
-from headcats.results.folder import ResultsFolder
+from headcats.results.folder import ResultsFolder, place_of
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located
@@ -36,18 +36,20 @@ def check_order(model: Any, results: Any, *, by: str) -> None:
         )
 
 
-def restored_model(manifest: Manifest, source: Any) -> HookedModel:
-    """The model of a manifest, from what `hc.load_model` takes; another model is a PlanError.
+def restored_model(run: RunResults, source: Any) -> HookedModel:
+    """The model of results, from what `hc.load_model` takes; another model is a PlanError.
 
-    A name or folder is loaded as that of the results was: with their class, dtype and further arguments of the loader,
-    and the revision too if it is the name in the manifest.
+    A name or folder is loaded as that of the results was: with their class, dtype, tokenizer and further arguments of
+    the loader, and the revision too if it is the name in the manifest.
     """
+    manifest, place = run.manifest, place_of(run.tree)
     record, options = manifest.model, dict[str, Any]()
     if isinstance(source, str | os.PathLike):
         options = restored_loader(record.loader) | {
             "dtype": record.dtype or "float32",
             "backend": "hooked" if record.model_class == "HookedTransformer" else "bridge",
             "revision": record.revision if os.fspath(source) == (record.source or record.name) else None,
+            "tokenizer": (located(record.tokenizer, place.folder) if place else record.tokenizer) or None,
         }
     model: HookedModel = load_model(source, **options)
     if differences := model_differences(manifest, model):

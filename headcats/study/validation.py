@@ -21,7 +21,8 @@ from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.study.rehearsal import rehearse
-from headcats.sweeps.memory import MemoryPlan, budget
+from headcats.sweeps.free_memory import budget
+from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import check_path
 
 _log = logging.getLogger("headcats")

@@ -71,7 +71,7 @@ def measure_sets(
         def work(part: slice, measure_part: Callable[..., Tensor] = measure_part) -> Tensor:
             return measure_part([sets[place] for place in order[part]]).cpu()
 
-        for part, metrics in in_parts(work, len(sets), rows, device=runs.model.device):
+        for part, metrics in in_parts(work, len(sets), rows, devices=runs.model.devices):
             values[:, prompts, order[part]] = metrics
             if part.stop < len(sets):
                 rows = part.stop - part.start  # what did not fit now would not fit next time either
@@ -104,7 +104,7 @@ def measure_part(
         names=names,
         targets=runs.targets.select(prompts),
     )
-    for _ in in_parts(lambda part: measure(chosen[part]).cpu(), len(chosen), len(chosen), device=runs.model.device):
+    for _ in in_parts(lambda part: measure(chosen[part]).cpu(), len(chosen), len(chosen), devices=runs.model.devices):
         pass  # more than one part only where memory runs out
     return len(range(*prompts.indices(len(runs.batch)))), chosen
 

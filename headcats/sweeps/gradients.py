@@ -76,7 +76,7 @@ def estimated_changes(
         shape = (len(metrics), n, len(model.layers), model.max_heads)
         estimate = torch.empty(shape, dtype=torch.float32, device="cpu")
         at_a_time = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
-        for rows, part in in_parts(changes, n, at_a_time, device=model.device):
+        for rows, part in in_parts(changes, n, at_a_time, devices=model.devices):
             estimate[:, rows] = part
             advance(heads * rows.stop // n - heads * rows.start // n)
     return estimate

@@ -2,7 +2,8 @@
 
 import gc
 import logging
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
@@ -19,21 +20,23 @@ T = TypeVar("T")
 
 
 def in_parts(
-    work: Callable[[slice], T], size: int, at_a_time: int, *, device: torch.device
+    work: Callable[[slice], T], size: int, at_a_time: int, *, devices: Sequence[torch.device]
 ) -> Iterator[tuple[slice, T]]:
     """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
 
-    One warning is logged. Raises a ModelError if memory runs out with the smallest part too.
+    It may run out on any of the `devices` that the work is spread over. One warning is logged. Raises a ModelError if
+    memory runs out with the smallest part too.
     """
     start, warned = 0, False
     while start < size:
         part = slice(start, min(start + at_a_time, size))
-        results = []
+        results, place = [], ""
         try:
             results.append(work(part))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
+            place = _exhausted(error, devices)
         # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
         if results:
             start = part.stop
@@ -41,21 +44,22 @@ def in_parts(
             continue
         at_a_time = part.stop - part.start
         if at_a_time == 1:
+            elsewhere = "another device" if len(devices) == 1 else "a device_map that leaves more room there"
             raise ModelError(
-                f"Memory of {device} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
-                "dtype bfloat16, or another device; close what else uses the memory."
+                f"Memory of {place} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
+                f"dtype bfloat16, or {elsewhere}; close what else uses the memory."
             )
         if not warned:
             _log.warning(
                 "Memory of %s ran out with %d rows at a time: going on with fewer. A limit (--memory, memory=...) "
                 "avoids the attempt.",
-                device,
+                place,
                 at_a_time,
             )
         warned = True
         gc.collect()
-        if device.type in ("cuda", "mps"):
-            getattr(torch, device.type).empty_cache()
+        for kind in {device.type for device in devices} & {"cuda", "mps"}:
+            getattr(torch, kind).empty_cache()
         at_a_time //= 2
 
 
@@ -66,3 +70,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
     text = str(error).lower()
     return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)
+
+
+def _exhausted(error: BaseException, devices: Sequence[torch.device]) -> str:
+    """The device whose memory ran out, where the error names it, as CUDA's does ("GPU 1"); else all of them."""
+    number = re.search(r"\bGPU (\d+)\b", str(error))
+    named = [device for device in devices if number and device.type == "cuda" and device.index == int(number[1])]
+    return " or ".join(map(str, named or devices))

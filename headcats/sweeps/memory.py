@@ -1,4 +1,4 @@
-"""Memory of a sweep: how much there is, how much the work needs, and how many prompts and rows fit at a time.
+"""Memory of a sweep: how much the work needs, and how many prompts and rows fit at a time.
 
 The need is estimated from shapes. It is meant as an upper bound: never below measured peaks, and up to 3.5 times as
 much, 6 times in tiny models (`tests/sweeps/test_footprint.py`). Where memory runs out all the same, `in_parts` goes on
@@ -7,16 +7,10 @@ with half as much; on a CPU there is only the estimate, because a process that t
 Prompts and rows are cut into powers of two, so that a little more or less free memory cuts them in the same places.
 """
 
-import contextlib
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-
-import psutil
-import torch
 
 from headcats.errors import OptionError, pluralize
 from headcats.models.adapter import HookedModel
@@ -33,64 +27,6 @@ ENOUGH_BYTES = 1 << 28
 # hidden units of the MLP (GELU by its formula makes five), scores (in fp32, with the pattern and the copies that hooks
 # make), and fp32 logits while `kl` is computed.
 _STREAMS, _HIDDEN, _SCORES, _LOGITS = 10, 5, 4.5, 8
-
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
-_CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_CGROUP_FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
-}
-
-
-def budget(memory: str | int | None, *devices: torch.device) -> int:
-    """Bytes that a sweep may use beside the weights: a number, a text such as "1.5GiB", or half of what is free (None).
-
-    Of several devices, half of what is free on the one with the least. GB = 10^9 bytes, GiB = 2^30. Anything else, or
-    nothing at all, is an OptionError.
-    """
-    if memory is None:
-        return min(map(free_memory, devices)) // 2
-    size = 0
-    if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
-        number, unit, binary = match.groups(default="")
-        size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
-    elif isinstance(memory, int) and not isinstance(memory, bool):
-        size = memory
-    if size <= 0:
-        raise OptionError(
-            f"memory must be a number of bytes or a text such as '4GB', '512 MB' or '1.5GiB'; got {memory!r}. Leave it "
-            "out for half of what is free."
-        )
-    return size
-
-
-def free_memory(device: torch.device) -> int:
-    """Bytes that a computation on `device` can still take; on a CPU without swapping, within its container's limits."""
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    if device.type == "mps":
-        return max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
-    return max(0, min([psutil.virtual_memory().available, *_container_limits()]))
-
-
-def _container_limits() -> Iterator[int]:
-    """What each enclosing control group of Linux leaves, in version 2 and in version 1."""
-    with contextlib.suppress(OSError):
-        for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            root = _CGROUPS / "memory" if controllers else _CGROUPS
-            limit, used, cached = _CGROUP_FILES[1 if controllers else 2]
-            # Inside a container the path may be that of the host: then only the root is there.
-            inner = Path(path.lstrip("/"))
-            for folder in (root / inner, *(root / parent for parent in inner.parents)):
-                with contextlib.suppress(OSError, ValueError, KeyError):
-                    # Cached files count as used, but make room when asked to.
-                    statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
-                    room = int((folder / limit).read_text("utf-8")) - int((folder / used).read_text("utf-8"))
-                    yield room + int(statistics[cached])
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from headcats.models.replay.record import record
 from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
+from headcats.sweeps.free_memory import budget
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.later_tokens import rest_of_residual, rest_of_rows
@@ -118,7 +119,7 @@ class Run:
 
     def _in_parts(self, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
         planned = memory.prompts_per_part(self._footprint, budget=self._budget)
-        return in_parts(work, len(self.continued), planned, device=self.model.device)
+        return in_parts(work, len(self.continued), planned, devices=self.model.devices)
 
     @property
     def _footprint(self) -> memory.Footprint:
@@ -138,7 +139,7 @@ class BaseRuns:
 
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
         self.model, self.batch, self.limit = model, batch, limit
-        self.budget = memory.budget(limit, *model.devices)
+        self.budget = budget(limit, *model.devices)
         self.clean = Run(model, batch.continued("clean"), budget=self.budget)
         self.corrupted = Run(model, batch.continued("corrupted"), budget=self.budget)
 

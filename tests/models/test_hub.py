@@ -83,10 +83,10 @@ class TestLoaded:
         commit = repository.commit(counting, "later")
         model = load_model(NAME, device="cpu", revision="later")
         options: dict[str, Any] = {"methods": ["denoising_patch"], "n_prompts": 8, "n_demos": 2, "progress": False}
-        manifest = RunResults(hc.run(model, suite=SUITE, **options)).manifest
-        assert (manifest.model.name, manifest.model.revision) == (NAME, commit)
+        run = RunResults(hc.run(model, suite=SUITE, **options))
+        assert (run.manifest.model.name, run.manifest.model.revision) == (NAME, commit)
         repository.commit(mini(), "later")  # the branch moves on, the results stay with their commit
-        assert restored_model(manifest, NAME).weights_hash() == model.weights_hash()
+        assert restored_model(run, NAME).weights_hash() == model.weights_hash()
 
     def test_shards(self, hub: Hub, tmp_path: Path) -> None:
         whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)

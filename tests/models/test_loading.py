@@ -71,6 +71,7 @@ class TestFolder:
     def test_half_precision_weights_load_as_float32(self, folders: dict[str, Path], tmp_path: Path) -> None:
         hf_model("llama").half().save_pretrained(tmp_path)
         model = load_model(tmp_path, tokenizer=str(folders["llama"]))
+        assert model.origin.tokenizer == str(folders["llama"].resolve())
         assert model.dtype == torch.float32
         assert model.name == tmp_path.name
 

@@ -102,8 +102,8 @@ class TestPush:
         assert hc.push(tmp_path / "one", NAME, revision="draft") == draft
 
     def test_no_folder_of_this_machine_is_told(self, somebody: Hub, tmp_path: Path) -> None:
-        named = {"name": "/home/somebody/my-model", "source": "../../secret/my-model"}
-        model = replace(folders.manifest("plural").model, **named)
+        places = {"source": "../../secret/my-model", "tokenizer": "../secret/words"}
+        model = replace(folders.manifest("plural").model, name="/home/somebody/my-model", **places)
         sources = {
             "/secret/mine.py:suite": "mine.py:suite",
             r"C:\secret\data": "data",
@@ -116,7 +116,9 @@ class TestPush:
             path = folders.folder(tmp_path / str(place), "plural", model=model, suite_source=source)
             hc.push(path, NAME)
             manifest = RunResults(hc.load(ADDRESS)).manifest
-            assert (manifest.model.name, manifest.model.source, manifest.suite_source) == ("my-model", "", told)
+            shared = manifest.model
+            assert (shared.name, shared.source, shared.tokenizer) == ("my-model", "", "")
+            assert manifest.suite_source == told
             for data in pushed(somebody).files().values():
                 assert b"/home/somebody" not in data
                 assert b"secret/" not in data

@@ -14,8 +14,9 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, PlanError, StorageError
 from headcats.results.run_results import RunResults
 from headcats.results.series import SERIES, series_record
-from headcats.results.sources import located
+from headcats.results.sources import located, source_of
 from headcats.study import series_run
+from headcats.study.restore import restored_model
 from headcats.tasks.suites import make_suite
 
 pytestmark = pytest.mark.filterwarnings("ignore:Categories of a single task:headcats.errors.StatisticsWarning")
@@ -76,6 +77,15 @@ def test_each_revision_is_what_a_run_of_its_own_gives(folder, checkpoints, tmp_p
                 assert again.attrs["fingerprint"] == block.attrs["fingerprint"]
         first, second = RunResults(one).manifest, RunResults(alone).manifest
         assert (first.plan, first.tasks, first.distractors) == (second.plan, second.tasks, second.distractors)
+
+
+def test_a_revision_is_loaded_again_with_the_tokenizer_that_it_borrowed(folder, checkpoints, monkeypatch):
+    monkeypatch.chdir(folder.parent)  # paths of results are those from their folder
+    run = RunResults(hc.load_series(folder)["step10"])
+    assert not os.path.isabs(run.manifest.model.tokenizer)
+    again = restored_model(run, source_of(run.manifest.model, folder / "step10"))
+    assert again.origin.tokenizer == str(checkpoints.resolve())
+    assert again.weights_hash() == run.manifest.model.weights_hash
 
 
 def test_a_revision_that_can_do_no_task_is_kept_as_such(folder):

@@ -12,10 +12,9 @@ from toys import BACKENDS, LAYOUTS, Layout, tiny_model
 
 from headcats.methods import attribution_patch
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.free_memory import budget, free_memory
 from headcats.sweeps.joint import cumulative, joint_sweep
-from headcats.sweeps.memory import free_memory
 
 METRICS = ["logit_diff", "log_prob", "kl"]
 # Other kernels sum in another order; a GPU may also multiply fp32 numbers in its own way.
@@ -91,5 +90,5 @@ def test_sixteen_bits(backend: Any, dtype: torch.dtype, device: str) -> None:
 
 
 def test_free_memory_is_a_limit(device: str) -> None:
-    assert memory.budget(None, torch.device(device)) == pytest.approx(free_memory(torch.device(device)) // 2, rel=0.2)
-    assert memory.budget(None, torch.device(device)) > 0
+    assert budget(None, torch.device(device)) == pytest.approx(free_memory(torch.device(device)) // 2, rel=0.2)
+    assert budget(None, torch.device(device)) > 0

@@ -15,6 +15,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.free_memory import budget
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -57,7 +58,7 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
     expected = memory.plan(
         memory.Footprint(model, len(batch), batch.length, first_change, path),
         rows=sum(model.n_heads.values()),
-        budget=memory.budget(limit, model.device),
+        budget=budget(limit, model.device),
     )
 
     def work() -> None:

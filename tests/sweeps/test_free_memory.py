@@ -8,8 +8,8 @@ import psutil
 import pytest
 import torch
 
-from headcats.sweeps import memory
-from headcats.sweeps.memory import free_memory
+from headcats.sweeps import free_memory as module
+from headcats.sweeps.free_memory import free_memory
 
 CPU = torch.device("cpu")
 AVAILABLE = 10_000
@@ -21,8 +21,8 @@ V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 10,000 free bytes and no control groups yet: their folder."""
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=AVAILABLE))
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_CGROUPS_OF_PROCESS", tmp_path / "own")
+    monkeypatch.setattr(module, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(module, "_CGROUPS_OF_PROCESS", tmp_path / "own")
     return tmp_path
 
 

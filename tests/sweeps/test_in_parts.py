@@ -145,7 +145,7 @@ def out_of_memory(
 
 class TestParts:
     def test_work_that_fits_is_done_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert list(in_parts(lambda part: part.stop, 48, 48, device=CPU)) == [(slice(0, 48), 48)]
+        assert list(in_parts(lambda part: part.stop, 48, 48, devices=[CPU])) == [(slice(0, 48), 48)]
         assert not caplog.records
 
     def test_half_and_half_again_with_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -158,11 +158,11 @@ class TestParts:
             return part.start
 
         with caplog.at_level(logging.WARNING, "headcats"):
-            results = list(in_parts(work, 16, 24, device=CPU))
+            results = list(in_parts(work, 16, 24, devices=[CPU]))
         assert tried == [(0, 16), (0, 8), (0, 4), (4, 8), (8, 12), (12, 16), (12, 14), (14, 16)]
         assert results == [(slice(*part), part[0]) for part in (*tried[2:5], *tried[6:])]
         (record,) = caplog.records
-        assert record.args == (CPU, 16)
+        assert record.args == ("cpu", 16)
 
     @pytest.mark.parametrize("size", [1, 5])
     def test_the_smallest_piece_too_large(self, size: int) -> None:
@@ -173,7 +173,7 @@ class TestParts:
             raise out_of_memory()
 
         with pytest.raises(ModelError, match="Memory of cpu"):
-            list(in_parts(work, size, size, device=CPU))
+            list(in_parts(work, size, size, devices=[CPU]))
         assert tried == {1: [1], 5: [5, 2, 1]}[size]
 
     def test_other_errors_pass(self) -> None:
@@ -181,7 +181,7 @@ class TestParts:
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
         with pytest.raises(RuntimeError, match="mat1 and mat2"):
-            list(in_parts(work, 8, 8, device=CPU))
+            list(in_parts(work, 8, 8, devices=[CPU]))
 
     def test_what_an_earlier_attempt_or_part_held_is_gone_before_the_next(self) -> None:
         tensors: list[weakref.ref[torch.Tensor]] = []
@@ -196,7 +196,7 @@ class TestParts:
 
         gc.disable()
         try:
-            parts = in_parts(work, 8, 8, device=CPU)
+            parts = in_parts(work, 8, 8, devices=[CPU])
             assert [len(next(parts)[1]) for _ in range(4)] == [2] * 4
         finally:
             gc.enable()
@@ -210,7 +210,7 @@ class TestParts:
             sizes.append(part.stop - part.start)
             return len(torch.empty(1 << 50 if sizes[-1] > 1 else 1))
 
-        assert [value for _, value in in_parts(work, 4, 4, device=CPU)] == [1] * 4
+        assert [value for _, value in in_parts(work, 4, 4, devices=[CPU])] == [1] * 4
         assert sizes == [4, 2, 1, 1, 1, 1]
 
 
@@ -233,6 +233,21 @@ def test_out_of_memory_on_any_device(error: BaseException, expected: bool) -> No
     assert is_out_of_memory(error) is expected
 
 
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.11 GiB", "cuda:1"),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "cuda:0 or cuda:1"),
+    ],
+)
+def test_of_several_devices_the_one_whose_memory_ran_out_is_named(error: str, named: str) -> None:
+    def work(part: slice) -> None:
+        raise RuntimeError(error)
+
+    with pytest.raises(ModelError, match=rf"^Memory of {named} ran out.*a device_map"):
+        list(in_parts(work, 1, 1, devices=[torch.device("cuda", number) for number in range(2)]))
+
+
 @pytest.mark.parametrize("kind", ["cuda", "mps"])
 def test_caches_of_the_device_are_given_back(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     emptied: list[str] = []
@@ -245,6 +260,6 @@ def test_caches_of_the_device_are_given_back(kind: str, monkeypatch: pytest.Monk
         if sizes[-1] > 1:
             raise torch.OutOfMemoryError("out of memory")
 
-    list(in_parts(work, 2, 2, device=torch.device(kind)))
+    list(in_parts(work, 2, 2, devices=[CPU, torch.device(kind)]))
     assert sizes == [2, 1, 1]
     assert emptied == [kind]

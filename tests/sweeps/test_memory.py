@@ -12,8 +12,9 @@ from toys import tiny_model
 
 from headcats.errors import OptionError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import memory
-from headcats.sweeps.memory import Footprint, MemoryPlan, budget, plan, readable_bytes
+from headcats.sweeps import free_memory, memory
+from headcats.sweeps.free_memory import budget
+from headcats.sweeps.memory import Footprint, MemoryPlan, plan, readable_bytes
 
 CPU = torch.device("cpu")
 SHAPE = (24, 20, 19)
@@ -44,7 +45,7 @@ class TestBudget:
         assert budget(given, CPU) == expected
 
     def test_half_of_what_is_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(memory, "free_memory", lambda device: 1001)
+        monkeypatch.setattr(free_memory, "free_memory", lambda device: 1001)
         assert budget(None, CPU) == 500
 
     @pytest.mark.parametrize(

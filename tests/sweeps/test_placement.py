@@ -10,7 +10,7 @@ from architectures import ARCHITECTURES, N_HEADS
 from peaks import peak_bytes
 from placements import SECOND, on_disk, placed
 from prefixes import prefixed_batch
-from pretended import pretended_devices
+from pretended import pretended_devices, room_on
 from toys import hf_model, word_tokenizer
 
 from headcats.errors import ModelError
@@ -20,7 +20,8 @@ from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.models.placement import largest_offloaded, resident_bytes
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.memory import Footprint, budget
+from headcats.sweeps.free_memory import budget
+from headcats.sweeps.memory import Footprint
 
 pytestmark = [
     pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),
@@ -72,6 +73,24 @@ def test_the_numbers_of_the_resident_model(name: str, placement: str, tmp_path: 
 @pytest.mark.parametrize(("name", "placement"), ALL)
 def test_all_architectures(name: str, placement: str, positions: str, tmp_path: Path) -> None:
     check(name, placement, tmp_path, positions)
+
+
+@pytest.mark.parametrize(("path", "positions"), [("auto", "last"), ("auto", "all"), ("hooked", "all")])
+def test_work_is_halved_where_one_device_of_two_runs_out_of_memory(
+    path: str, positions: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(4, 12, 5)
+    options: dict[str, Any] = {"metrics": METRICS, "positions": positions, "path": path}
+    with pretended_devices():
+        with room_on(SECOND) as room:
+            expected = sweep(model, batch, "denoising_patch", **options)
+        with room_on(SECOND, room.largest // 3) as short, caplog.at_level("WARNING", "headcats"):
+            actual = sweep(model, batch, "denoising_patch", **options)
+    assert short.refused >= 2  # a half, and half of it
+    assert actual.attrs["path"] == expected.attrs["path"]
+    assert np.abs(actual.patched - expected.patched).max() <= 1e-6
+    assert np.abs(expected.patched - expected.corrupted).max() > 0.01
+    assert any(f"Memory of cpu or {SECOND} ran out" in message for message in caplog.messages)
 
 
 def test_the_oracle_is_placed_too(tmp_path: Path) -> None:

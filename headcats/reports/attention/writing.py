@@ -138,7 +138,7 @@ def write_views(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
         choice = choose(run, reading, heads=heads)
-    adapted = restored_model(manifest, model)
+    adapted = restored_model(run, model)
     check_model(adapted)
     preparation = Preparation(adapted, restored_study(run, suite))
     examples_of, left_out = dict[str, list[Example]](), dict(choice.left_out)
