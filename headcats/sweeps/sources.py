@@ -9,7 +9,8 @@ from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
 from headcats.prompts.alignment import aligned_places, at_places
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Side
 from headcats.sweeps.change import Change
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
