@@ -69,13 +69,18 @@ def register_later(kind: Kind, name: str, path: str) -> None:
     register(kind, name, _Deferred(path))
 
 
-def check_name(kind: Kind, name: str) -> None:
+def check_name(kind: Kind, name: object) -> None:
     """Refuse a name that cannot be a node of results, part of a file name or a word on the command line.
 
     Raises:
-        DataError: `name` is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
+        DataError: `name` is no text, is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
     """
-    if not name or any(c in name for c in "/\\:@,\t\n ") or name.startswith((".", "-", "_")):
+    if (
+        not isinstance(name, str)
+        or not name
+        or any(c in name for c in "/\\:@,\t\n ")
+        or name.startswith((".", "-", "_"))
+    ):
         raise DataError(
             f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
             f"or '_'; got {name!r}."

@@ -235,4 +235,6 @@ def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets
         raise OptionError(f"Metric {name!r} must give {expected}; got a {type(values).__name__}.")
     if values.shape != logits.shape[:1] or values.is_complex():
         raise OptionError(f"Metric {name!r} must give {expected}; got shape {tuple(values.shape)}, {values.dtype}.")
+    if not is_built_in(metric) and bool(values.isnan().any()):
+        raise OptionError(f"Metric {name!r} must give {expected}; got NaN in {int(values.isnan().sum())} rows.")
     return values.to(logits.device, logits.dtype)

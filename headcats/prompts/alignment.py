@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
+from headcats.prompts.packing import Side
 
 
 def aligned_places(

@@ -2,21 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
+from headcats.prompts.packing import Labels, Side, continued_prompts, mask_of, whole_answers
 from headcats.prompts.token_ids import hash_of
-
-Labels = tuple[str, ...]
-Side = Literal["clean", "corrupted", "second"]
-LATER_TOKEN = "answer"
-"""Role of an answer's tokens that predict the next one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,12 +194,12 @@ class PromptBatch:
     @property
     def answers(self) -> Int[Tensor, "prompt token"]:
         """Token ids of the answers; -1 behind the end of shorter ones."""
-        return _whole(self.answer, self.answer_rest)
+        return whole_answers(self.answer, self.answer_rest)
 
     @property
     def distractors(self) -> Int[Tensor, "prompt token"]:
         """Token ids of the distractors; -1 behind the end of shorter ones."""
-        return _whole(self.distractor, self.distractor_rest)
+        return whole_answers(self.distractor, self.distractor_rest)
 
     def continued(self, side: Side) -> Continued:
         """The clean or (second) corrupted prompts, with answer and distractor behind them if some have several tokens.
@@ -212,13 +207,7 @@ class PromptBatch:
         Args:
             side: Which prompts.
         """
-        prompts = getattr(self, side)
-        if self.answer_rest is None:
-            return Continued.alone(prompts)
-        both = torch.stack([self.answers, self.distractors])
-        inputs, predicted = both[..., :-1], both[..., 1:]
-        # Behind the end of an answer stands its first token: any id that the model knows.
-        return Continued(prompts, torch.where(inputs < 0, both[..., :1], inputs), predicted)
+        return continued_prompts(self, side)
 
     def select(self, prompts: Sequence[int]) -> "PromptBatch":
         """A batch of these prompts, in this order.
@@ -268,17 +257,6 @@ class PromptBatch:
         labels = {"clean": self.labels, "corrupted": corrupted, "second": self.second_labels or corrupted}[side]
         return labels or (("other",) * (length - 1) + ("end",),) * len(self)
 
-    def packed_roles(self, of: Side = "clean") -> tuple[Labels, ...]:
-        """The role of every packed position (see `Continued`); "" behind the end of an answer.
-
-        Args:
-            of: Of which prompts.
-        """
-        return tuple(
-            (*labels, *(LATER_TOKEN if is_there else "" for is_there in later))
-            for labels, later in zip(self.roles_of(of), self._predicts_later().tolist(), strict=True)
-        )
-
     def positions(self, positions: str, *, of: Side = "clean") -> Bool[Tensor, "prompt packed"]:
         """Mask of the tokens at the given positions.
 
@@ -289,11 +267,7 @@ class PromptBatch:
         New values come from z[Q - 2 + j] of the other run, Q the length of its prompts: from the same step of the same
         answer, so that prompts and answers may differ in length. The distractor is treated likewise.
 
-        The mask goes on behind the prompts, as `Continued` packs them: the answer's tokens but its last, then those of
-        the distractor, the shorter filled up. By hand: `The capital is` with ` New York` and ` Rio de Janeiro` packs
-        as `The capital is` at 0 1 2, ` New` at 3 (and nothing at 4), ` Rio de` at 5 6. `last` is 2, where ` New` and
-        ` Rio` are predicted; `answer` is 2, 3, 5 and 6, where ` York`, ` de` and ` Janeiro` are too. From a prompt of
-        two tokens more, they take their z at 4, 5, 7 and 8.
+        Behind the prompts, the mask goes on: the answer's tokens but its last, filled up, then those of the distractor.
 
         Args:
             positions: "last", the last token of the prompt; "answer", every token that predicts one of the answer (or
@@ -312,38 +286,7 @@ class PromptBatch:
             >>> batch.positions("answer", of="corrupted").nonzero()[:, 1].tolist()
             [4, 5, 7, 8]
         """
-        prompts = getattr(self, of)
-        mask = torch.zeros(prompts.shape, dtype=torch.bool)
-        later = self._predicts_later()
-        if positions in ("last", "answer"):
-            mask[:, -1] = True
-            return torch.cat([mask, later & (positions == "answer")], 1)
-        if positions == "all":
-            return torch.cat([~mask, later], 1)
-        for row, labels in enumerate(self.roles_of(of)):
-            roles = [label.split("[")[0] for label in labels]
-            if positions not in roles:
-                known = dict.fromkeys(["last", "answer", "all", *roles])
-                raise DataError(
-                    f"The {of} prompt of {self.keys[row]!r} has no role {positions!r}; it has {', '.join(known)}."
-                )
-            mask[row] = torch.tensor([role == positions for role in roles])
-        return torch.cat([mask, torch.zeros_like(later)], 1)
-
-    def is_at_last(self, mask: Bool[Tensor, "prompt packed"]) -> bool:
-        """Whether a mask of `positions` holds the last token of the prompts alone.
-
-        Args:
-            mask: Of all packed positions, of either side.
-        """
-        last = mask.shape[1] - self._predicts_later().shape[1] - 1
-        return not (mask[:, :last].any() or mask[:, last + 1 :].any())
-
-    def _predicts_later(self) -> Bool[Tensor, "prompt later"]:
-        """Which packed positions behind a prompt predict a token of its answer or distractor."""
-        if self.answer_rest is None or self.distractor_rest is None:
-            return torch.zeros(len(self), 0, dtype=torch.bool)
-        return torch.cat([self.answer_rest >= 0, self.distractor_rest >= 0], 1).cpu()
+        return mask_of(self, positions, of=of)
 
     def fingerprint(self) -> str:
         """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
@@ -355,7 +298,3 @@ class PromptBatch:
         """Hash of the second corruptions, which `fingerprint` ignores."""
         words = self.second_tasks if self.second_labels is None else (self.second_tasks, self.second_labels)
         return hash_of(() if self.second is None else (self.second,), words)
-
-
-def _whole(first: Tensor, rest: Tensor | None) -> Tensor:
-    return first[:, None] if rest is None else torch.cat([first[:, None], rest], 1)

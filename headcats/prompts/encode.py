@@ -10,9 +10,10 @@ import torch
 
 from headcats.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD, ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
-from headcats.prompts.batch import Labels, PromptBatch
+from headcats.prompts.batch import PromptBatch
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.labels import token_labels
+from headcats.prompts.packing import Labels
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
 from headcats.prompts.token_ids import answer_fields

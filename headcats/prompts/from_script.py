@@ -1,7 +1,7 @@
 """Prompts of a script as one batch, from its own token ids or texts. What a study would drop is an error here."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headcats.errors import DataError
@@ -40,7 +40,7 @@ def batch_of_tokens(
 
 def batch_of_texts(model: Any, texts: Mapping[str, str | Sequence[str]], items: Sequence[str] | None) -> PromptBatch:
     """See `PromptBatch.from_texts`; `texts` are the fields of a `PromptPair`, prompt by prompt."""
-    columns = {name: [value] if isinstance(value, str) else list(value) for name, value in texts.items()}
+    columns = {name: _column(name, value) for name, value in texts.items()}
     keys = _keys(len(columns["clean"]))
     columns |= {"key": list(keys), "item": list(keys if items is None else map(str, items))}
     for name, column in columns.items():
@@ -48,10 +48,6 @@ def batch_of_texts(model: Any, texts: Mapping[str, str | Sequence[str]], items: 
             raise DataError(
                 f"Expected at least one clean prompt and as many texts of each kind; got {len(keys)} clean and "
                 f"{len(column)} of {name}."
-            )
-        if wrong := [text for text in column if not isinstance(text, str)]:
-            raise DataError(
-                f"{name} must be texts; got a {type(wrong[0]).__name__}. For token ids: PromptBatch.from_tokens."
             )
     pairs = [PromptPair(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
     tokenizer, n_ctx = _tokenizer_of(model)
@@ -77,6 +73,15 @@ def batch_of_texts(model: Any, texts: Mapping[str, str | Sequence[str]], items: 
     sides = {side: ids_of(side) for side in ("clean", "corrupted")}
     answers = {"answer": ids_of("answers"), "distractor": ids_of("distractors")}
     return batch_of_tokens(sides, answers=answers, items=columns["item"])
+
+
+def _column(name: str, value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise DataError(
+            f"{name} must be texts; got a {type(wrong[0]).__name__}. For token ids: PromptBatch.from_tokens."
+        )
+    return texts
 
 
 def _keys(n: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from headcats.prompts.batch import Labels
+from headcats.prompts.packing import Labels
 from headcats.prompts.pair import Span
 from headcats.prompts.token_ids import number_roles
 

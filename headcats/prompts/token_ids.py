@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -54,7 +54,13 @@ def label_fields(labels: Any, prompts: Sequence[Tensor]) -> dict[str, Any]:
     if labels is None:
         return {}
     n, length = prompts[0].shape
-    rows = [labels] * n if all(isinstance(label, str) for label in labels) else list(labels)
+    listed = list(labels) if isinstance(labels, Iterable) and not isinstance(labels, str) else None
+    rows = [listed] * n if listed is not None and all(isinstance(label, str) for label in listed) else listed
+    if rows is None or any(isinstance(row, str) or not isinstance(row, Iterable) for row in rows):
+        raise DataError(
+            "labels must be a list of roles, one a token, for all prompts or a list for each: ['bos', 'x1', ...]; got "
+            f"{labels!r:.80}."
+        )
     if len(rows) != n or any(len(row) != length for row in rows) or any(ids.shape[1] != length for ids in prompts):
         sizes = sorted({f"{len(row)}" for row in rows})
         raise DataError(

@@ -46,7 +46,8 @@ def as_block(
         up with zeros (of keys and values that query heads share, in its functions for every kind of patch) are NaN.
 
     Raises:
-        DataError: Shapes that do not match, values without prompts (`reduce="mean"`), or no corrupted numbers.
+        DataError: Shapes that do not match, values without prompts (`reduce="mean"`), no corrupted numbers, or some
+            that are not finite: NaN stands for a head that a layer lacks, in every prompt.
         OptionError: Another base.
 
     Example:
@@ -78,6 +79,9 @@ def as_block(
                 f"{numbers.shape[1:] if len(metrics) == 1 else numbers.shape}. The first axis of an array is that of "
                 "prompts."
             )
+        if not np.isfinite(numbers).all():
+            raise DataError(f"{name} holds NaN or infinite numbers: leave such prompts out of all arrays.")
+    _check_values(patched)
     keys = [f"prompt {number}" for number in range(n)]
     own = patched["item"].values.tolist() if "item" in patched.coords else keys
     names = list(map(str, own if items is None else items))
@@ -95,6 +99,19 @@ def as_block(
         attrs={"method": "given", "base": base, "positions": "", "sign": "positive effect = the head helps the task"}
         | ({"task": task} if task else {}),
     )
+
+
+def _check_values(patched: xr.DataArray) -> None:
+    """A head that is NaN in some prompts alone would have no score, and nobody would know why."""
+    lacking = patched.isnull()
+    broken = (abs(patched) == np.inf) | (lacking & ~lacking.all("prompt"))
+    of_heads = broken.any([dim for dim in patched.dims if dim not in GRID]).transpose(*GRID)
+    if of_heads.any():
+        places = np.argwhere(of_heads.values).tolist()
+        raise DataError(
+            f"values hold infinite numbers, or NaN in some prompts alone, at {len(places)} of {of_heads.size} places "
+            f"(layer, head), {tuple(places[0])} first: leave such prompts out of all arrays."
+        )
 
 
 def _patched(values: Any) -> tuple[xr.DataArray, list[str], Any]:

@@ -77,7 +77,7 @@ def _tasks(given: Any) -> dict[str, tuple[str, Any]]:
     """Task -> its category and its block or blocks."""
     if isinstance(given, xr.Dataset):
         given = [given]
-    if isinstance(given, list | tuple):
+    if isinstance(given, list | tuple) and given:
         several = len(given) > 1
         names = [
             str(_attrs(block).get("task") or (f"sweep {number}" if several else "sweep"))

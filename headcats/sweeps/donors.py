@@ -8,7 +8,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.batch import Labels, PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Labels, Side, is_at_last, packed_roles
 from headcats.statistics.random_streams import stream
 
 Donors = Literal["another task", "another item"]
@@ -34,11 +35,11 @@ def choose_by_role(
     `roles` are those of the donors, by batch and prompt. Every prompt has a last token: at that position alone, all
     are candidates.
     """
-    at_last = batch.is_at_last(mask)
+    at_last = is_at_last(batch, mask)
     by_roles: dict[frozenset[str], list[Row]] = {}
     draws = stream(seed, batch.task, _STREAMS[of])
     donors: list[Row | None] = []
-    for prompt, labels in enumerate(batch.packed_roles(side)):
+    for prompt, labels in enumerate(packed_roles(batch, of=side)):
         masked = [] if at_last else mask[prompt].nonzero().flatten().tolist()
         needed = frozenset(labels[place] for place in masked)
         if needed not in by_roles:

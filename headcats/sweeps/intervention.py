@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import OptionError
+from headcats.registry import check_name
 
 Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
@@ -61,7 +62,7 @@ class Intervention:
     `hc.methods.causal_method`.
 
     Attributes:
-        name: Name in results.
+        name: Name in results, such as "halved"; see `headcats.registry.check_name`.
         base: Run in which the head is replaced, "clean" or "corrupted".
         replacement: What z becomes, given the sources of the layer: `clean`, `corrupted` and `second`, z of these runs;
             `mean`, `resampled` and `other_item`, from the reference prompts. Each is `[prompt, pos, head, d_head]`, in
@@ -71,11 +72,12 @@ class Intervention:
         keeps_agreement: Promise that z stays what it is wherever both runs have the same, as when the one run's z
             replaces the other's. Then nothing before the first differing token is computed. "Both runs" are the base
             run and that of the second corruption for a replacement that uses it.
-        uses_second: Whether the replacement reads the second corruption (`second`).
+        uses_second: Whether the replacement reads the second corruption (`second`); every prompt must have one then.
         unprocessed: Whether what it removes depends on weight processing, so that processed weights need a warning.
 
     Raises:
         OptionError: Another base, no positions, or a replacement that cannot be called.
+        DataError: A name that results cannot hold.
 
     Example:
         >>> import headcats as hc
@@ -99,6 +101,7 @@ class Intervention:
     unprocessed: bool = False
 
     def __post_init__(self) -> None:
+        check_name("method", self.name)
         if self.base not in ("clean", "corrupted"):
             raise OptionError(
                 f"The base of intervention {self.name!r} must be 'clean' or 'corrupted'; got {self.base!r}."

@@ -12,7 +12,8 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Side
 from headcats.sweeps.given_runs import given_sides
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice

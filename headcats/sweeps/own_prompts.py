@@ -7,7 +7,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Side, is_at_last
 from headcats.sweeps.given_runs import GivenRun
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.reference import Reference
@@ -36,7 +37,7 @@ class OwnPrompts(Reference):
         """See `Reference.mean`."""
         if batch.steps:
             return super().mean(model, batch, layer, mask, first=first, side=side)
-        at_last = batch.is_at_last(mask)
+        at_last = is_at_last(batch, mask)
         z = self._run.z(layer, first=self._run.continued.length - 1 if at_last else first)
         # Apple's processors have no fp64.
         total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)

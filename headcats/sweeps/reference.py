@@ -10,8 +10,9 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import LATER_TOKEN, Labels, PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
+from headcats.prompts.packing import LATER_TOKEN, Labels, Side, is_at_last, packed_roles
 from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
 from headcats.sweeps.role_sums import LAST, ROWS, RoleSource, role_sums
 
@@ -90,9 +91,9 @@ class Reference:
         device = next((mean.device for mean in means.values()), model.device)
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
         rows, uncovered = list[Tensor](), dict[int, str]()
-        at_last = batch.is_at_last(mask)
+        at_last = is_at_last(batch, mask)
         # Of one label each: at the last position its role does not count, and in corrupted prompts it may be elsewhere.
-        roles = ((LAST,) * mask.shape[1],) * len(batch) if at_last else batch.packed_roles(side)
+        roles = ((LAST,) * mask.shape[1],) * len(batch) if at_last else packed_roles(batch, of=side)
         for prompt, (labels, masked) in enumerate(zip(roles, mask[:, first:].tolist(), strict=True)):
             tokens = list(zip(labels[first:], masked, strict=True))
             missing = [label for label, is_masked in tokens if is_masked and label not in means]
@@ -129,7 +130,7 @@ class Reference:
         batch that is its own reference are donors of one another. A prompt that no suitable reference prompt matches
         raises UncoveredRoles.
         """
-        by_role, at_last = batch.labels is not None and self._has_roles, batch.is_at_last(mask)
+        by_role, at_last = batch.labels is not None and self._has_roles, is_at_last(batch, mask)
         if not by_role and not at_last:
             self._check_one_length(batch)
         chosen = (
@@ -151,7 +152,7 @@ class Reference:
             last = self._tokens(donor_batch).shape[1] - 1
             sources = [[last] * len(row) for row in places] if at_last else places
             if by_role and not at_last:
-                roles, steps = batch.packed_roles(side), batch.steps
+                roles, steps = packed_roles(batch, of=side), batch.steps
                 begin = mask.shape[1] - 2 * steps
                 sources = [
                     [
@@ -247,7 +248,7 @@ class Reference:
     def _mean_by_index(
         self, model: HookedModel, batch: PromptBatch, layer: int, mask: Bool[Tensor, "prompt all_pos"], first: int
     ) -> Tensor:
-        at_last = batch.is_at_last(mask)
+        at_last = is_at_last(batch, mask)
         key = (model.model, None if at_last else (batch.length, first))
         if self._index_means[0] != key:
             if not at_last:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import Labels
+from headcats.prompts.packing import Labels
 
 LAST = "\0last"
 """As a role, with a character that names of roles have not: the last token of a prompt, whatever its role."""

@@ -1,6 +1,7 @@
 """New values of z, from the unpatched runs and the reference prompts, at the positions that change."""
 
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool
@@ -8,7 +9,8 @@ from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
 from headcats.prompts.alignment import aligned_places, at_places
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Side
 from headcats.sweeps.change import Change
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
@@ -29,9 +31,9 @@ class _LayerSources(Sources):
         first: int = 0,
         donors: dict[tuple[str, int], Z] | None = None,
         side: Side = "clean",
-        undeclared: str = "",
+        of: Intervention | None = None,
     ) -> None:
-        self._undeclared = undeclared
+        self._intervention = of
         self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
         self._width, self._side = mask.shape[1] - first, side
         self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
@@ -46,6 +48,11 @@ class _LayerSources(Sources):
 
     @property
     def second(self) -> Z:
+        if self._intervention is not None and not self._intervention.uses_second:
+            raise OptionError(
+                f"Intervention {self._intervention.name!r} reads 'second', which some prompts may lack: they are "
+                "looked for if it says so, uses_second=True."
+            )
         return self._of("second")
 
     def _of(self, source: Side) -> Z:
@@ -77,10 +84,10 @@ class _LayerSources(Sources):
         return self._donated("another item")
 
     def _check_declared(self, source: str) -> None:
-        if self._undeclared:
+        if self._intervention is not None and not self._intervention.uses_reference:
             raise OptionError(
-                f"Intervention {self._undeclared!r} reads {source!r}, which comes from reference prompts: results name "
-                "them if it says so, uses_reference=True."
+                f"Intervention {self._intervention.name!r} reads {source!r}, which comes from reference prompts: "
+                "results name them if it says so, uses_reference=True."
             )
 
     def _donated(self, of: Donors) -> Z:
@@ -113,20 +120,26 @@ class Replacements:
             first=self.first,
             donors={},
             side=intervention.base,
-            undeclared="" if intervention.uses_reference else intervention.name,
+            of=intervention,
         )
-        self._model, self._replacement = runs.model, intervention.replacement
+        self._model, self._intervention = runs.model, intervention
         self._new: dict[int, Z] = {}
 
     def of_layer(self, layer: int) -> Z:
-        """New z of all heads of a layer; a replacement of another shape is a ModelError."""
+        """New z of all heads of a layer; a ModelError for one of another shape, or that is not finite."""
         if layer not in self._new:
-            new = self._replacement(self._sources(layer))
-            expected = (*self.mask.shape, self._model.n_heads[layer], self._model.d_head[layer])
-            if tuple(new.shape) != expected:
-                raise ModelError(f"A replacement must have z's shape {expected}; got {tuple(new.shape)}.")
-            self._new[layer] = new
+            self._new[layer] = self._checked(layer, self._intervention.replacement(self._sources(layer)))
         return self._new[layer]
+
+    def _checked(self, layer: int, new: Any) -> Z:
+        expected = (*self.mask.shape, self._model.n_heads[layer], self._model.d_head[layer])
+        owner = f"The replacement of {self._intervention.name!r}"
+        if not isinstance(new, Tensor) or tuple(new.shape) != expected:
+            came = f"shape {tuple(new.shape)}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
+            raise ModelError(f"{owner} must give a tensor of z's shape {expected}; got {came}.")
+        if not bool(torch.isfinite(new).all()):
+            raise ModelError(f"{owner} gives NaN or infinite values in layer {layer}.")
+        return new
 
 
 class AtPosition:

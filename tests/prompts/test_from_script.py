@@ -70,6 +70,7 @@ class TestTexts:
             ({"answer": [" w10", " w13"]}, "'prompt 1'.*answer and distractor"),
             ({"answer": ["w10", " w11"]}, "'prompt 0'.*leading space"),
             ({"clean": [CLEAN[0], "w4 →"]}, r"7 and 7 \(prompt 0\); 3 and 7 \(prompt 1\) tokens"),
+            ({"clean": None}, "clean must be texts; got a NoneType"),
             ({"items": ["a"]}, "got 2 clean and 1 of item"),
         ],
     )
@@ -117,6 +118,10 @@ class TestLabels:
             (["bos", "each", "y1", "end"], "no role may be called 'each'"),
             (["bos", "x[0/2]", "y1", "end"], r"a role is a name without '\['"),
             (["bos", "", "y1", "end"], "a role is a name"),
+            (["bos", None, "y1", "end"], "list of roles"),
+            ([1, 2, 3, 4], "list of roles"),
+            ("abcd", "list of roles"),
+            (7, "list of roles"),
         ],
     )
     def test_what_does_not_name_every_token(self, labels: Any, message: str) -> None:

@@ -89,12 +89,27 @@ class TestArrays:
             ({"values": xr.DataArray(np.zeros((2, 3)), dims=("layer", "head"))}, "lack prompt"),
             ({"values": "text"}, "array of numbers; got a str"),
             ({"items": ["a"]}, "each of the 5 prompts; got 1"),
+            (
+                {"values": np.where(np.arange(60).reshape(N, LAYERS, HEADS) == 6, np.nan, values())},
+                r"at 1 of 12 .*\(1, 2\) first",
+            ),
+            (
+                {"values": np.where(np.arange(12).reshape(LAYERS, HEADS) == 6, np.inf, values())},
+                r"at 1 of 12 .*\(1, 2\) first",
+            ),
+            ({"clean": [1.0, 2.0, np.nan, 4.0, 5.0]}, "clean holds NaN"),
         ],
     )
     def test_what_does_not_fit(self, changes: dict[str, Any], message: str) -> None:
         given = {"values": values(), "clean": CLEAN, "corrupted": CORRUPTED, **changes}
         with pytest.raises(DataError, match=message):
             as_block(given.pop("values"), **given)
+
+    def test_a_head_without_any_number_is_one_that_a_layer_lacks(self) -> None:
+        found = as_block(
+            np.where(np.arange(12).reshape(LAYERS, HEADS) == 6, np.nan, values()), clean=CLEAN, corrupted=CORRUPTED
+        )
+        assert int(score(found).effect.isnull().sum()) == 1
 
     def test_another_base(self) -> None:
         with pytest.raises(OptionError, match="'clean' or 'corrupted'"):

@@ -94,7 +94,7 @@ class TestRefused:
             ("results/mini", "got a str"),
             (np.zeros((4, 2, 3)), r"got a ndarray of shape \(4, 2, 3\).*hc\.as_block\(values"),
             ({}, "an empty dict"),
-            ([], "an empty dict"),
+            ([], "an empty list"),
             ({"a": np.zeros((4, 2, 3))}, r"task 'a' is a ndarray of shape .*hc\.as_block"),
             ({"a": xr.Dataset({"effect": ("x", [1.0])})}, "table of effect"),
             ({"a": []}, "no block"),

@@ -1,13 +1,16 @@
 """Interventions of one's own, and the two runs they can act in."""
 
 import dataclasses
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from batches import random_batch
+from prefixes import prefixed_batch
 from toys import Toy
 
-from headcats.errors import ModelError, OptionError
+from headcats.errors import DataError, ModelError, OptionError
 from headcats.sweeps.batch_sweep import find_intervention, sweep
 from headcats.sweeps.intervention import Intervention, Sources
 
@@ -46,18 +49,34 @@ def test_a_replacement_may_combine_sources(toy: Toy) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [lambda z: z[:1], lambda z: z[:, -1:], lambda z: z[:, :, 0], lambda z: z[..., :1]],
-    ids=["one prompt", "one token", "one head", "one number"],
+    ("changes", "came"),
+    [(lambda z: z[:1], r"shape \(1"), (lambda z: z[:, -1:], r"shape \(4, 1"), (lambda z: z[:, :, 0], r"shape \(4, 7"),
+     (lambda z: z[..., :1], r"shape \(.*1\)"), (lambda z: z.numpy(), "a ndarray"), (lambda z: None, "a NoneType")],
+    ids=["one prompt", "one token", "one head", "one number", "numpy", "nothing"],
 )  # fmt: skip
-def test_a_replacement_of_another_shape_is_refused(toy: Toy, shape: object) -> None:
-    wrong = Intervention("wrong", "clean", lambda sources: shape(sources.clean))
-    with pytest.raises(ModelError, match=r"shape \(4, 7, 4, \d+\); got \("):
+def test_a_replacement_that_is_no_z_is_refused(toy: Toy, changes: Any, came: str) -> None:
+    wrong = Intervention("wrong", "clean", lambda sources: changes(sources.clean))
+    with pytest.raises(ModelError, match=rf"of 'wrong' .* shape \(4, 7, 4, \d+\); got {came}"):
         sweep(toy.model, random_batch(), wrong, positions="all")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_replacement_that_is_not_finite_is_refused(toy: Toy, value: float) -> None:
+    wrong = Intervention("wrong", "clean", lambda sources: sources.clean.fill_(value))
+    with pytest.raises(ModelError, match=r"of 'wrong' gives NaN or infinite values in layer 0"):
+        sweep(toy.model, random_batch(), wrong)
 
 
 def test_an_intervention_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Intervention("a", "clean", lambda sources: sources.clean).name = "b"
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("name", ["", "a/b", "a@b", "a:b=1", "two words", 3])
+def test_a_name_that_results_cannot_hold_is_refused(name: Any) -> None:
+    with pytest.raises(DataError, match="A method needs a name"):
+        Intervention(name, "clean", lambda sources: sources.clean)
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -77,6 +96,15 @@ def test_a_function_alone_is_told_what_it_lacks() -> None:
 
     with pytest.raises(OptionError, match=r"hc\.Intervention\('halved', 'clean', halved\)"):
         find_intervention(halved)
+
+
+def test_the_second_corruption_is_declared(toy: Toy) -> None:
+    undeclared = Intervention("mine", "corrupted", lambda sources: sources.second)
+    batch = prefixed_batch(3, 7, 2)
+    with pytest.raises(OptionError, match=r"'mine' reads 'second'.*uses_second=True"):
+        sweep(toy.model, batch, undeclared)
+    declared = sweep(toy.model, batch, dataclasses.replace(undeclared, uses_second=True))
+    np.testing.assert_allclose(declared.patched, sweep(toy.model, batch, "second_corruption_patch").patched, atol=1e-5)
 
 
 @pytest.mark.parametrize("source", ["mean", "resampled", "other_item"])

@@ -91,8 +91,9 @@ class TestAFunction:
         (lambda logits: logits[:, 0].to(torch.complex64), "complex64"),
         (lambda logits: logits[:, 0].tolist(), "got a list"),
         (lambda logits: None, "got a NoneType"),
+        (lambda logits: torch.where(logits[:, 0] > logits[:, 0].min(), logits[:, 0], torch.nan), "NaN in 1 rows"),
     ],
-    ids=["rows x vocabulary", "a mean", "complex", "a list", "nothing"],
+    ids=["rows x vocabulary", "a mean", "complex", "a list", "nothing", "NaN"],
 )
 def test_anything_but_a_real_number_per_row_is_refused(gives: Any, came: str) -> None:
     def wrong(logits: torch.Tensor, targets: Targets) -> Any:

@@ -19,8 +19,9 @@ from headcats.models.checks import check_model
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, keeping
 from headcats.prompts.alignment import aligned_places, at_places
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
+from headcats.prompts.packing import Side
 from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 from headcats.sweeps.later_tokens import rest_of_rows
 
