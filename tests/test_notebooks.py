@@ -25,6 +25,7 @@ NAMES = [
     "05_five_methods",
     "06_always_any",
     "07_layer_token",
+    "08_from_transformerlens",
     "09_free_gpu",
 ]
 every_notebook = pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)

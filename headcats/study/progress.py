@@ -1,6 +1,7 @@
 """Progress of a run: a bar in terminals and notebooks, and lines on finished parts and the time left."""
 
 import contextlib
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,9 @@ _MEASURED, _BETWEEN = 2.0, 10.0
 def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") -> Iterator[Advance]:
     """Yields `advance(steps, label=None)`; drawn on stderr, with `show=None` in a terminal or notebook only."""
     console = Console(stderr=True)
-    if not (console.is_jupyter or sys.stderr.isatty() if show is None else show):
+    # In a notebook without ipywidgets, rich draws nothing and warns at every bar.
+    notebook = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    if not (notebook or sys.stderr.isatty() if show is None else show):
         yield lambda steps, label=None: None
         return
     columns = (

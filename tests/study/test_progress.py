@@ -32,6 +32,14 @@ def test_a_terminal_sees_the_bar_on_stderr(capsys, monkeypatch):
     assert shown.out == ""
 
 
+def test_a_notebook_that_cannot_draw_the_bar_is_not_warned(capsys, monkeypatch):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with progress_bar(8) as advance:  # warnings are errors
+        advance(8)
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.fixture
 def steps(monkeypatch):
     """(total, steps) of every bar that a run opens."""
