@@ -9,7 +9,7 @@ from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.registry import lookup
-from headcats.study import runner
+from headcats.study import rehearsal, runner
 from headcats.study.assessment import seconds_expected, work_of
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
@@ -30,11 +30,14 @@ def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
 
 @pytest.mark.parametrize("path", ["auto", "hooked"])
 @pytest.mark.parametrize("memory", [None, "2MB"])
+@pytest.mark.parametrize("described", [True, False])
 def test_the_memory_that_it_tells_is_what_a_run_takes(
-    model: HookedModel, path: str, memory: str | None, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, path: str, memory: str | None, described: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What heads do takes a little that no limit bounds: here more than sweeps within 2 MB.
-    monkeypatch.setattr(runner, "describe_run", lambda output, preparation: None)
+    if not described:  # descriptors of heads take more than sweeps of so small a model
+        monkeypatch.setattr(runner, "describe_run", lambda output, preparation: None)
+        monkeypatch.setattr(rehearsal, "describe_model", lambda model, seed: (None, None))
+        monkeypatch.setattr(rehearsal, "describe_prompts", lambda model, paths, by_task: None)
     told = rehearse(prepared(model, METHODS[:3]), "always_a", limit=memory, path=path).peak
     options = OPTIONS | {"methods": METHODS[:3], "tasks": ["always_a"], "progress": False}
     used = peak_bytes(lambda: hc.run(model, suite="counting", path=path, memory=memory, **options))
@@ -92,5 +95,5 @@ def test_validate_tells_both(model: HookedModel, caplog: pytest.LogCaptureFixtur
     with caplog.at_level("INFO", "headcats"):
         validate(model, suite="counting", methods=METHODS, **OPTIONS)
     text = "\n".join(caplog.messages)
-    assert re.search(r"^Memory: about \d.* at most \d", text, re.MULTILINE)
+    assert re.search(r"^Memory: about \d.* sweeps at most \d", text, re.MULTILINE)
     assert re.search(r"^Time: .* for denoising_patch@last, mean_ablation@all", text, re.MULTILINE)
