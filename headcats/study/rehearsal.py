@@ -40,8 +40,8 @@ class Rehearsal:
 def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, path: str) -> Rehearsal:
     """The unpatched runs of a task, and of its largest batch a part of every sweep: once to count, once to time.
 
-    Descriptors of heads are computed once, for both. `limit` and `path` are those of the run. What happens once, such as
-    the self-check of a path and the means of reference prompts, is not timed.
+    Descriptors of heads are computed once, for both. `limit` and `path` are those of the run. What happens once, such
+    as the self-check of a path and the means of reference prompts, is not timed.
     """
     model, study, prepared = preparation.model, preparation.study, preparation.of(task)
     able: list[MethodSpec] = []
