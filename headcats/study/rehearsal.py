@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headcats.descriptors.describing import describe_model, describe_prompts
 from headcats.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
@@ -27,16 +28,20 @@ class Rehearsal:
     """What a part of the work took."""
 
     peak: int
-    """Bytes beside the weights, those of the unpatched runs among them."""
+    """Bytes beside the weights, those of the unpatched runs and of the descriptors of heads among them."""
     rates: Mapping[MethodSpec, float]
     """Method -> seconds per unit of its `work`; methods that cannot do a part of it are missing."""
+    describing: float
+    """Seconds of the descriptors of heads, whatever the task."""
+    describing_task: float
+    """Seconds of those that need the prompts of a task."""
 
 
 def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, path: str) -> Rehearsal:
     """The unpatched runs of a task, and of its largest batch a part of every sweep: once to count, once to time.
 
-    `limit` and `path` are those of the run. What happens once, such as the self-check of a path and the means of
-    reference prompts, is not timed.
+    Descriptors of heads are computed once, for both. `limit` and `path` are those of the run. What happens once, such
+    as the self-check of a path and the means of reference prompts, is not timed.
     """
     model, study, prepared = preparation.model, preparation.study, preparation.of(task)
     able: list[MethodSpec] = []
@@ -64,13 +69,22 @@ def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, pa
                     part_of(spec, runs)
                     able.append(spec)
 
+    def describe() -> None:
+        _, paths = describe_model(model, seed=study.seed)
+        clock.append(time.monotonic())
+        describe_prompts(model, paths, {task: prepared.scored})
+        clock.append(time.monotonic())
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run gives them
         peak = peak_bytes(count)
+        clock = [time.monotonic()]
+        peak = max(peak, peak_bytes(describe))
         runs, rates = largest_runs(), {}
         replays = path if is_replayable(model) else "hooked"
         for spec in able:
             started = time.monotonic()
             share = part_of(spec, runs)
             rates[spec] = (time.monotonic() - started) / (share * work_of(spec, model, runs.batch, path=replays))
-    return Rehearsal(peak, rates)
+    started, described, ended = clock
+    return Rehearsal(peak, rates, described - started, ended - described)

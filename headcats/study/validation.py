@@ -111,9 +111,10 @@ def _log_plan(
     largest = max(usable, key=lambda name: sum(batch.corrupted.numel() for batch in preparation.of(name).scored))
     rehearsal = rehearse(preparation, largest, limit=limit, path=path)
     expected = seconds_expected(model, study, preparation, usable, rates=rehearsal.rates, path=path)
+    expected += rehearsal.describing + len(usable) * rehearsal.describing_task
     _log.info("Memory: %s.", sweep.describe(measured=rehearsal.peak))
     _log.info(
-        "Time: %s for %s, estimated from a part of it.",
+        "Time: %s for %s and descriptors of heads, estimated from a part of it.",
         format_duration(expected),
         ", ".join(spec.label for spec in study.task_methods),
     )

@@ -197,7 +197,7 @@ class MemoryPlan:
         if measured is None:
             return f"at most {peak} beside {weights} of weights: {pieces}"
         used = readable_bytes(measured)
-        return f"about {used} beside {weights} of weights, as a part of it took; at most {peak}: {pieces}"
+        return f"about {used} beside {weights} of weights, as a part of it took; sweeps at most {peak}: {pieces}"
 
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:

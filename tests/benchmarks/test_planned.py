@@ -25,7 +25,7 @@ def test_the_memory_that_validate_tells_is_what_a_run_takes(capsys):
 
 def test_the_words_of_the_lines_are_read():
     lines = [
-        "Memory: about 1.2 GB beside 3 MB of weights, as a part of it took; at most 2.0 GB: 1 prompt",
+        "Memory: about 1.2 GB beside 3 MB of weights, as a part of it took; sweeps at most 2.0 GB: 1 prompt",
         "Time: 5 min",
     ]
     assert planned.planned(lines) == (1.2e9, 300)

@@ -87,5 +87,5 @@ def test_validate_tells_both(model: HookedModel, caplog: pytest.LogCaptureFixtur
     with caplog.at_level("INFO", "headcats"):
         validate(model, suite="counting", methods=METHODS, **OPTIONS)
     text = "\n".join(caplog.messages)
-    assert re.search(r"^Memory: about \d.* at most \d", text, re.MULTILINE)
+    assert re.search(r"^Memory: about \d.* sweeps at most \d", text, re.MULTILINE)
     assert re.search(r"^Time: .* for denoising_patch@last, mean_ablation@all", text, re.MULTILINE)
