@@ -29,7 +29,7 @@ class Bench:
     def __init__(self, folder: Path, *, relabellings: int, seed: int) -> None:
         run = RunResults(hc.load(folder))
         self.options = Options(relabellings=relabellings, seed=seed)
-        self.model = restored_model(run.manifest, run.manifest.model.name)
+        self.model = restored_model(run, run.manifest.model.name)
         self.halves = scores_of_halves(run, resolve_tested(Reading.parse(), run), seed=seed)
         tasks = self.halves[0]["task"].values.tolist()
         self.held = held_out_prompts(self.model, run, restored_study(run), tasks, n_prompts=PROMPTS, seed=seed)

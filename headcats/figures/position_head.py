@@ -54,7 +54,7 @@ def position_head(
 
     Raises:
         DataError: Another table, no prompt, or a mean gap that is not above 0.
-        OptionError: `heads` below 1, or several metrics to choose from.
+        OptionError: `heads` is no number of at least 1, or several metrics to choose from.
         UnknownNameError: Unknown metric.
 
     Example:
@@ -71,8 +71,8 @@ def position_head(
         2404.15255, for the effect.
     """
     require(by_position, _VARIABLES, figure="position_head", table="hc.sweep(model, batch, method, positions='each')")
-    if heads < 1:
-        raise OptionError(f"position_head draws at least one head; got heads={heads}.")
+    if not isinstance(heads, int) or heads < 1:
+        raise OptionError(f"heads is the most rows that position_head draws, a number of at least 1; got {heads!r}.")
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):
         raise UnknownNameError(unknown_name_message("metric of this sweep", metric, known))

@@ -68,6 +68,12 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"another model if the hub has no more of it."
         )
     if missing:
+        inside = sorted(config.parent.name for config in folder.glob("*/config.json"))
+        if inside:
+            raise ModelError(
+                f"Folder {str(folder)!r} holds no model, but folders with one: {', '.join(inside)}. Name one of these, "
+                "or several as --revisions (revisions of hc.run_series)."
+            )
         raise ModelError(
             f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."

@@ -1,5 +1,6 @@
 """Read a transformers model, placed and in the precision that is asked for, and its tokenizer from a folder."""
 
+import difflib
 import logging
 import os
 import re
@@ -13,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 from headcats import registry
 from headcats.errors import ModelError, OptionError, pluralize
 from headcats.models.source import fetch, local_folder
+from headcats.registry import unknown_name_message
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
@@ -28,6 +30,12 @@ _SET_HERE = {
     "proxies": "the files have been fetched by then; set HTTPS_PROXY",
     "output_loading_info": "missing weights are an error already",
 }
+_QUANTISED = "quantise by quantization_config=transformers.BitsAndBytesConfig(...) (--load-in on the command line)"
+_SET_HERE |= dict.fromkeys(("load_in", "load_in_8bit", "load_in_4bit"), _QUANTISED)
+_PLACING = ("device_map", "max_memory", "n_devices")
+# Of the many that transformers takes, those that are often misspelt.
+_USUAL = (*_PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
+_DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 _LONG = 240
 _log = logging.getLogger("headcats")
 # What is in errors of readers whose own texts give no advice, or to run what is in the file.
@@ -46,8 +54,8 @@ _DAMAGED = {
         "it needs code from its repository, which headcats does not run; load it yourself and pass it (a tokenizer as "
         "tokenizer=)"
     ),
+    r"requires bitsandbytes": "the library that quantises it is missing; pip install bitsandbytes",
 }
-_PLACING = ("device_map", "max_memory", "n_devices")
 
 
 def check_loader_options(options: Mapping[str, Any], *, device: Any, backend: str) -> None:
@@ -55,6 +63,11 @@ def check_loader_options(options: Mapping[str, Any], *, device: Any, backend: st
     for name, reason in _SET_HERE.items():
         if name in options:
             raise OptionError(f"{name} cannot be given: {reason}.")
+    for name in options.keys() - set(_USUAL):
+        if near := difflib.get_close_matches(name, _USUAL, n=1, cutoff=0.85):
+            raise OptionError(f"hc.load_model has no option {name!r}. Did you mean {near[0]!r}?")
+    if isinstance(place := options.get("device_map"), str) and place not in _DEVICE_MAPS:
+        _check_device(place)
     if backend == "hooked" and (unusable := sorted(options.keys() - {"n_devices"})):
         raise OptionError(f"backend='hooked' builds its own weights, so it does not take {' and '.join(unusable)}.")
     if device is not None and (placing := [name for name in _PLACING if options.get(name) is not None]):
@@ -143,6 +156,15 @@ def first_line(error: Exception) -> str:
     """The first line of an error's text (two if it ends in a colon), without the full stop; else its class."""
     first, *others = str(error).strip().splitlines() or [type(error).__name__]
     return (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
+
+
+def _check_device(place: str) -> None:
+    try:
+        torch.device(place)
+    except RuntimeError:
+        raise OptionError(
+            f"{unknown_name_message('device map', place, _DEVICE_MAPS)} Or a device, such as 'cuda:1', or a dict."
+        ) from None
 
 
 def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]:

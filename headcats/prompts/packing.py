@@ -52,7 +52,8 @@ def mask_of(batch: Any, positions: str, *, of: Side) -> Bool[Tensor, "prompt pac
         if positions not in roles:
             known = dict.fromkeys(["last", "answer", "all", *roles])
             raise DataError(
-                f"The {of} prompt of {batch.keys[row]!r} has no role {positions!r}; it has {', '.join(known)}."
+                f"The {of} prompt of {batch.keys[row]!r} has no role {positions!r}; it has {', '.join(known)}. "
+                "(positions='each' of hc.sweep takes every token on its own.)"
             )
         mask[row] = torch.tensor([role == positions for role in roles])
     return torch.cat([mask, torch.zeros_like(later)], 1)

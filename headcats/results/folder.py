@@ -13,12 +13,12 @@ from headcats.errors import DataError, StorageError, pluralize
 from headcats.results.descriptors import DESCRIPTORS_FILE, DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
-from headcats.results.place import HUB, Place, find_place
+from headcats.results.no_results import no_results
+from headcats.results.place import Place, address_of, find_place
 from headcats.results.suite_text import SUITE_FILE, damaged_suite
 from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
 
 BLOCKS = "blocks"
-_NAMED = 5
 """Results folders that a message names."""
 
 
@@ -54,7 +54,7 @@ class ResultsFolder:
         """
         if self.manifest_path.is_file():
             return Manifest.read(self.manifest_path)
-        if address := _address(self.path):
+        if address := address_of(self.path):
             raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
         if self.path.exists() and not self.path.is_dir():
             raise StorageError(f"{self.path} is a file; a results folder is a folder.")
@@ -211,7 +211,7 @@ def read_results(place: Place) -> xr.DataTree:
     """`load` of a place that is found already."""
     folder = ResultsFolder(place.folder)
     if not folder.manifest_path.is_file():
-        raise StorageError(_no_results(folder.path))
+        raise StorageError(no_results(folder.path))
     described = None
     if folder.descriptors_path.is_file():
         described = read_table(folder.descriptors_path, again="The same `headcats run`")
@@ -232,31 +232,6 @@ def place_of(results: xr.DataTree) -> Place | None:
     """Where results were read from; None for results in memory."""
     source = results.encoding.get("source")
     return None if source is None else Place(source, Path(results.encoding.get("folder", source)))
-
-
-def _no_results(path: Path) -> str:
-    """What is wrong with a path that holds no results, and where there are some."""
-    if path.is_file():
-        return f"{path} is a file; a results folder is a folder."
-    if address := _address(path):
-        return (
-            f"{address} is on the hub, where this writes nothing: copy it with `headcats merge {address} --out DIR`, "
-            "and name the copy."
-        )
-    try:
-        inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
-    except OSError:
-        inside = []
-    problem = f"{path} is not a results folder (it has no {MANIFEST})"
-    if inside:
-        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
-        return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
-    return f"{problem}; run `headcats run --out {path}` first."
-
-
-def _address(path: Path) -> str:
-    """The address on the hub that came as a path; "" for any other path."""
-    return HUB + "/".join(path.parts[1:]) if path.parts[:1] == (HUB.rstrip("/"),) else ""
 
 
 def tree(

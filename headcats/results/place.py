@@ -87,3 +87,8 @@ def belongs(path: str) -> bool:
     *folders, file = path.split("/")
     hidden = any(part.startswith(".") for part in (*folders, file))
     return not hidden and (file in _JSON or file.endswith(".nc"))
+
+
+def address_of(path: Path) -> str:
+    """The address on the hub that came as a path; "" for any other path."""
+    return HUB + "/".join(path.parts[1:]) if path.parts[:1] == (HUB.rstrip("/"),) else ""

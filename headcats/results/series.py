@@ -11,10 +11,10 @@ import xarray as xr
 from headcats.errors import StorageError
 from headcats.results.folder import ResultsFolder, load
 from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.whole_file import remove_empty, write_whole
 
-SERIES = "series.json"
 FORMAT = 1
 
 

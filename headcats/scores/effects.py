@@ -30,7 +30,7 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
     metrics = block["metric"].values.tolist()
     if metric not in metrics:
         message = unknown_name_message("metric of these results", metric, metrics)
-        if metric in names("metric"):
+        if metric in names("metric") and block.attrs.get("method") != "given":
             metrics = [*metrics, metric]
             run = f"headcats run --metrics {','.join(metrics)}, or hc.run(..., metrics={metrics})"
             message += f" To measure it, run into a new folder: {run}."

@@ -111,8 +111,10 @@ def test_metrics_are_chosen() -> None:
 
 def test_what_cannot_be_drawn() -> None:
     ds = scattered_positions(2, 2)
-    with pytest.raises(OptionError, match="heads=0"):
+    with pytest.raises(OptionError, match="at least 1; got 0"):
         position_head(ds, heads=0)
+    with pytest.raises(OptionError, match="most rows"):
+        position_head(ds, heads=["L0H1"])
     with pytest.raises(DataError, match=r"gap is -2"):
         position_head(ds.assign(clean=ds.corrupted, corrupted=ds.clean))
     with pytest.raises(DataError, match="position_head expects `patched`"):

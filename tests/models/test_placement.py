@@ -100,6 +100,9 @@ class TestOptions:
         [
             ({"device": "cpu", "device_map": "auto"}, "device and device_map both say where"),
             ({"attn_implementation": "sdpa"}, "attn_implementation cannot be given: only eager attention"),
+            ({"load_in": "8bit"}, "load_in cannot be given: quantise by quantization_config"),
+            ({"device_mapp": "auto"}, "no option 'device_mapp'. Did you mean 'device_map'"),
+            ({"device_map": "atuo"}, "Unknown device map 'atuo'. Did you mean 'auto'"),
             ({"token": "secret"}, "token cannot be given: the files have been fetched by then; set HF_TOKEN"),
             ({"cache_dir": "."}, "cache_dir cannot be given: the files have been fetched by then; set HF_HOME"),
             ({"trust_remote_code": True}, "trust_remote_code cannot be given: code from a model's repository"),
@@ -133,7 +136,7 @@ class TestOptions:
             "transformers.quantizers.quantizer_bnb_4bit.Bnb4BitHfQuantizer.validate_environment", missing
         )
         options = transformers.BitsAndBytesConfig(load_in_4bit=True)
-        with pytest.raises(ModelError, match="requires bitsandbytes: pip install bitsandbytes"):
+        with pytest.raises(ModelError, match="is missing; pip install bitsandbytes"):
             load_model(folders["llama"], quantization_config=options)
 
     def test_devices_that_are_not_there(self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,12 @@ class TestBadFolder:
         with pytest.raises(ModelError, match=message):
             load_model(folder)
 
+    def test_a_folder_of_checkpoints(self, folder: Path) -> None:
+        with pytest.raises(
+            ModelError, match=f"folders with one: {folder.name}. Name one of these, or several as --rev"
+        ):
+            load_model(folder.parent)
+
     @pytest.mark.parametrize("content", ["{", "[]"])
     def test_an_unreadable_config(self, folder: Path, content: str) -> None:
         (folder / "config.json").write_text(content, encoding="utf-8")

@@ -203,11 +203,28 @@ def test_somebody_elses_folder_is_refused(tmp_path):
         ResultsFolder(tmp_path / "thesis.tex").read_manifest()
 
 
+def test_a_misspelt_folder_is_told_from_its_neighbours(tmp_path):
+    (tmp_path / "mini-icl").mkdir()
+    (tmp_path / "mini-icl" / "manifest.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"does not exist\. Did you mean \S+/mini-icl\?"):
+        load(tmp_path / "mini_icl")
+    with pytest.raises(StorageError, match=r"does not exist\. Run `headcats run"):
+        load(tmp_path / "another")
+
+
+def test_a_series_is_called_one(tmp_path):
+    (tmp_path / "step1").mkdir()
+    (tmp_path / "step1" / "manifest.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "series.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"is a series of revisions, with results in \S+/step1:"):
+        load(tmp_path)
+
+
 def test_a_folder_of_results_folders_names_them(tmp_path):
     for name in ("b", "a"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StorageError, match=r": \S+/a, \S+/b\."):
+    with pytest.raises(StorageError, match=r" in \S+/a, \S+/b:"):
         load(tmp_path)
 
 

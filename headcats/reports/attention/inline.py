@@ -16,7 +16,7 @@ from headcats.errors import DataError
 from headcats.models.head import Head
 from headcats.models.loading import load_model
 from headcats.models.patterns import head_patterns
-from headcats.prompts.tokens import bos_of, encode
+from headcats.prompts.tokens import bos_of, encode, unknown_text
 from headcats.reports.attention.examples import token_text
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
 
@@ -82,7 +82,8 @@ def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
         that sums to 1. Of a long text, the pictures show the last tokens, and say so.
 
     Raises:
-        DataError: No text, one that is longer than the context, no head, or one that the model does not have.
+        DataError: No text, one that is longer than the context or has a word unknown to the tokenizer, no head, or one
+            that the model does not have.
         ModelError: The model cannot be loaded, has no tokenizer, or computes no attention pattern.
 
     Example:
@@ -105,6 +106,8 @@ def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
     tokens = bos_of(tokenizer) + encode(tokenizer, [text])[0]
     if not tokens:
         raise DataError(f"The tokenizer makes no token of {text!r:.80}.")
+    if unknown := unknown_text(tokenizer, [text]):
+        raise DataError(f"The tokenizer of {adapted.name!r} has no token for {unknown!r}: reword the text.")
     _, patterns = head_patterns(adapted, torch.tensor([tokens]), chosen)
     texts = [token_text(tokenizer, token) for token in tokens]
     return TextAttention(

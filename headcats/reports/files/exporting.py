@@ -72,7 +72,8 @@ def export(
         Mueller et al. (2025), MIB: A Mechanistic Interpretability Benchmark, arXiv 2504.13151.
     """
     if format not in FORMATS:
-        raise OptionError(f"format must be {', '.join(map(repr, FORMATS))}; got {format!r}.")
+        *some, last = map(repr, FORMATS)
+        raise OptionError(f"format must be {', '.join(some)} or {last}; got {format!r}.")
     target = Path(path)
     if format == "mib" and target.suffix != ".json":
         raise OptionError(f"The benchmark reads files whose names end in .json; got {target.name!r}.")

@@ -78,6 +78,7 @@ def test_two_outputs_in_one_page_draw_their_pictures(model, tmp_path):
         ({"text": TEXT, "heads": []}, "list of heads"),
         ({"text": TEXT, "heads": ["L0H9"]}, "no head L0H9"),
         ({"text": "w1→" * 50, "heads": ["L0H1"]}, "at most 64"),
+        ({"text": "w1→nonsense", "heads": ["L0H1"]}, "no token for 'nonsense'"),
     ],
 )
 def test_refusals(model, arguments, message):

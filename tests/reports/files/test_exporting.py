@@ -69,7 +69,7 @@ class TestTables:
 
     def test_what_cannot_be_written(self, results: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        with pytest.raises(OptionError, match="format must be 'csv', 'parquet', 'mib'; got 'xlsx'"):
+        with pytest.raises(OptionError, match="format must be 'csv', 'parquet' or 'mib'; got 'xlsx'"):
             hc.export(results, out, format="xlsx")
         with pytest.raises(UnknownNameError, match=r"Unknown task 'plurl'.*'plural'"):
             hc.export(results, out, format="csv", tasks=["plurl"])

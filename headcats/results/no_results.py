@@ -1,0 +1,39 @@
+"""What is wrong with a path that holds no results, and what to do."""
+
+import difflib
+from pathlib import Path
+
+from headcats.results.manifest import MANIFEST
+from headcats.results.place import address_of
+
+SERIES = "series.json"
+"""The file of a series of revisions."""
+_NAMED = 5
+
+
+def no_results(path: Path) -> str:
+    """One or two sentences: what is there instead, and where there are results, beside or inside."""
+    if path.is_file():
+        return f"{path} is a file; a results folder is a folder."
+    if address := address_of(path):
+        return (
+            f"{address} is on the hub, where this writes nothing: copy it with `headcats merge {address} --out DIR`, "
+            "and name the copy."
+        )
+    if not path.exists():
+        beside = {folder.name: str(folder) for folder in _folders(path.parent)}
+        near = " or ".join(beside[name] for name in difflib.get_close_matches(path.name, beside, n=3, cutoff=0.6))
+        advice = f"Did you mean {near}?" if near else f"Run `headcats run --out {path}` first."
+        return f"{path} is not a results folder: it does not exist. {advice}"
+    what = "a series of revisions" if (path / SERIES).is_file() else f"not a results folder (it has no {MANIFEST})"
+    if inside := [folder.as_posix() for folder in _folders(path)]:
+        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
+        return f"{path} is {what}, with results in {', '.join(inside[:_NAMED])}{more}: name one of these."
+    return f"{path} is {what}; run `headcats run --out {path}` first."
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}"))
+    except OSError:
+        return []
