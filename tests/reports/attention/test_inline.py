@@ -61,7 +61,7 @@ def test_long_texts_show_their_end_and_say_so(model, monkeypatch):
 
 @pytest.mark.ci
 def test_two_outputs_in_one_page_draw_their_pictures(model, tmp_path):
-    outputs = [hc.attention(model, text, heads=["L0H1"])._repr_html_() for text in (TEXT, "w5 </script><b>")]
+    outputs = [hc.attention(model, text, heads=["L0H1"])._repr_html_() for text in (TEXT, "w5→w6")]
     page = tmp_path / "notebook.html"
     page.write_text(PAGE.replace("OUTPUTS", "".join(outputs)), encoding="utf-8")
     found = measure(page, size=(1000, 900))
