@@ -40,7 +40,7 @@ def letter(unit: str) -> str:
     return noun(unit)[0].upper()
 
 
-def cell_name(layer: int, number: int, unit: str = HEAD) -> str:
+def cell_name(layer: int | np.integer, number: int | np.integer, unit: str = HEAD) -> str:
     """`L3H4` for a query head, `L3G1` for a group of them."""
     return f"L{layer}{letter(unit)}{number}"
 

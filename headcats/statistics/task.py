@@ -139,13 +139,13 @@ def skewness_of(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " 
 def doubtful(
     effect: Float[np.ndarray, "test head"],
     skewness: Float[np.ndarray, "test head"],
-    scatter: Sequence[Float[np.ndarray, "item head"]],
+    scatter: Sequence[Float[np.ndarray, "_ head"]],
 ) -> Bool[np.ndarray, "test head"]:
     """Where p of "no effect" cannot be trusted: skewed scatter, or an effect that items not seen could undo.
 
     Of m items one can miss, at 95 %, those that make up 3 / m of all (the rule of three). Would they deviate as much as
     the head's largest item in any test, and the effect is smaller than what they add, it is doubtful. `scatter` holds
-    that of every test.
+    that of every test `(item, head)`, whose numbers of items may differ.
     """
     largest = np.fmax.reduce([np.abs(values).max(axis=0) * len(values) for values in scatter])
     unseen = np.stack([3 / len(values) * largest for values in scatter])

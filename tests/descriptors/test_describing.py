@@ -114,6 +114,7 @@ class TestMissing:
 
 
 class TestRefusals:
+    @pytest.mark.usefixtures("unchecked_types")
     def test_prompts_that_are_none(self):
         with pytest.raises(DataError, match="got a str"):
             hc.describe_heads(tiny_model("gpt2").model, prompts=["Rome is in"])

@@ -74,6 +74,7 @@ class TestTexts:
             ({"items": ["a"]}, "got 2 clean and 1 of item"),
         ],
     )
+    @pytest.mark.usefixtures("unchecked_types")
     def test_what_cannot_be_one_batch(self, toy: Toy, changes: dict[str, Any], message: str) -> None:
         source = HookedModel(toy.model, tokenizer=word_tokenizer())
         if "leading space" in message:
@@ -124,6 +125,7 @@ class TestLabels:
             (7, "list of roles"),
         ],
     )
+    @pytest.mark.usefixtures("unchecked_types")
     def test_what_does_not_name_every_token(self, labels: Any, message: str) -> None:
         with pytest.raises(DataError, match=message):
             PromptBatch.from_tokens(*IDS, [10, 11], [12, 13], labels=labels)

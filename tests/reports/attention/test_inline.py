@@ -81,6 +81,7 @@ def test_two_outputs_in_one_page_draw_their_pictures(model, tmp_path):
         ({"text": "w1→nonsense", "heads": ["L0H1"]}, "no token for 'nonsense'"),
     ],
 )
+@pytest.mark.usefixtures("unchecked_types")
 def test_refusals(model, arguments, message):
     with pytest.raises(DataError, match=message):
         hc.attention(model, arguments["text"], heads=arguments["heads"])
