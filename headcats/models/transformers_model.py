@@ -33,7 +33,7 @@ _SET_HERE = {
 _QUANTISED = "quantise by quantization_config=transformers.BitsAndBytesConfig(...) (--load-in on the command line)"
 _SET_HERE |= dict.fromkeys(("load_in", "load_in_8bit", "load_in_4bit"), _QUANTISED)
 _PLACING = ("device_map", "max_memory", "n_devices")
-# Of the many that transformers takes, those that are often misspelt.
+# What a misspelt argument may have meant; transformers takes many more.
 _USUAL = (*_PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 _LONG = 240

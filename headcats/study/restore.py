@@ -94,7 +94,8 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
 def _found_suite(run: RunResults, name: str) -> Suite:
     """The suite of results that do not hold it."""
     try:
-        return suite(located(run.manifest.suite_source, Path(run.tree.encoding.get("source", ""))) or name)
+        place, source = place_of(run.tree), run.manifest.suite_source
+        return suite((located(source, place.folder) if place else source) or name)
     except (UnknownNameError, DataError) as error:
         raise PlanError(
             f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that the "

@@ -121,14 +121,19 @@ def run(
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
-    study = with_own_template(study, adapted, out=out)
-    check_methods(study, adapted)
-    output = open_output(out, adapted, study)
+    study, output = open_study(study, adapted, out)
     try:
         score_study(adapted, study, output, progress=progress, path=path, memory=memory)
     except NothingScoredError as error:
         raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
     return output.results()
+
+
+def open_study(study: Study, model: HookedModel, out: str | os.PathLike[str] | None) -> tuple[Study, Output]:
+    """A study as this model takes it, and its output; results of another study or model there are refused."""
+    study = with_own_template(study, model, out=out)
+    check_methods(study, model)
+    return study, open_output(out, model, study)
 
 
 def score_study(

@@ -22,10 +22,9 @@ from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, 
 from headcats.results.sources import stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.study.defaults import DEFAULT_PROMPTS
-from headcats.study.output import describe_differences, model_record, open_output
-from headcats.study.own_template import with_own_template
-from headcats.study.plan import Study, check_methods, check_options, plan
-from headcats.study.runner import score_study
+from headcats.study.output import describe_differences, model_record
+from headcats.study.plan import Study, check_options, plan
+from headcats.study.runner import open_study, score_study
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
@@ -186,9 +185,7 @@ def _score(
     model: HookedModel, study: Study, out: Path, *, progress: bool | None, path: str, memory: str | int | None
 ) -> None:
     """One revision, as `hc.run` scores it; that it can do no task is a result, too."""
-    study = with_own_template(study, model, out=out)
-    check_methods(study, model)
-    output = open_output(out, model, study)
+    study, output = open_study(study, model, out)
     try:
         score_study(model, study, output, progress=progress, path=path, memory=memory)
     except NothingScoredError as error:
