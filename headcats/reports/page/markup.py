@@ -17,6 +17,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
 from headcats.results.finding import Finding
+from headcats.results.head_axes import cell_name, noun
 
 _HEAD = re.compile(r"\bL(\d+)[HG](\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")
@@ -52,7 +53,8 @@ def document(material: Material, sections: list[Section], *, heading: str = "", 
         heading=heading or f"Attention heads of {Path(manifest.model.name).name}",
         under=under or f"headcats report on suite {suite}{begun}",
         title=heading or f"{manifest.model.name}, {suite}",
-        layers=manifest.model.layers,
+        noun=noun(material.unit).capitalize(),
+        first=cell_name(manifest.model.layers[0], 0, material.unit),
         sections=sections,
         payloads=payloads.items(),
         style=Markup(assets.joinpath("report.css").read_text(encoding="utf-8")),

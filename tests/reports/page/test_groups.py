@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from counting import counting_folder, counting_suite
+from playwright.sync_api import Browser
+from reports.page.browser import Tab
 
 import headcats as hc
 from headcats.errors import HeadcatsWarning
@@ -65,3 +67,25 @@ def test_a_page_of_heads_leaves_groups_out(results: Path, tmp_path: Path) -> Non
     assert f"{GROUPS}@last" not in labels
     assert f"{GROUPS}@last</code> is not among them" in page
     assert "kv head" in page
+    assert about["kv_head"] == [[0, 0, 1, 1]] * 2
+
+
+def test_the_panel_of_a_head_names_those_that_share_its_keys(results: Path, tmp_path: Path, browser: Browser) -> None:
+    page_of(results, tmp_path / "heads.html")
+    with Tab.on(browser, tmp_path / "heads.html", width=1440, address="#L1H3") as tab:
+        body = tab.page.inner_text("#head-body").split("\n")
+        assert body[0] == "Reads key-value head 1 of its layer, as L1H2"
+
+
+def test_a_page_of_groups_asks_for_groups(results: Path, tmp_path: Path, browser: Browser) -> None:
+    page_of(results, tmp_path / "groups.html", method=GROUPS)
+    with Tab.on(browser, tmp_path / "groups.html", width=1440) as tab:
+        assert tab.page.inner_text("#find label").strip() == "Group"
+        assert tab.page.get_attribute("#find-head", "placeholder") == "L0G0"
+        tab.page.fill("#find-head", "L1G2")
+        tab.page.keyboard.press("Enter")
+        assert tab.page.inner_text("#find-said") == "There is no such group: layers 0 to 1, groups 0 to 1."
+        tab.page.fill("#find-head", "L1G1")
+        tab.page.keyboard.press("Enter")
+        assert tab.page.inner_text("#head-name") == "L1G1"
+        assert "key-value head" not in tab.page.inner_text("#head-body")

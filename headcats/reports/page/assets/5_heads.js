@@ -9,7 +9,7 @@ function showHead(layer, head) {
   if (!heads?.blocks.length || !exists(layer, head)) return;
   if (panel.hidden) openedBy = document.activeElement;
   document.getElementById("head-name").textContent = headName(layer, head);
-  const parts = [kinds, byCategory, described, alike, byTask].flatMap((part) => part(layer, head));
+  const parts = [sharing, kinds, byCategory, described, alike, byTask].flatMap((part) => part(layer, head));
   panelBody.replaceChildren(...parts);
   panel.hidden = false;
   panel.scrollTop = 0;
@@ -38,6 +38,19 @@ function verdictOf(category, layer, head) {
 
 function setOf(layer, head) {
   return heads.categories.filter((_, place) => verdictOf(place, layer, head) === heads.in_letter).map(({ name }) => name);
+}
+
+// The other query heads that read the same keys and values.
+function sharing(layer, head) {
+  const keys = heads.kv_head?.[layer];
+  if (!keys) return [];
+  const others = keys.flatMap((number, other) => (number === keys[head] && other !== head ? [" ", headButton(layer, other)] : []));
+  return others.length ? [element("p", {}, `Reads key-value head ${keys[head]} of its layer, as`, ...others)] : [];
+}
+
+// What a cell of this page is called.
+function noun() {
+  return heads.letter === "G" ? "group" : "head";
 }
 
 function kinds(layer, head) {
@@ -109,7 +122,7 @@ function byTask(layer, head) {
     ]);
     const titles = ofTasks.map((block) => (isScore(block) ? `${block.label}, in ${block.unit}` : block.label));
     const columns = [{ name: "task" }, ...titles.map((name) => ({ name, number: true }))];
-    const caption = "Effect on each task, with its 95 % interval and q; ✓ where the head passes for its category on the map";
+    const caption = `Effect on each task, with its 95 % interval and q; ✓ where the ${noun()} passes for its category on the map`;
     parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
   }
   for (const block of heads.blocks.filter((block) => isScore(block) && !["task", "descriptor"].includes(block.what))) {
@@ -133,11 +146,11 @@ function alike(layer, head) {
   }
   const title = element("h3", {}, "Neighbours of the same kind");
   if (set === "[]") return [title, element("p", {}, `In no category, as ${others.length} others.`)];
-  if (!others.length) return [title, element("p", {}, "No other head is in exactly these categories.")];
+  if (!others.length) return [title, element("p", {}, `No other ${noun()} is in exactly these categories.`)];
   others.sort((a, b) => b[2] - a[2]);
   const shown = others.slice(0, ALIKE).map(([l, h, value]) => element("span", {}, headButton(l, h), ` ${fixed(value, 2)} `));
   const rest = others.length > ALIKE ? ` and ${others.length - ALIKE} more` : "";
-  return [title, element("p", {}, "Heads in exactly the same categories, with the similarity of their effects over tasks (cosine): ", ...shown, rest)];
+  return [title, element("p", {}, "In exactly the same categories, with the similarity of effects over tasks (cosine): ", ...shown, rest)];
 }
 
 function similarity(block, [l1, h1], [l2, h2]) {
@@ -172,8 +185,8 @@ function connectHeads() {
     event.preventDefault();
     const wanted = named(document.getElementById("find-head").value);
     const there = wanted && exists(...wanted);
-    const none = `There is no such head: layers 0 to ${heads.grid[0] - 1}, heads 0 to ${heads.grid[1] - 1}.`;
-    document.getElementById("find-said").textContent = there ? "" : wanted ? none : "Write a head as L1H6.";
+    const none = `There is no such ${noun()}: layers 0 to ${heads.grid[0] - 1}, ${noun()}s 0 to ${heads.grid[1] - 1}.`;
+    document.getElementById("find-said").textContent = there ? "" : wanted ? none : `Write a ${noun()} as ${headName(1, 6)}.`;
     if (there) showHead(...wanted);
   });
   addEventListener("hashchange", showAddressed);
