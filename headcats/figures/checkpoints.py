@@ -216,7 +216,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
 
 def _followed_note(rows: pd.DataFrame) -> str:
     signs = [f"{sign} {name}" for (name, _), (*_, sign) in zip(followed_heads(rows), _LOOKS, strict=False)]
-    return f"effects of {'  '.join(signs)}" if signs else "no task scored at any revision"
+    return "  ".join(signs) or "no task scored at any revision"
 
 
 def _shown_note(rows: pd.DataFrame, shown: Sequence[str]) -> str:
@@ -233,7 +233,7 @@ def _caption(frame: pd.DataFrame, revisions: xr.Dataset) -> list[str]:
     if (frame["change"] != 0).any():
         parts.append("▲ comes, ▼ goes: filled where the effect differs from the revision before "
                      f"(q ≤ {revisions.attrs.get('alpha', 0.05):g}), open where the call alone changes")  # fmt: skip
-    parts.append("lines: mean effect over the category's tasks, 95 % intervals")
+    parts.append("lines: mean effect of the heads named above, over the category's tasks, 95 % intervals")
     measured = frame[frame["followed"] & frame["mean_effect"].notna()]
     if (measured["n_tasks"] != measured.groupby("category")["n_tasks"].transform("last")).any():
         parts.append("○ mean over another number of tasks than at the last")
