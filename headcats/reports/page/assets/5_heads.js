@@ -9,7 +9,7 @@ function showHead(layer, head) {
   if (!heads?.blocks.length || !exists(layer, head)) return;
   if (panel.hidden) openedBy = document.activeElement;
   document.getElementById("head-name").textContent = headName(layer, head);
-  const parts = [sharing, kinds, byCategory, described, alike, byTask].flatMap((part) => part(layer, head));
+  const parts = [kinds, sharing, byCategory, described, alike, byTask].flatMap((part) => part(layer, head));
   panelBody.replaceChildren(...parts);
   panel.hidden = false;
   panel.scrollTop = 0;
