@@ -1,5 +1,6 @@
 """Means by role and donors, by hand: the model's z is the token id."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -124,6 +125,13 @@ class TestMean:
         scored = random_role_batch(3, seed=9)
         expected = Reference(batches).mean(model, scored, 1, everywhere(scored))
         torch.testing.assert_close(Reference(shuffled).mean(model, scored, 1, everywhere(scored)), expected)
+
+    def test_the_order_of_tasks_does_not_matter_to_the_bit(self, model: TokenModel) -> None:
+        # Sums of three such means differ in their last bit from one order to another.
+        batches = [random_role_batch(17 + 2 * n, seed=n, task=task) for n, task in enumerate("abc")]
+        scored = random_role_batch(3, seed=9)
+        orders = [Reference(order).mean(model, scored, 1, everywhere(scored)) for order in permutations(batches)]
+        assert all(torch.equal(found, orders[0]) for found in orders)
 
     def test_without_roles_by_index(self, model: TokenModel) -> None:
         reference = PromptBatch.from_tokens([[1, 2], [3, 8], [8, 8]], [[9, 9]] * 3, [1] * 3, [2] * 3)
