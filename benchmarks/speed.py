@@ -32,6 +32,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--work", nargs="+", metavar="NAME", help="default: all, but for the longest on 24x16")
     add("--shape", nargs="+", metavar="NAME", default=list(SHAPES), help=f"default: {' '.join(SHAPES)}")
+    add("--prompts", type=int, help="prompts of a batch (default: those of the work, else of the shape)")
     add("--repeat", type=int, default=3, help="repetitions, of which the least counts (default 3)")
     add("--patience", type=int, default=120, help="seconds after which a side is not repeated again (default 120)")
     add("--threads", type=int, default=2, help="threads of PyTorch (default 2)")

@@ -97,6 +97,7 @@ def measure_peaks(chosen: argparse.Namespace) -> dict[str, dict[str, int]]:
 def _arguments_of_peaks(chosen: argparse.Namespace, shape: str) -> list[str]:
     arguments = ["--peaks", "--threads", "1", "--backend", chosen.backend, "--dtype", chosen.dtype, "--shape", shape]
     arguments += ["--memory", chosen.memory] if chosen.memory else []
+    arguments += ["--prompts", str(chosen.prompts)] if chosen.prompts else []
     return [*arguments, "--work", *(chosen.work or works_of(shape))]
 
 
@@ -114,9 +115,9 @@ def _jobs(chosen: argparse.Namespace, name: str) -> Iterator[tuple[str, Job]]:
     shape = SHAPES[name]
     model = _model(chosen, shape)
     heads = spread(len(shape.heads), len(shape.heads) if chosen.full else chosen.forwards)
-    alone = spread(shape.prompts, shape.prompts if chosen.full else ALONE)
     for work in chosen.work or works_of(name):
-        sized = replace(shape, prompts=WORKS[work].prompts or shape.prompts)
+        sized = replace(shape, prompts=chosen.prompts or WORKS[work].prompts or shape.prompts)
+        alone = spread(sized.prompts, sized.prompts if chosen.full else ALONE)
         yield work, Job(model, sized, WORKS[work], [shape.heads[place] for place in heads], alone, chosen.memory)
 
 

@@ -91,6 +91,13 @@ def test_a_profile_names_the_operations(capsys):
     assert printed.count("aten::addmm") == 2
 
 
+def test_a_batch_has_the_prompts_that_are_asked_for():
+    chosen = speed.options(["--shape", "tiny", "--work", "last", "each", "--prompts", "1"])
+    jobs = [job for _, job in session._jobs(chosen, "tiny")]
+    assert [len(job.batch) for job in jobs] == [1, 1]
+    assert [job.alone for job in jobs] == [[0], [0]]
+
+
 def test_the_table_has_every_column(measured):
     backend, content, page, printed = measured
     head = f"| {' | '.join(report.COLUMNS)} |"
