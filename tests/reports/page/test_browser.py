@@ -123,6 +123,21 @@ def test_the_keyboard_reaches_heads_and_leaves_them(tab: Tab):
     assert tab.page.locator(":focus").get_attribute("data-head") == first.inner_text()
 
 
+@pytest.mark.parametrize("width", [1100, 390])
+def test_captions_in_the_panel_can_be_read_without_scrolling(browser: Browser, page: Path, width: int):
+    """Where a table is wider than the panel, its caption is not."""
+    with Tab.on(browser, page, width=width, address="#L1H2") as tab:
+        captions, shown = tab.page.evaluate(
+            """() => {
+              const panel = document.getElementById("head");
+              const captions = [...panel.querySelectorAll("caption")].map((one) => one.getBoundingClientRect().right);
+              return [captions, panel.getBoundingClientRect().left + panel.clientWidth];
+            }"""
+        )
+        assert captions
+        assert max(captions) <= shown
+
+
 @pytest.mark.parametrize("typed", ["L1H3", "1.3", " l1 h3 "])
 def test_a_head_can_be_asked_for_by_name(tab: Tab, typed: str):
     tab.page.fill("#find-head", typed)
