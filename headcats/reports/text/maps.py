@@ -43,6 +43,7 @@ def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         reading: What they are of.
     """
     yield from not_judged(tables)
+    yield from of_groups(tables["members"])
     yield from head_findings(tables, reading)
     yield from shared_findings(tables, reading)
     yield from differing_heads(tables["scores"])
@@ -68,13 +69,18 @@ def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
     return [note("map.not_judged", reason=reason)] if reason else []
 
 
+def of_groups(members: xr.Dataset) -> list[Finding]:
+    """What a cell is, on a map of groups that share keys and values; none otherwise."""
+    if (unit := unit_of(members)) == HEAD:
+        return []
+    layer = members["layer"].values[-1].item()
+    return [line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)]
+
+
 def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """The heads of every category, and which of them the data do not settle; arguments as in `map_findings`."""
     members, kind = tables["members"], reading.sign
     unit = unit_of(members)
-    if unit != HEAD:
-        layer = members["layer"].values[-1].item()
-        yield line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)
     heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
     plural = f"{noun(unit)}s"
     counted, outcome = (f"suppressing {plural}", "suppressing") if prefix else (plural, "member")

@@ -51,6 +51,9 @@ def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
     assert about["missing"] == []
     assert 'data-head="L0G0"' in page
     assert "L0H0</button>" not in page
+    # Said once, before the first number.
+    assert page.count("is group 0 of layer 1") == 1
+    assert page.index("is group 0 of layer 1") < page.index("Heads that help")
     # Nothing is offered that takes single heads.
     assert "headcats evidence" not in page
     assert "headcats views" not in page
