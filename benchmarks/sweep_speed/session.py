@@ -204,7 +204,7 @@ def _command(chosen: argparse.Namespace) -> str:
     """The command line, without what only says where the output goes."""
     values = vars(chosen)
     words = ["python benchmarks/speed.py"]
-    for name in ("backend", "device", "dtype", "threads", "repeat", "patience", "forwards", "memory"):
+    for name in ("backend", "device", "dtype", "threads", "prompts", "repeat", "patience", "forwards", "memory"):
         words += [f"--{name} {values[name]}"] * bool(values[name])
     words += [f"--{name} {' '.join(values[name])}" for name in ("shape", "work") if values[name]]
     words += [f"--{name}" for name in ("full", "quick") if values[name]]

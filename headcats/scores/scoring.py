@@ -63,7 +63,7 @@ def score(
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
         alpha: Level that `detectable` and `reach` are of, in (0, 1).
-        seed: Seed of bootstrap and splits, which each task draws by its name: under another name, other draws.
+        seed: Seed of bootstrap and splits. A task's draws also depend on its name, so renaming it changes them.
 
     Returns:
         `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, doubtful, sign_differs (task,

@@ -215,7 +215,7 @@ class Reference:
             tokens, roles = self._answered(batch, at_last=False)
             by_task[batch.task].append((tokens, roles, self._tokens(batch).shape[1] - 1))
         of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
-        for task in sorted(by_task):  # in whichever order they are given: a sum in another one may be rounded otherwise
+        for task in sorted(by_task):  # the order of a sum decides how it is rounded
             sums, n_tokens, n_prompts = role_sums(model, by_task[task])
             for label, count in n_prompts.items():
                 self._counts[label] = max(self._counts.get(label, 0), count)

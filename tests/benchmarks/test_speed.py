@@ -96,6 +96,8 @@ def test_a_batch_has_the_prompts_that_are_asked_for():
     jobs = [job for _, job in session._jobs(chosen, "tiny")]
     assert [len(job.batch) for job in jobs] == [1, 1]
     assert [job.alone for job in jobs] == [[0], [0]]
+    assert "--prompts 1" in session._command(chosen)
+    assert " ".join(session._arguments_of_peaks(chosen, "tiny")).endswith("--prompts 1 --work last each")
 
 
 def test_the_table_has_every_column(measured):

@@ -33,7 +33,7 @@ _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
 def document(material: Material, sections: list[Section], *, heading: str = "", under: str = "") -> str:
     """The page, with its sections from top to bottom; `heading` and the line below it say what it is of.
 
-    By default they name the run of the material, whose numbers of single heads the page holds.
+    By default they name the run of the material, whose numbers of single heads, or groups, the page holds.
     """
     manifest = material.run.manifest
     suite, begun = manifest.plan.suite, f", results of {manifest.created[:10]}" if manifest.created else ""

@@ -20,7 +20,7 @@ from headcats.figures.colours import DIVERGING
 from headcats.reports.page.material import Material
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import by_category
-from headcats.results.head_axes import ABSENT, HEAD, KV_HEAD, letter
+from headcats.results.head_axes import ABSENT, HEAD, KV_HEAD, letter, noun
 
 _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.
@@ -74,6 +74,7 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "grid": grid,
         "per_layer": per_layer,
         "letter": letter(material.unit),
+        "noun": noun(material.unit),
         "kv_head": _kv_heads(material, grid),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         "missing": _missing(described),
@@ -95,9 +96,10 @@ def _per_layer(material: Material) -> Iterator[tuple[int, int]]:
 
 def _kv_heads(material: Material, grid: tuple[int, int]) -> list[list[int]] | None:
     """Number of the key-value head that each query head reads; None where none is shared, and on a page of groups."""
-    if not material.tables or KV_HEAD not in material.tables["overlap"].coords:
-        return None
-    return _on_grid(material.tables["overlap"][KV_HEAD], grid, fill=ABSENT).tolist()
+    for table in (material.tables.get("overlap"), material.strengths):
+        if table is not None and KV_HEAD in table.coords:
+            return _on_grid(table[KV_HEAD], grid, fill=ABSENT).tolist()
+    return None
 
 
 def pack(blocks: Sequence[Rows], *, room: int) -> Packed:

@@ -43,7 +43,7 @@ def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         reading: What they are of.
     """
     yield from not_judged(tables)
-    yield from of_groups(tables["members"])
+    yield from unit_note(tables["members"])
     yield from head_findings(tables, reading)
     yield from shared_findings(tables, reading)
     yield from differing_heads(tables["scores"])
@@ -69,7 +69,7 @@ def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
     return [note("map.not_judged", reason=reason)] if reason else []
 
 
-def of_groups(members: xr.Dataset) -> list[Finding]:
+def unit_note(members: xr.Dataset) -> list[Finding]:
     """What a cell is, on a map of groups that share keys and values; none otherwise."""
     if (unit := unit_of(members)) == HEAD:
         return []

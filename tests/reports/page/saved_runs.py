@@ -37,6 +37,7 @@ def scored_run(
     tasks: Mapping[str, str] = TASKS,
     kinds: Mapping[str, str] = KINDS,
     n_items: int = 14,
+    kv_head: Sequence[Sequence[int]] | None = None,
 ) -> Path:
     """Noise but for head 1 of every layer, which has an effect on every task; cells without a head are NaN."""
     draw = np.random.default_rng(0)
@@ -46,7 +47,10 @@ def scored_run(
         patched[..., 1] += 0.3
         for place, n in enumerate(per_layer.values()):
             patched[:, :, place, n:] = np.nan
-        target.write_block(task, label, _block(patched, list(per_layer), n_items))
+        block = _block(patched, list(per_layer), n_items)
+        if kv_head is not None:
+            block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
+        target.write_block(task, label, block)
     target.write_manifest(manifest_of(per_layer, tasks=tasks, methods=[label], kinds=kinds))
     return folder
 

@@ -46,6 +46,7 @@ def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
     page = page_of(results, tmp_path / "groups.html", method=GROUPS)
     about = store(page)
     assert (about["letter"], about["per_layer"], about["grid"]) == ("G", [2, 2], [2, 2])
+    assert about["kv_head"] is None
     # Descriptors are of heads: there are none here.
     assert [block["label"] for block in about["blocks"]] == [f"{GROUPS}@last"] * 2
     assert about["missing"] == []
@@ -73,13 +74,15 @@ def test_a_page_of_heads_leaves_groups_out(results: Path, tmp_path: Path) -> Non
     assert about["kv_head"] == [[0, 0, 1, 1]] * 2
 
 
+@pytest.mark.ci
 def test_the_panel_of_a_head_names_those_that_share_its_keys(results: Path, tmp_path: Path, browser: Browser) -> None:
     page_of(results, tmp_path / "heads.html")
     with Tab.on(browser, tmp_path / "heads.html", width=1440, address="#L1H3") as tab:
         lines = tab.page.inner_text("#head-body").split("\n")
-        assert "Reads key-value head 1 of its layer, as L1H2" in lines
+        assert "Shares key-value head 1 with L1H2." in lines
 
 
+@pytest.mark.ci
 def test_a_page_of_groups_asks_for_groups(results: Path, tmp_path: Path, browser: Browser) -> None:
     page_of(results, tmp_path / "groups.html", method=GROUPS)
     with Tab.on(browser, tmp_path / "groups.html", width=1440) as tab:
@@ -88,6 +91,9 @@ def test_a_page_of_groups_asks_for_groups(results: Path, tmp_path: Path, browser
         tab.page.fill("#find-head", "L1G2")
         tab.page.keyboard.press("Enter")
         assert tab.page.inner_text("#find-said") == "There is no such group: layers 0 to 1, groups 0 to 1."
+        tab.page.fill("#find-head", "L1H1")
+        tab.page.keyboard.press("Enter")
+        assert tab.page.inner_text("#find-said") == "Write a group as L0G0."
         tab.page.fill("#find-head", "L1G1")
         tab.page.keyboard.press("Enter")
         assert tab.page.inner_text("#head-name") == "L1G1"

@@ -88,8 +88,15 @@ def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
     assert about["grid"] == [4, 4]
     assert about["per_layer"] == [0, 4, 0, 2]
     assert about["verdicts"][0] == "----" + "oioo" + "----" + "oi--"
+    assert about["kv_head"] is None
     assert 'placeholder="L1H0"' in content
     assert "4 layers" not in section(content, "summary")
+
+
+def test_keys_are_shared_within_layers_that_may_be_missing_or_smaller(tmp_path: Path):
+    shared = [[0, 0, 1, 1], [0, 0, -1, -1]]
+    about = described(written(scored_run(tmp_path / "results", per_layer={1: 4, 3: 2}, kv_head=shared)))
+    assert about["kv_head"] == [[-1] * 4, shared[0], [-1] * 4, shared[1]]
 
 
 def test_names_with_signs_that_mean_something_elsewhere(tmp_path: Path):

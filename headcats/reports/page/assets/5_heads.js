@@ -44,13 +44,8 @@ function setOf(layer, head) {
 function sharing(layer, head) {
   const keys = heads.kv_head?.[layer];
   if (!keys) return [];
-  const others = keys.flatMap((number, other) => (number === keys[head] && other !== head ? [" ", headButton(layer, other)] : []));
-  return others.length ? [element("p", {}, `Reads key-value head ${keys[head]} of its layer, as`, ...others)] : [];
-}
-
-// What a cell of this page is called.
-function noun() {
-  return heads.letter === "G" ? "group" : "head";
+  const others = keys.flatMap((number, other) => (number === keys[head] && other !== head ? [", ", headButton(layer, other)] : []));
+  return others.length ? [element("p", {}, `Shares key-value head ${keys[head]} with `, ...others.slice(1), ".")] : [];
 }
 
 function kinds(layer, head) {
@@ -122,7 +117,7 @@ function byTask(layer, head) {
     ]);
     const titles = ofTasks.map((block) => (isScore(block) ? `${block.label}, in ${block.unit}` : block.label));
     const columns = [{ name: "task" }, ...titles.map((name) => ({ name, number: true }))];
-    const caption = `Effect on each task, with its 95 % interval and q; ✓ where the ${noun()} passes for its category on the map`;
+    const caption = `Effect on each task, with its 95 % interval and q; ✓ where the ${heads.noun} passes for its category on the map`;
     parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
   }
   for (const block of heads.blocks.filter((block) => isScore(block) && !["task", "descriptor"].includes(block.what))) {
@@ -145,12 +140,12 @@ function alike(layer, head) {
     }
   }
   const title = element("h3", {}, "Neighbours of the same kind");
-  if (set === "[]") return [title, element("p", {}, `In no category, as ${others.length} others.`)];
-  if (!others.length) return [title, element("p", {}, `No other ${noun()} is in exactly these categories.`)];
+  if (set === "[]") return [title, element("p", {}, `In no category, like ${others.length} others.`)];
+  if (!others.length) return [title, element("p", {}, `No other ${heads.noun} is in exactly these categories.`)];
   others.sort((a, b) => b[2] - a[2]);
   const shown = others.slice(0, ALIKE).map(([l, h, value]) => element("span", {}, headButton(l, h), ` ${fixed(value, 2)} `));
   const rest = others.length > ALIKE ? ` and ${others.length - ALIKE} more` : "";
-  return [title, element("p", {}, "In exactly the same categories, with the similarity of effects over tasks (cosine): ", ...shown, rest)];
+  return [title, element("p", {}, `Other ${heads.noun}s in exactly the same categories, with the similarity of their effects over tasks (cosine): `, ...shown, rest)];
 }
 
 function similarity(block, [l1, h1], [l2, h2]) {
@@ -166,14 +161,16 @@ function similarity(block, [l1, h1], [l2, h2]) {
 }
 
 function named(text) {
-  const match = /^\s*L?(\d+)\s*[HG.,\s]\s*(\d+)\s*$/i.exec(text);
-  return match ? [Number(match[1]), Number(match[2])] : null;
+  const match = /^\s*L?(\d+)\s*([HG.,\s])\s*(\d+)\s*$/i.exec(text);
+  const other = heads?.letter === "G" ? "H" : "G"; // a head is no group, whatever its number
+  return match && match[2].toUpperCase() !== other ? [Number(match[1]), Number(match[3])] : null;
 }
 
 function connectHeads() {
   document.addEventListener("click", ({ target }) => {
     const button = target.closest("[data-head]");
-    if (button) showHead(...named(button.dataset.head));
+    const asked = button && named(button.dataset.head);
+    if (asked) showHead(...asked);
   });
   document.getElementById("head-close").addEventListener("click", closeHead);
   document.addEventListener("keydown", ({ key }) => {
@@ -183,10 +180,11 @@ function connectHeads() {
   find.hidden = !heads.blocks.length; // a run that says nothing about heads has nothing to show of one
   find.addEventListener("submit", (event) => {
     event.preventDefault();
-    const wanted = named(document.getElementById("find-head").value);
+    const { value, placeholder: first } = document.getElementById("find-head");
+    const wanted = named(value);
     const there = wanted && exists(...wanted);
-    const none = `There is no such ${noun()}: layers 0 to ${heads.grid[0] - 1}, ${noun()}s 0 to ${heads.grid[1] - 1}.`;
-    document.getElementById("find-said").textContent = there ? "" : wanted ? none : `Write a ${noun()} as ${headName(1, 6)}.`;
+    const none = `There is no such ${heads.noun}: layers 0 to ${heads.grid[0] - 1}, ${heads.noun}s 0 to ${heads.grid[1] - 1}.`;
+    document.getElementById("find-said").textContent = there ? "" : wanted ? none : `Write a ${heads.noun} as ${first}.`;
     if (there) showHead(...wanted);
   });
   addEventListener("hashchange", showAddressed);

@@ -9,7 +9,7 @@ from headcats.errors import pluralize
 from headcats.evidence.verdicts import LEAST_LABELLINGS, SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
-from headcats.reports.text.maps import of_groups
+from headcats.reports.text.maps import unit_note
 from headcats.results.finding import Finding, by_category, first_names, item, line
 
 NAMED = 8
@@ -18,10 +18,10 @@ NAMED = 8
 
 @section("In short")
 def summary(material: Material) -> Iterator[Part]:
-    """The model, the heads of every category, joint methods, and the verdicts."""
+    """The model, what a cell is, the heads of every category, joint methods, and the verdicts."""
     yield _model(material)
     if material.tables:
-        yield from of_groups(material.tables["members"])
+        yield from unit_note(material.tables["members"])
         yield from _heads(material)
     for label, block in material.run.joint_blocks.items():
         yield line("summary.joint", label=label, size=_size(block))
