@@ -72,7 +72,7 @@ def _block(patched: np.ndarray, layers: list[int], n_items: int) -> xr.Dataset:
     )
 
 
-def gated_run(folder: Path, scores: np.ndarray) -> Path:
+def gated_run(folder: Path, scores: np.ndarray, *, kv_head: Sequence[Sequence[int]] | None = None) -> Path:
     """A run of head_gating alone, with that facilitation `(dataset, seed, layer, head)`."""
     per_layer, n_sets = dict.fromkeys(range(scores.shape[2]), scores.shape[3]), len(scores)
     block = gates_of(scores, 1 - scores, datasets=list(KINDS)[:n_sets])
@@ -84,6 +84,8 @@ def gated_run(folder: Path, scores: np.ndarray) -> Path:
         n=("dataset", np.full(n_sets, 50)),
     )
     block = block.assign_attrs(method="head_gating", model="made-up", left_out="")
+    if kv_head is not None:
+        block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
     return suite_run(folder, "head_gating", block, per_layer=per_layer)
 
 

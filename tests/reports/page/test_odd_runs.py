@@ -99,6 +99,12 @@ def test_keys_are_shared_within_layers_that_may_be_missing_or_smaller(tmp_path: 
     assert about["kv_head"] == [[-1] * 4, shared[0], [-1] * 4, shared[1]]
 
 
+def test_keys_are_shared_where_a_joint_method_alone_was_run(tmp_path: Path):
+    shared = [[0, 0, 1], [0, 1, 1]]
+    gated = gated_run(tmp_path / "results", np.random.default_rng(0).random((1, 2, 2, 3)), kv_head=shared)
+    assert described(written(gated))["kv_head"] == shared
+
+
 def test_names_with_signs_that_mean_something_elsewhere(tmp_path: Path):
     kinds = {'a "b" <c>+': "#ff7f0e", "Größe & Ω+": "#d62728"}
     tasks = {"one's<b>&": 'a "b" <c>+', "two+": 'a "b" <c>+', "drei": "Größe & Ω+", "élan": "Größe & Ω+"}

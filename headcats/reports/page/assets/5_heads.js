@@ -160,10 +160,10 @@ function similarity(block, [l1, h1], [l2, h2]) {
   return one && other ? both / Math.sqrt(one * other) : 0;
 }
 
+// Layer and number of what is named; a head is no group, whatever its number.
 function named(text) {
-  const match = /^\s*L?(\d+)\s*([HG.,\s])\s*(\d+)\s*$/i.exec(text);
-  const other = heads?.letter === "G" ? "H" : "G"; // a head is no group, whatever its number
-  return match && match[2].toUpperCase() !== other ? [Number(match[1]), Number(match[3])] : null;
+  const match = new RegExp(`^\\s*L?(\\d+)\\s*[${heads.letter}.,\\s]\\s*(\\d+)\\s*$`, "i").exec(text);
+  return match ? [Number(match[1]), Number(match[2])] : null;
 }
 
 function connectHeads() {
