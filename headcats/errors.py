@@ -48,12 +48,24 @@ class StorageError(HeadcatsError, OSError):
     """A results folder that cannot be read or written."""
 
 
+class DamagedFileError(StorageError):
+    """A file of results that does not hold what was written to it."""
+
+
+class OccupiedError(StorageError):
+    """A results folder that another process is writing."""
+
+
 class HeadcatsWarning(UserWarning):
     """Base of every warning of headcats."""
 
 
 class StatisticsWarning(HeadcatsWarning):
     """A statistic that is easily over-interpreted."""
+
+
+class StorageWarning(HeadcatsWarning):
+    """Results that are not whole: a block is damaged or missing."""
 
 
 class TokenizationWarning(HeadcatsWarning):

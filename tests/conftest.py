@@ -16,7 +16,8 @@ from hub_server import Hub, serving
 from hypothesis import settings
 
 from headcats import registry
-from headcats.results import folder as results_folder
+from headcats.results import tables
+from headcats.results.checksum import checksum
 
 N_EXAMPLES = 50 if "CI" in os.environ else 10  # .ci/run sets it
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
@@ -69,25 +70,22 @@ def _registry_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _tables() -> dict[tuple[str, str, int, int], xr.Dataset]:
+def _tables() -> dict[tuple[str, str], xr.Dataset]:
     return {}
 
 
 @pytest.fixture(autouse=True)
-def _tables_are_read_once(
-    _tables: dict[tuple[str, str, int, int], xr.Dataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file of results that was read is not read again, nor is a copy of it, which keeps the time of writing."""
-    read = results_folder._read
+def _tables_are_read_once(_tables: dict[tuple[str, str], xr.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content of a file of results is parsed once, also where copies of the file are read."""
+    parse = tables._parsed
 
-    def read_once(path: Path) -> xr.Dataset:
-        stat = path.stat()
-        key = (path.parent.name, path.name, stat.st_size, stat.st_mtime_ns)
+    def parse_once(data: bytes, *, unchecked: tables.Unchecked) -> xr.Dataset:
+        key = (checksum(data), unchecked)
         if key not in _tables:
-            _tables[key] = read(path)
+            _tables[key] = parse(data, unchecked=unchecked)
         return _tables[key].copy(deep=True)
 
-    monkeypatch.setattr(results_folder, "_read", read_once)
+    monkeypatch.setattr(tables, "_parsed", parse_once)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import headcats as hc
 from headcats.evidence.held_out import HeldOut
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.results.folder import tree
+from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.sweeps.reference import Reference

@@ -11,7 +11,7 @@ from planted import planted_model, slot_batch
 import headcats as hc
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_clean_unchanged
-from headcats.results.folder import tree
+from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from headcats.results.folder import load
+from headcats.results.loading import load
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.statistics.multiplicity import benjamini_hochberg

@@ -9,7 +9,7 @@ from recovery_parts.tables import Part, Table
 import headcats as hc
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
-from headcats.results.folder import tree
+from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from tracr_circuits.model import circuits, compiled_model, heads, prompts, true_effects

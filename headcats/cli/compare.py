@@ -29,7 +29,7 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.folder import read_results
+from headcats.results.loading import read_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE

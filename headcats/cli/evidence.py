@@ -14,7 +14,7 @@ from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import by_category, paragraph
-from headcats.results.folder import load
+from headcats.results.loading import load
 from headcats.results.run_results import RunResults
 from headcats.results.sources import source_of
 

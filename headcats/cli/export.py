@@ -11,7 +11,7 @@ from headcats.cli.console import put, tell
 from headcats.cli.settings import split_names
 from headcats.reports.files.exporting import FORMATS, export
 from headcats.reports.text.suggestions import check_scored
-from headcats.results.folder import read_results
+from headcats.results.loading import read_results
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 

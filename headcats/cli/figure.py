@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, map_tables
 from headcats.cli import arguments, completion
-from headcats.cli.console import note_control, put, tell
+from headcats.cli.console import note_control, put, tell, warn
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.method_agreement import method_agreement
@@ -21,8 +21,8 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
-from headcats.results.folder import read_results
 from headcats.results.label import Label
+from headcats.results.loading import read_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
@@ -123,7 +123,10 @@ def _evidence_table(
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}
     criteria |= {"positions": positions} if positions is not None else {}
-    for evidence in saved_evidence(place.folder).values():
+    saved = saved_evidence(place.folder)
+    for folder, problem in saved.problems.items():
+        warn(f"{folder} is left out: {problem}")
+    for evidence in saved.contents.values():
         options = json.loads(evidence.attrs["options"])
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):

@@ -22,8 +22,8 @@ from headcats.reports.text.joint_blocks import relation_map, suite_title, thresh
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
-from headcats.results.folder import read_results
 from headcats.results.label import Label
+from headcats.results.loading import read_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series

@@ -8,7 +8,7 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Positions, RuleText, Sign, Source
 from headcats.cli.console import Answer, note_unfinished
-from headcats.results.folder import load
+from headcats.results.loading import load
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series, load_series
 from headcats.study.defaults import DEFAULT_RULE

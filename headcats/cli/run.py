@@ -114,11 +114,12 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
         run_revisions(options, folder, quiet=quiet, answer=answer)
         return
     from headcats.study.loading import load_study
-    from headcats.study.runner import run
+    from headcats.study.runner import run, writing
 
-    loaded, study = load_study(options)
-    results = run(loaded, out=folder, progress=False if quiet else None, **study)
-    tell_run(results, specs, folder, answer, viewed=loaded if views else None)
+    with writing(folder):
+        loaded, study = load_study(options)
+        results = run(loaded, out=folder, progress=False if quiet else None, **study)
+        tell_run(results, specs, folder, answer, viewed=loaded if views else None)
 
 
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:

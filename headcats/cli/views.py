@@ -8,7 +8,7 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import Answer
-from headcats.results.folder import load
+from headcats.results.loading import load
 from headcats.results.run_results import RunResults
 from headcats.results.sources import source_of
 from headcats.study.defaults import DEFAULT_RULE

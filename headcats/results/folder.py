@@ -1,34 +1,39 @@
-"""The results folder: a manifest and one netCDF file per task and method, read as one labelled tree."""
+"""The results folder: a manifest and one netCDF file per task and method; one writes, any number read."""
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DataError, StorageError, pluralize
-from headcats.results.descriptors import DESCRIPTORS_FILE, DESCRIPTORS_NODE
-from headcats.results.drop_table import DROPS, drop_table
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.errors import DamagedFileError, StorageError
+from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.descriptors import DESCRIPTORS_FILE
+from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest
 from headcats.results.no_results import no_results
-from headcats.results.place import Place, address_of, find_place
-from headcats.results.suite_text import SUITE_FILE, damaged_suite
-from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
+from headcats.results.place import address_of
+from headcats.results.suite_text import SUITE_FILE
+from headcats.results.tables import Unchecked, read_table, table_bytes
+from headcats.results.whole_file import below_a_file, write_whole
+from headcats.results.writer import held_for_writing
 
 BLOCKS = "blocks"
-"""Results folders that a message names."""
+_AGAIN = "The same `headcats run`"
+
+
+_LONGEST = 150  # of a file name; file systems take 255 bytes
 
 
 def slug(name: str) -> str:
     """A file name for any task or method name; where characters had to be replaced, a hash keeps names apart."""
     # Windows does not tell upper from lower case, so names that differ in case alone must differ in the hash too.
     safe = re.sub(r"[^a-z0-9._=@-]", "_", name)
-    if safe == name and not name.startswith("."):
+    if safe == name and not name.startswith(".") and len(name) <= _LONGEST:
         return name
-    return f"{safe.lstrip('.')}-{hashlib.blake2b(name.encode('utf-8'), digest_size=4).hexdigest()}"
+    return f"{safe.lstrip('.')[:_LONGEST]}-{hashlib.blake2b(name.encode('utf-8'), digest_size=4).hexdigest()}"
 
 
 class ResultsFolder:
@@ -40,20 +45,44 @@ class ResultsFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._format: int | None = None
 
     @property
     def manifest_path(self) -> Path:
         """File of the manifest."""
         return self.path / MANIFEST
 
-    def read_manifest(self) -> Manifest | None:
-        """The manifest, or None where there is not a results folder yet.
+    @contextmanager
+    def writing(self, by: str) -> Iterator[None]:
+        """Be the only writer of the folder within; readers are not held up.
+
+        Args:
+            by: What writes, such as "headcats run", for those who come second.
 
         Raises:
-            StorageError: The path is a file or on the hub, the folder holds other things, or the manifest is damaged.
+            OccupiedError: Another process, or another thread, is writing it; the message says which and since when.
+            StorageError: The path is a file or on the hub, the folder holds other things or cannot be written.
+        """
+        self.check_place()
+        with held_for_writing(self.path, by=by):
+            yield
+
+    @contextmanager
+    def adding(self, by: str) -> Iterator[None]:
+        """`writing` to finished results; a StorageError where there are none."""
+        if not self.manifest_path.is_file():
+            raise StorageError(no_results(self.path))
+        with held_for_writing(self.path, by=by):
+            yield
+
+    def check_place(self) -> None:
+        """Refuse a path that is no folder for results.
+
+        Raises:
+            StorageError: It is a file or on the hub, or a folder that holds other things.
         """
         if self.manifest_path.is_file():
-            return Manifest.read(self.manifest_path)
+            return
         if address := address_of(self.path):
             raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
         if self.path.exists() and not self.path.is_dir():
@@ -66,11 +95,55 @@ class ResultsFolder:
             raise StorageError(f"{self.path} cannot be read: {error.strerror or error}.") from None
         if taken:
             raise StorageError(f"{self.path} is not empty and holds no {MANIFEST}; name a new or a results folder.")
-        return None
+
+    def read_manifest(self) -> Manifest | None:
+        """The manifest, or None where there is not a results folder yet.
+
+        Raises:
+            DamagedFileError: The manifest is damaged.
+            StorageError: It cannot be read; or see `check_place`.
+        """
+        self.check_place()
+        if not self.manifest_path.is_file():
+            return None
+        manifest = Manifest.read(self.manifest_path)
+        self._format = manifest.format
+        return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest."""
-        write_whole(self.manifest_path, manifest.to_json(indent=1).encode("utf-8"))
+        """Replace the manifest; files of version 0.1 are given their checksums first."""
+        if manifest.format == 1:
+            self._add_checksums()
+        write_whole(self.manifest_path, manifest.file_bytes())
+        manifest.format = self._format = FORMAT
+
+    def set_manifest_aside(self) -> Path:
+        """Rename a damaged manifest, so that a run can begin a new one beside the finished blocks; returns its name."""
+        aside = self.manifest_path.with_name(f"{MANIFEST}.damaged")
+        os.replace(self.manifest_path, aside)
+        return aside
+
+    @property
+    def _unchecked(self) -> Unchecked:
+        """What a file without checksum is here: version 0.1 wrote none."""
+        if self._format is None:
+            try:
+                self.read_manifest()
+            except StorageError:
+                self._format = FORMAT
+        return "accepted" if self._format == 1 else "damaged"
+
+    def _add_checksums(self) -> None:
+        for path in sorted(self.path.rglob("*.nc")):
+            data = path.read_bytes()
+            if not content_of(data).has_checksum:
+                write_whole(path, with_checksum(data))
+        if suite := self.read_suite():
+            self.write_suite(suite)
+
+    def read_table(self, path: Path, *, again: str) -> xr.Dataset:
+        """`headcats.results.tables.read_table` of a file in this folder."""
+        return read_table(path, again=again, unchecked=self._unchecked)
 
     @property
     def suite_path(self) -> Path:
@@ -78,23 +151,44 @@ class ResultsFolder:
         return self.path / SUITE_FILE
 
     def read_suite(self) -> str:
-        """The suite as text (see `headcats.tasks.stored`); "" for a folder of a version that did not keep it."""
+        """The suite as text (see `headcats.tasks.stored`); "" for a folder of a version that did not keep it.
+
+        Raises:
+            DamagedFileError: The file is damaged, or cannot be read.
+        """
         try:
-            return self.suite_path.read_text(encoding="utf-8") if self.suite_path.is_file() else ""
-        except (OSError, ValueError) as error:
-            raise damaged_suite(str(self.suite_path), str(error)) from None
+            content = json_content_of(self.suite_path.read_bytes())
+            if not content.has_checksum and self._unchecked == "damaged":
+                raise DamagedFileError("it lacks its checksum, so it is not whole")
+            return content.data.decode("utf-8")
+        except FileNotFoundError:
+            return ""
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{self.suite_path} is damaged: {error}. {_AGAIN} writes it again.") from None
+        except OSError as error:
+            problem = error.strerror or error
+            raise DamagedFileError(f"{self.suite_path} cannot be read: {problem}. {_AGAIN} writes it again.") from None
 
     def write_suite(self, text: str) -> None:
         """Replace the suite."""
-        write_whole(self.suite_path, text.encode("utf-8"))
+        write_whole(self.suite_path, json_with_checksum(text))
 
     def block_path(self, task: str, label: str) -> Path:
         """File of the block of a task and a method@positions."""
         return self.path / BLOCKS / slug(task) / f"{slug(label)}.nc"
 
-    def read_block(self, task: str, label: str) -> xr.Dataset | None:
-        """A block, or None where there is none (or a damaged one, which is then made again)."""
-        return read_undamaged(self.block_path(task, label))
+    def read_block(self, task: str, label: str) -> xr.Dataset:
+        """A block.
+
+        Raises:
+            DamagedFileError: The file is damaged, or is of another task or method.
+            StorageError: There is no such file.
+        """
+        path = self.block_path(task, label)
+        block = self.read_table(path, again=_AGAIN)
+        if (of := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
+            raise DamagedFileError(f"{path} is damaged: it is of {of}, not {(task, label)}. {_AGAIN} makes it again.")
+        return block
 
     def write_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Write one block, with its task and label in the attributes."""
@@ -104,11 +198,18 @@ class ResultsFolder:
         """File of one finished part (a seed, a relation) of a joint method."""
         return self.path / BLOCKS / SUITE / slug(label) / f"{slug(part.replace('/', '='))}.nc"
 
-    def read_parts(self, label: str) -> dict[str, xr.Dataset]:
-        """Name -> content of every finished part of a joint method; damaged ones are left out, to be made again."""
-        paths = sorted((self.path / BLOCKS / SUITE / slug(label)).glob("*.nc"))
-        parts = [part for path in paths if (part := read_undamaged(path)) is not None]
-        return {str(part.attrs["part"]): part for part in parts if "part" in part.attrs}
+    def read_parts(self, label: str) -> tuple[dict[str, xr.Dataset], list[str]]:
+        """Name -> content of every finished part of a joint method; and what is wrong with damaged ones."""
+        parts, problems = {}, []
+        for path in sorted((self.path / BLOCKS / SUITE / slug(label)).glob("*.nc")):
+            try:
+                part = self.read_table(path, again=_AGAIN)
+                parts[str(part.attrs["part"])] = part
+            except StorageError as error:
+                problems.append(str(error))
+            except KeyError:
+                problems.append(f"{path} is damaged: it does not say which part it is. {_AGAIN} makes it again.")
+        return parts, problems
 
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Write one finished part of a joint method."""
@@ -120,151 +221,32 @@ class ResultsFolder:
         return self.path / DESCRIPTORS_FILE
 
     def read_descriptors(self) -> xr.Dataset | None:
-        """The descriptors of heads; None where there is no file, or a damaged one, which is then made again."""
-        return read_undamaged(self.descriptors_path)
+        """The descriptors of heads; None where there is no file.
+
+        Raises:
+            DamagedFileError: The file is damaged.
+        """
+        return self.read_table(self.descriptors_path, again=_AGAIN) if self.descriptors_path.is_file() else None
 
     def write_descriptors(self, descriptors: xr.Dataset) -> None:
         """Replace the descriptors of heads."""
         write_whole(self.descriptors_path, table_bytes(descriptors))
 
-    def read_blocks(self) -> dict[tuple[str, str], xr.Dataset]:
-        """(task, method@positions) -> block, for every block of the folder; a damaged file is a StorageError."""
-        blocks = {}
-        for path in sorted((self.path / BLOCKS).glob("*/*.nc")):
+    def read_blocks(self, manifest: Manifest) -> tuple[dict[tuple[str, str], xr.Dataset], dict[str, str]]:
+        """Blocks that a manifest names.
+
+        Returns:
+            (task, method@positions) -> block; and file -> problem of every one that is missing or damaged.
+        """
+        blocks, problems = {}, {}
+        for task, label in sorted(manifest.finished()):
+            path = self.block_path(task, label)
+            record = manifest.blocks.get(task, {}).get(label)
             try:
-                block = _read(path)
-                blocks[block.attrs["task"], block.attrs["label"]] = block
-            except (OSError, ValueError, KeyError) as error:
-                raise StorageError(f"{path} cannot be read: {error}. Run again: it will be made anew.") from None
-        return blocks
-
-    def remove_leftovers(self) -> None:
-        """Delete temporary files that a killed run left behind."""
-        for path in self.path.rglob(TEMPORARY):
-            path.unlink(missing_ok=True)
-
-
-def table_bytes(table: xr.Dataset) -> bytes:
-    """A table as the content of a netCDF file, for `write_whole`."""
-    # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-    return bytes(table.to_netcdf(engine="h5netcdf"))
-
-
-def read_table(path: Path, *, again: str) -> xr.Dataset:
-    """A table that a command has saved; `again` names the command that makes it again, if it cannot be read."""
-    try:
-        return _read(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"{path} cannot be read: {error}. {again} makes it again.") from None
-
-
-def read_undamaged(path: Path) -> xr.Dataset | None:
-    """The table in a file; None where there is no file, or a damaged one, which is to be made again."""
-    try:
-        return _read(path) if path.is_file() else None
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def _read(path: Path) -> xr.Dataset:
-    with xr.open_dataset(path, engine="h5netcdf") as stored:
-        # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
-        return stored.load().drop_encoding()
-
-
-def load(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Results of a run, from its folder or from the Hugging Face hub.
-
-    Args:
-        path: The folder that `hc.run(out=...)` or `headcats run` wrote; or "hf://owner/name", where `hc.push` put it,
-            with "@" and a branch, tag or commit for another one than the newest. What was fetched once is also read
-            without network.
-
-    Returns:
-        A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
-        `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
-        `category`; the root carries `categories` (names, order, colours; JSON), `manifest` (JSON) and `suite` (its
-        tasks with their pairs; JSON). A joint method (`ov_relation`, `head_gating`, ...) has the node
-        `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`). The node `/_drops` is a table
-        of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`. The node
-        `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts, which folders of
-        earlier versions lack until the run is repeated.
-
-    Raises:
-        StorageError: No such folder, no manifest in it, or a damaged file.
-
-    Example:
-        >>> import headcats as hc
-        >>> results = hc.load("results/mini-icl")
-        >>> sorted(results["plural"])
-        ['denoising_patch@last', 'mean_ablation@all', 'second_corruption_patch@last']
-        >>> block = results["plural"]["denoising_patch@last"]
-        >>> block.patched.dims, block.clean.dims
-        (('metric', 'prompt', 'layer', 'head'), ('metric', 'prompt'))
-        >>> results["plural"].attrs["category"]
-        'Linguistic'
-    """
-    return read_results(find_place(path))
-
-
-def read_results(place: Place) -> xr.DataTree:
-    """`load` of a place that is found already."""
-    folder = ResultsFolder(place.folder)
-    if not folder.manifest_path.is_file():
-        raise StorageError(no_results(folder.path))
-    described = None
-    if folder.descriptors_path.is_file():
-        described = read_table(folder.descriptors_path, again="The same `headcats run`")
-    manifest, blocks = Manifest.read(folder.manifest_path), folder.read_blocks()
-    if place.on_hub and (absent := manifest.finished() - blocks.keys()):
-        task, label = min(absent)
-        raise StorageError(
-            f"The copy of {place} in the cache is not whole: it lacks {pluralize(len(absent), 'block')}, {label} of "
-            f"{task} first; read it again with network."
-        )
-    results = tree(blocks, manifest, suite=folder.read_suite(), descriptors=described)
-    # As xarray says it of a file; copies keep it, and netCDF does not store it.
-    results.encoding |= {"source": place.address, "folder": os.fspath(place.folder)}
-    return results
-
-
-def place_of(results: xr.DataTree) -> Place | None:
-    """Where results were read from; None for results in memory."""
-    source = results.encoding.get("source")
-    return None if source is None else Place(source, Path(results.encoding.get("folder", source)))
-
-
-def tree(
-    blocks: Mapping[tuple[str, str], xr.Dataset],
-    manifest: Manifest,
-    *,
-    suite: str = "",
-    descriptors: xr.Dataset | None = None,
-) -> xr.DataTree:
-    """What a folder holds as the tree that `load` describes; the manifest must name the task of every block."""
-    attrs = {
-        "categories": json.dumps(manifest.category_entries(), ensure_ascii=False),
-        "manifest": manifest.to_json(),
-        **({"suite": suite} if suite else {}),
-    }
-    nodes = {"/": xr.Dataset(attrs=attrs)}
-    tasks, methods = list(manifest.tasks), manifest.methods
-
-    def place(key: tuple[str, str]) -> tuple[int, int]:
-        task, label = key
-        if task != SUITE:
-            return tasks.index(task), 0
-        return len(tasks), methods.index(label) if label in methods else len(methods)
-
-    for task, label in blocks:
-        if task not in manifest.tasks and task != SUITE:
-            raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
-    for task, label in sorted(blocks, key=place):
-        attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
-        nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
-        nodes[f"/{task}/{label}"] = blocks[task, label]
-    if manifest.tasks:
-        nodes[f"/{DROPS}"] = drop_table(manifest)
-    if descriptors is not None:
-        nodes[f"/{DESCRIPTORS_NODE}"] = descriptors
-    return xr.DataTree.from_dict(nodes)
+                block = self.read_block(task, label)
+                if record is not None and block.attrs.get("fingerprint") != record.fingerprint:
+                    raise DamagedFileError(f"{path} is of other prompts than {MANIFEST} says. {_AGAIN} checks both.")
+                blocks[task, label] = block
+            except StorageError as error:
+                problems[path.relative_to(self.path).as_posix()] = str(error)
+        return blocks, problems

@@ -6,20 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import StorageError
+from headcats.errors import DamagedFileError, StorageError
+from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
     JointRecord,
     ModelRecord,
     PlanRecord,
-    R,
     Record,
     TaskRecord,
 )
+from headcats.results.typed import MisfitError, fitted
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
+"""2: files carry checksums, which those of format 1 (version 0.1) do not."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
 _REQUIRED = ("format", "plan", "model", "categories", "methods", "tasks", "blocks", "checks")
@@ -57,53 +59,81 @@ class Manifest:
     """Commit of headcats; None for an installed package."""
     created: str = ""
     """When the folder was begun (ISO 8601, UTC)."""
+    format: int = field(default=FORMAT, compare=False)
+    """Format of the file that it was read from; it is written in the newest."""
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
         """The manifest in a file.
 
         Raises:
-            StorageError: It cannot be read, has a newer format, or lacks parts, which the message names.
+            DamagedFileError: It is damaged; the message names the field that does not fit.
+            StorageError: It cannot be read, or has a newer format.
         """
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise _unreadable(str(path), error) from None
-        stored = _parse(text, source=str(path))
-        if lacking := [part for part in _REQUIRED if part not in stored]:
-            raise _damaged(str(path), f"it lacks {', '.join(lacking)}")
-        return cls._from_dict(stored, source=str(path))
+            content = json_content_of(path.read_bytes())
+            stored = _parse(content.data, source=str(path))
+            if stored.get("format") != 1 and not content.has_checksum:
+                raise DamagedFileError("it lacks its checksum, so it is not whole")
+            if lacking := [part for part in _REQUIRED if part not in stored]:
+                raise DamagedFileError(f"it lacks {', '.join(lacking)}")
+            manifest = cls._from_dict(stored)
+            if problem := manifest.contradiction():
+                raise DamagedFileError(problem)
+        except DamagedFileError as error:
+            raise DamagedFileError(
+                f"{path} is damaged: {error}. Repeat the `headcats run` that made it: finished blocks are kept."
+            ) from None
+        except StorageError:
+            raise
+        except OSError as error:
+            raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
+        return manifest
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
         """The manifest in the attributes of results; what the text lacks has its default."""
         source = "The manifest of these results"
-        return cls._from_dict(_parse(text, source=source), source=source)
+        try:
+            return cls._from_dict(_parse(text.encode("utf-8", errors="replace"), source=source))
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{source} is damaged: {error}.") from None
 
     @classmethod
-    def _from_dict(cls, stored: Mapping[str, Any], *, source: str) -> "Manifest":
+    def _from_dict(cls, stored: Mapping[str, Any]) -> "Manifest":
         try:
-            blocks = dict(stored.get("blocks", {}))
-            joint = blocks.pop(SUITE, {})
-            plan = PlanRecord.from_dict(stored.get("plan", {}))
-            return cls(
-                plan=plan,
-                model=ModelRecord.from_dict(stored.get("model", {})),
-                suite_source=_suite_source(stored, plan),
-                categories=tuple(map(CategoryRecord.from_dict, stored.get("categories", ()))),
-                methods=tuple(stored.get("methods", ())),
-                requested=tuple(stored.get("asked", ())),
-                distractors={task: tuple(names) for task, names in stored.get("distractors", {}).items()},
-                tasks=_records(TaskRecord, stored.get("tasks", {})),
-                blocks={task: _records(BlockRecord, entries) for task, entries in blocks.items()},
-                joint_blocks=_records(JointRecord, joint),
-                checks=dict(stored.get("checks", {})),
-                versions=dict(stored.get("versions", {})),
-                git_commit=stored.get("git_commit"),
-                created=stored.get("created", ""),
-            )
-        except (AttributeError, TypeError, ValueError) as error:
-            raise _damaged(source, str(error)) from None
+            parts = {name: fitted(stored[name], kind, name) for name, kind in _PARTS.items() if name in stored}
+            entries = fitted(stored.get("blocks", {}), dict[str, dict[str, Any]], "blocks")
+            parts["joint_blocks"] = fitted(entries.pop(SUITE, {}), dict[str, JointRecord], f"blocks.{SUITE}")
+            parts["blocks"] = fitted(entries, dict[str, dict[str, BlockRecord]], "blocks")
+            parts["requested"] = parts.pop("asked", ())
+            parts["suite_source"] = _suite_source(stored, parts.get("plan", PlanRecord()))
+        except MisfitError as error:
+            raise DamagedFileError(str(error)) from None
+        return cls(**parts, format=stored.get("format", FORMAT))
+
+    def contradiction(self) -> str:
+        """What two parts of the manifest say differently; "" where they agree."""
+        categories = [category.name for category in self.categories]
+        if doubled := {name for name in categories if categories.count(name) > 1}:
+            return f"categories lists {', '.join(sorted(doubled))} twice"
+        of_tasks = {f"tasks.{task}.category": record.category for task, record in self.tasks.items()} | {
+            f"blocks.{SUITE}.{label}.tasks.{task}": category
+            for label, joint in self.joint_blocks.items()
+            for task, category in joint.tasks.items()
+        }
+        for place, category in of_tasks.items():
+            if category not in categories:
+                return f"{place} is {category!r}, which categories does not list"
+        if unknown := self.blocks.keys() - self.tasks.keys():
+            return f"blocks names the task {min(unknown)!r}, which tasks does not"
+        if len(self.model.layers) != len(self.model.heads):
+            return f"model has {len(self.model.layers)} layers and heads of {len(self.model.heads)}"
+        return ""
+
+    def file_bytes(self) -> bytes:
+        """The content of the file."""
+        return json_with_checksum(self.to_json(indent=1))
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The text of the file, and of the attribute `manifest` of results."""
@@ -169,40 +199,53 @@ class Manifest:
             self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
 
 
+_PARTS: dict[str, Any] = {
+    "plan": PlanRecord,
+    "model": ModelRecord,
+    "categories": tuple[CategoryRecord, ...],
+    "methods": tuple[str, ...],
+    "asked": tuple[str, ...],
+    "distractors": dict[str, tuple[str, ...]],
+    "tasks": dict[str, TaskRecord],
+    "checks": dict[str, dict[str, Any]],
+    "versions": dict[str, str],
+    "git_commit": str | None,
+    "created": str,
+}
+"""Parts of the file but blocks -> their types."""
+
+
 def _suite_source(stored: Mapping[str, Any], plan: PlanRecord) -> str:
     """Earlier versions left registered names out, and marked suites of Python."""
     if "suite_source" in stored and "suite_mark" not in stored:
-        return str(stored["suite_source"])
-    return stored.get("suite_source") or ("" if stored.get("suite_mark") else plan.suite)
-
-
-def _records(kind: type[R], entries: Mapping[str, Any]) -> dict[str, R]:
-    return {name: kind.from_dict(entry) for name, entry in entries.items()}
+        return str(fitted(stored["suite_source"], str, "suite_source"))
+    return str(stored.get("suite_source") or ("" if stored.get("suite_mark") else plan.suite))
 
 
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
 
 
-def _parse(text: str, *, source: str) -> dict[str, Any]:
+def _parse(data: bytes, *, source: str) -> dict[str, Any]:
     """The JSON object, of a format that this version reads."""
     try:
-        stored = json.loads(text)
-    except ValueError as error:
-        raise _unreadable(source, error) from None
+        stored = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"it is no JSON ({error})") from None
     if not isinstance(stored, dict):
-        raise _damaged(source, f"it holds a {type(stored).__name__}")
+        raise DamagedFileError(f"it holds a {type(stored).__name__}")
     version = stored.get("format", FORMAT)  # results in memory had none in version 0.1
-    if version != FORMAT:
-        is_newer = isinstance(version, int) and version > FORMAT
-        newer = " A newer version of headcats wrote it: install that one." if is_newer else ""
-        raise StorageError(f"{source} has format {version!r}; this version of headcats reads format {FORMAT}.{newer}")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise DamagedFileError(f"its format is {version!r}")
+    if version > FORMAT:
+        raise StorageError(
+            f"{source} has format {version}, and this version of headcats reads formats up to {FORMAT}: "
+            f"{_advice(stored.get('versions'))}."
+        )
     return stored
 
 
-def _unreadable(source: str, error: Exception) -> StorageError:
-    return StorageError(f"{source} cannot be read: {error}. Move the folder away and run again.")
-
-
-def _damaged(source: str, problem: str) -> StorageError:
-    return StorageError(f"{source} is damaged: {problem}. Move the folder away and run again.")
+def _advice(versions: Any) -> str:
+    """What to install for a newer format."""
+    writer = versions.get("headcats") if isinstance(versions, dict) else None
+    return f'pip install "headcats>={writer}"' if isinstance(writer, str) else "pip install --upgrade headcats"

@@ -9,12 +9,13 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import PlanError, StorageError, pluralize
+from headcats.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.registry import lookup
 from headcats.results.descriptors import join_descriptors
-from headcats.results.folder import BLOCKS, ResultsFolder, load, read_results
+from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.head_axes import kv_head_of
 from headcats.results.label import Label
+from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
@@ -41,15 +42,21 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 
     Raises:
         PlanError: Plans, models or suites differ, or two blocks or parts of one name were made with different prompts.
+        DamagedFileError: A file of a folder is damaged or missing; the run that made it makes it again.
         StorageError: A folder cannot be read, or `out` is taken.
     """
-    target = ResultsFolder(out)
+    with ResultsFolder(out).writing("headcats merge"):
+        _merge(folders, ResultsFolder(out))
+    return load(out)
+
+
+def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> None:
     if target.read_manifest() is not None:
         raise StorageError(f"{target.path} holds results already; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
     places = [find_place(path) for path in folders]
-    runs = [RunResults(read_results(place)) for place in places]
+    runs = [RunResults(read_whole_results(place)) for place in places]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
     first, after = places[0].folder, target.path
@@ -59,21 +66,23 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
     descriptors: xr.Dataset | None = None
-    for place, manifest in zip(places, manifests, strict=True):
-        _check_same_plan(merged, manifest, paths=(places[0], place))
-        merged.join(manifest)
-        if (described := ResultsFolder(place.folder).read_descriptors()) is not None:
-            descriptors = described if descriptors is None else join_descriptors(descriptors, described)
-        for (task, label), block in ResultsFolder(place.folder).read_blocks().items():
-            if task != SUITE:
-                _add(blocks, (task, label), block, f"Block {label!r} of task {task!r} in {place}")
-                continue
+    for place, run in zip(places, runs, strict=True):
+        _check_same_plan(merged, run.manifest, paths=(places[0], place))
+        merged.join(run.manifest)
+        if run.descriptors is not None:
+            descriptors = run.descriptors if descriptors is None else join_descriptors(descriptors, run.descriptors)
+        for task, node in run.tasks.items():
+            for label, child in node.children.items():
+                _add(blocks, (task, label), child.to_dataset(), f"Block {label!r} of task {task!r} in {place}")
+        for label, block in run.joint_blocks.items():
             joint_blocks.setdefault(label, []).append(block)
-            for name, part in ResultsFolder(place.folder).read_parts(label).items():
+            of_method, problems = ResultsFolder(place.folder).read_parts(label)
+            if problems:
+                raise DamagedFileError(problems[0])
+            for name, part in of_method.items():
                 _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {place}")
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
     _write(target, merged, blocks, parts, suite, descriptors)
-    return load(out)
 
 
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_type_hints
+
+from headcats.results.typed import MisfitError, fitted
 
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
 R = TypeVar("R", bound="Record")
@@ -16,10 +18,24 @@ class Record:
     """Fields that are on disk even where they have their default."""
 
     @classmethod
-    def from_dict(cls: type[R], stored: Mapping[str, Any]) -> R:
-        """From the entry on disk; lists become tuples, and keys without a field are left out."""
-        known = {each.name: each for each in fields(cls)}
-        return cls(**{name: _restored(known[name], value) for name, value in stored.items() if name in known})
+    def from_dict(cls: type[R], stored: Mapping[str, Any], *, place: str = "") -> R:
+        """From the entry on disk; lists become tuples, and keys without a field are left out.
+
+        Args:
+            stored: The entry.
+            place: Its path in the file, such as "tasks.plural", for messages.
+
+        Raises:
+            MisfitError: A field has a value of another type, or a required one is missing.
+        """
+        kinds, before = get_type_hints(cls), f"{place}." if place else ""
+        known = {each.name: kinds[each.name] for each in fields(cls)}
+        values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
+        try:
+            return cls(**values)
+        except TypeError:
+            lacking = [each.name for each in fields(cls) if _is_required(each) and each.name not in values]
+            raise MisfitError(f"{place or cls.__name__} lacks {', '.join(lacking)}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The entry on disk: fields that differ from their defaults, and those of `ALWAYS`."""
@@ -168,7 +184,7 @@ class TaskRecord(Record):
     """Different queries."""
     corruption: str = ""
     """How its prompts are corrupted, where it is not as the plan says: no other task could corrupt them."""
-    given_answers: tuple[GivenAnswer, ...] = field(default=(), metadata={"of": GivenAnswer})
+    given_answers: tuple[GivenAnswer, ...] = ()
     """What the model says on a few prompts of a task that it cannot do."""
     near_duplicates: int = 0
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
@@ -209,12 +225,11 @@ class BlockRecord(Record):
     """What else the method says of its numbers."""
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "BlockRecord":
+    def from_dict(cls, stored: Mapping[str, Any], *, place: str = "") -> "BlockRecord":
         """From the entry on disk, where the provenance stands beside the other fields."""
         own_fields = {each.name for each in fields(cls)}
-        return super().from_dict(
-            {**stored, "provenance": {key: value for key, value in stored.items() if key not in own_fields}}
-        )
+        provenance = {key: value for key, value in stored.items() if key not in own_fields}
+        return super().from_dict({**stored, "provenance": provenance}, place=place)
 
     def to_dict(self) -> dict[str, Any]:
         """The entry on disk."""
@@ -235,24 +250,13 @@ class JointRecord(Record):
         """Part -> why it was skipped."""
         return {part: entry.refusal for part, entry in self.parts.items() if entry.refusal}
 
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "JointRecord":
-        """From the entry on disk."""
-        parts = {part: BlockRecord.from_dict(entry) for part, entry in stored.get("parts", {}).items()}
-        return cls(parts, dict(stored.get("tasks", {})))
-
 
 def _default(each: Field[Any]) -> Any:
     return each.default if each.default_factory is MISSING else each.default_factory()
 
 
-def _restored(each: Field[Any], value: Any) -> Any:
-    """A value on disk as the field holds it."""
-    if isinstance(each.default_factory, type) and issubclass(each.default_factory, Record):
-        return each.default_factory.from_dict(value)
-    if kind := each.metadata.get("of"):
-        return tuple(map(kind.from_dict, value))
-    return tuple(value) if isinstance(value, list) else value
+def _is_required(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
 
 
 def _plain(value: Any) -> Any:

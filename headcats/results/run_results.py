@@ -77,6 +77,11 @@ class RunResults:
         return {str(label): node.to_dataset() for label, node in self.tree[SUITE].children.items()}
 
     @cached_property
+    def missing(self) -> dict[str, str]:
+        """File that was damaged or gone when the results were read -> what is wrong with it; they are without it."""
+        return dict(json.loads(self.tree.attrs.get("missing", "{}")))
+
+    @cached_property
     def descriptors(self) -> xr.Dataset | None:
         """What `hc.describe_heads` says of the model and the scored prompts; None in results of earlier versions."""
         if DESCRIPTORS_NODE not in self.tree.children:

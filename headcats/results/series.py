@@ -3,19 +3,22 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import StorageError
-from headcats.results.folder import ResultsFolder, load
+from headcats.errors import DamagedFileError, StorageError
+from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.whole_file import remove_empty, write_whole
 
-FORMAT = 1
+FORMAT = 2
+"""2: the file carries a checksum, which that of format 1 (version 0.1) does not."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class SeriesRecord(Record):
 
     model: str = ""
     """Name of the model whose revisions these are."""
-    revisions: tuple[RevisionRecord, ...] = field(default=(), metadata={"of": RevisionRecord})
+    revisions: tuple[RevisionRecord, ...] = ()
     """In order."""
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -98,7 +101,7 @@ class SeriesFolder:
 
     def write(self, series: SeriesRecord) -> None:
         """Replace the list of revisions."""
-        write_whole(self.file, series.to_json(indent=1).encode("utf-8"))
+        write_whole(self.file, json_with_checksum(series.to_json(indent=1)))
 
     def remove_if_empty(self) -> None:
         """Remove the list, and the folder, where no revision of it has results."""
@@ -171,10 +174,27 @@ def series_record(series: xr.DataTree) -> SeriesRecord:
 
 def _parsed(path: Path) -> SeriesRecord:
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        version, record = stored["format"], SeriesRecord.from_dict(stored)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise StorageError(f"{path} cannot be read: {error}. Repeat the run that made it.") from None
-    if version != FORMAT:
-        raise StorageError(f"{path} has format {version!r}; this version of headcats reads format {FORMAT}.")
+        return _record_of(path.read_bytes(), source=str(path))
+    except (DamagedFileError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _record_of(data: bytes, *, source: str) -> SeriesRecord:
+    content = json_content_of(data)
+    stored = json.loads(content.data)
+    version = stored["format"]
+    if isinstance(version, int) and version > FORMAT:
+        raise StorageError(
+            f"{source} has format {version}, and this version of headcats reads formats up to {FORMAT}: pip install "
+            "--upgrade headcats."
+        )
+    if version != 1 and not content.has_checksum:
+        raise DamagedFileError("it lacks its checksum, so it is not whole")
+    record = SeriesRecord.from_dict(stored)
+    if outside := [each.folder for each in record.revisions if Path(each.folder).name != each.folder]:
+        raise DamagedFileError(f"{outside[0]!r} is no folder within that of the series")
     return record

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
-from headcats.results.folder import place_of, read_results
+from headcats.results.loading import place_of, read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
@@ -49,7 +49,7 @@ def push(
     if name.count("/") != 1 or name.startswith(HUB):
         raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
     place = _place(results)
-    manifest = RunResults(read_results(place)).manifest
+    manifest = RunResults(read_whole_results(place)).manifest
     address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
     files = _files(place.folder) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
@@ -84,7 +84,7 @@ def _files(folder: Path) -> dict[str, bytes | Path]:
         if path.is_file() and belongs(name):
             files[name] = path
             if path.name == MANIFEST:
-                files[name] = _without_folders(Manifest.read(path)).to_json(indent=1).encode("utf-8")
+                files[name] = _without_folders(Manifest.read(path)).file_bytes()
     return files
 
 

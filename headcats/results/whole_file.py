@@ -2,6 +2,8 @@
 
 import errno
 import os
+import platform
+import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,9 @@ from headcats.errors import StorageError
 
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""
+_OWNER = re.compile(r"\.(?P<process>\d+)-\d+@(?P<host>.*)\.tmp$")
+_LONGEST = 60  # of the part of a temporary name that tells people what it is
+_ABANDONED = 3600.0  # seconds: no file takes as long to write
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -22,7 +27,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             was there stays as it was.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    temporary = target.with_name(f".{target.name[:_LONGEST]}.{os.getpid()}-{threading.get_ident()}@{_host()}.tmp")
     absent = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,6 +48,42 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written "
             "before are complete, and the same command goes on from them."
         ) from None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete temporary files that killed processes left behind, and none of a process that may still be writing.
+
+    Processes of another host cannot be asked; their files are left behind if they are much older than one that is
+    written now, by the clock of the disk.
+    """
+    leftovers = [path for path in folder.rglob(TEMPORARY) if not _owner_lives(path)]
+    for path in leftovers:
+        path.unlink(missing_ok=True)
+
+
+def _owner_lives(path: Path) -> bool:
+    owner = _OWNER.search(path.name)
+    if owner is None or owner["host"] != _host():
+        return owner is not None and _age(path) < _ABANDONED
+    import psutil  # takes a while, and there are leftovers only after a kill
+
+    return psutil.pid_exists(int(owner["process"]))
+
+
+def _age(path: Path) -> float:
+    """Seconds between the last write to a file and a write to its folder now."""
+    probe = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        probe.touch()
+        return probe.stat().st_mtime - path.stat().st_mtime
+    except OSError:
+        return 0.0
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", platform.node())[:_LONGEST]
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:

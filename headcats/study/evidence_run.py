@@ -17,8 +17,10 @@ from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.verdicts import LEAST_LABELLINGS
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
-from headcats.results.folder import load, table_bytes
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import load
 from headcats.results.run_results import RunResults
+from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.scores.items import first_half, of_items
 from headcats.study.plan import Study
@@ -84,6 +86,7 @@ def run_evidence(
         UnknownNameError: A method or metric that the results do not hold.
         DataError: No task can be tested; the message says why for each. Or no results, or model and results swapped.
         ModelError: The model cannot be loaded or trusted.
+        OccupiedError: Another process is writing the folder; the message says which.
         StorageError: A folder that cannot be read or written.
 
     Example:
@@ -112,19 +115,37 @@ def run_evidence(
     check_order(model, results, by="hc.run_evidence")
     if not isinstance(results, str | os.PathLike):
         check_is(results, RESULTS, by="hc.run_evidence")
-    run = RunResults(results if isinstance(results, xr.DataTree) else load(results))
-    manifest = run.manifest
-    reading = resolve_tested(Reading.parse(method=method, metric=metric, effect=effect), run)
+    reading = Reading.parse(method=method, metric=metric, effect=effect)
+    options = Options(positions=positions, relabellings=relabellings, seed=seed)
+    if isinstance(results, xr.DataTree):
+        run = RunResults(results)
+        return _examined(model, run, resolve_tested(reading, run), suite=suite, n_prompts=n_prompts, options=options)
+    with ResultsFolder(results).adding("headcats evidence"):
+        run = RunResults(load(results))
+        reading = resolve_tested(reading, run)
+        evidence = _examined(model, run, reading, suite=suite, n_prompts=n_prompts, options=options)
+        _save(evidence, Path(results) / reading.evidence_folder(run, ablated=positions))
+    return evidence
+
+
+def _examined(
+    model: Any,
+    run: RunResults,
+    reading: Reading,
+    *,
+    suite: str | Suite | Task | Sequence[Task | str] | None,
+    n_prompts: int,
+    options: Options,
+) -> xr.DataTree:
     adapted = restored_model(run, model)
     study = restored_study(run, suite)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     with warnings.catch_warnings(record=True) as caught:
-        halves = scores_of_halves(run, reading, seed=seed)
+        halves = scores_of_halves(run, reading, seed=options.seed)
     for warning in caught:
-        warnings.warn(str(warning.message), warning.category, stacklevel=2)
+        warnings.warn(str(warning.message), warning.category, stacklevel=3)
     tested = halves[0]["task"].values.tolist()
-    held_out = held_out_prompts(adapted, run, study, tested, n_prompts=n_prompts, seed=seed)
-    options = Options(positions=positions, relabellings=relabellings, seed=seed)
+    held_out = held_out_prompts(adapted, run, study, tested, n_prompts=n_prompts, seed=options.seed)
     evidence = examine(adapted, held_out, halves, options=options)
     evidence.attrs["options"] = json.dumps(
         {
@@ -133,12 +154,10 @@ def run_evidence(
             "metric": reading.metric,
             "effect": reading.effect,
             "n_prompts": n_prompts,
-            "model": manifest.model.name,
-            "suite": manifest.plan.suite,
+            "model": run.manifest.model.name,
+            "suite": run.manifest.plan.suite,
         }
     )
-    if not isinstance(results, xr.DataTree):
-        _save(evidence, Path(results) / reading.evidence_folder(run, ablated=positions))
     return evidence
 
 
@@ -188,6 +207,6 @@ def _items(run: RunResults, task: str) -> set[str]:
 def _save(evidence: xr.DataTree, folder: Path) -> None:
     """One file per node; all are encoded before the first is written."""
     attrs = {name: evidence.attrs[name] for name in ("reading", "options", "left_out")}
-    files = {f"{name}.nc": table_bytes(evidence[name].to_dataset().assign_attrs(attrs)) for name in EVIDENCE_TABLES}
-    for name, data in files.items():
+    tables = {f"{name}.nc": evidence[name].to_dataset().assign_attrs(attrs) for name in EVIDENCE_TABLES}
+    for name, data in set_bytes(tables).items():
         write_whole(folder / name, data)

@@ -123,9 +123,10 @@ class JointWork:
         finally:
             advance(_STEPS - reached, f"{spec.label} {part}")
         seconds = round(time.monotonic() - started, 3)
-        self._keep(spec, part, BlockRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
         block = block.assign_attrs(fingerprint=mark)
+        # Before its record: a manifest names nothing that is not there.
         self.output.keep_part(spec.label, part, block)
+        self._keep(spec, part, BlockRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
         return block
 
     def _record(self, spec: MethodSpec) -> JointRecord:

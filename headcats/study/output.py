@@ -4,24 +4,28 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 from headcats import __version__
-from headcats.errors import PlanError
+from headcats.errors import DamagedFileError, PlanError
 from headcats.models.adapter import HookedModel
-from headcats.results.folder import BLOCKS, ResultsFolder, load, tree
+from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.loading import load, tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.results.sources import stored_source
 from headcats.study.plan import Study
 
+T = TypeVar("T")
+_log = logging.getLogger("headcats")
 _PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
 
 
@@ -39,17 +43,18 @@ class Output:
         self.manifest = manifest
         self.suite = suite
         self.folder = folder
-        self.stored_suite = "" if folder is None else folder.read_suite()
+        self.stored_suite = "" if folder is None else _undamaged(folder.read_suite, "")
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
         self._descriptors: xr.Dataset | None = None
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
-        """A finished block, or None; a PlanError if it was made from other prompts."""
-        if self.folder is None:
+        """A finished block, or None; a PlanError if it was made from other prompts, or of another model."""
+        if self.folder is None or not (path := self.folder.block_path(task, label)).exists():
             return None
-        block = self.folder.read_block(task, label)
-        if block is not None and block.attrs.get("fingerprint") != fingerprint:
-            raise _made_otherwise(self.folder.block_path(task, label))
+        folder = self.folder
+        block = _undamaged(lambda: folder.read_block(task, label), None)
+        if block is not None:
+            self._check_made_alike(path, block, fingerprint)
         return block
 
     def parts(self, label: str, *, fingerprints: dict[str, str]) -> dict[str, xr.Dataset]:
@@ -59,14 +64,33 @@ class Output:
         """
         if self.folder is None:
             return {}
-        parts = self.folder.read_parts(label)
+        parts, problems = self.folder.read_parts(label)
+        for problem in problems:
+            _log.warning("%s", problem)
         for part in parts.keys() & fingerprints.keys():
-            if parts[part].attrs.get("fingerprint") != fingerprints[part]:
-                raise _made_otherwise(self.folder.part_path(label, part))
+            self._check_made_alike(self.folder.part_path(label, part), parts[part], fingerprints[part])
         return parts
+
+    def _check_made_alike(self, path: Path, block: xr.Dataset, fingerprint: str) -> None:
+        """A PlanError for a block that this run would make from other prompts, or of another model."""
+        if block.attrs.get("fingerprint") != fingerprint:
+            raise PlanError(
+                f"{path} was made with other prompts or reference prompts than this run has now: the suite (its tasks, "
+                "word pairs or prompts) or the tokenizer has changed. Name another folder with --out (out=...)."
+            )
+        # Also where the manifest that said so is lost. Version 0.1 did not note it.
+        if block.attrs.get("made_on", self._made_on) != self._made_on:
+            raise PlanError(f"{path} was made on another model. Name another folder with --out (out=...).")
+
+    @property
+    def _made_on(self) -> str:
+        """What makes a model another one, as blocks note it."""
+        model = self.manifest.model
+        return " ".join((model.weights_hash, model.model_class, model.weight_processing, model.dtype))
 
     def keep_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Keep a block, and the manifest with its record."""
+        block = block.assign_attrs(made_on=self._made_on)
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
@@ -79,11 +103,11 @@ class Output:
             if not self.folder.manifest_path.exists():
                 # Without one the files are nobody's, and the next run would refuse them.
                 self._write_manifest(self.folder)
-            self.folder.write_part(label, part, block)
+            self.folder.write_part(label, part, block.assign_attrs(made_on=self._made_on))
 
     def descriptors(self) -> xr.Dataset | None:
         """What is known of the model's heads; None where nothing is kept yet, or a damaged file."""
-        return self._descriptors if self.folder is None else self.folder.read_descriptors()
+        return self._descriptors if self.folder is None else _undamaged(self.folder.read_descriptors, None)
 
     def keep_descriptors(self, descriptors: xr.Dataset) -> None:
         """Keep what is known of the model's heads, where anything else of the run is kept."""
@@ -127,12 +151,11 @@ class Output:
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
     """Where a study goes on; a PlanError if the folder holds another plan, a StorageError if it cannot be read."""
     folder = None if out is None else ResultsFolder(out)
-    manifest = None if folder is None else folder.read_manifest()
+    manifest = None if folder is None else _usable_manifest(folder)
     if folder is None or manifest is None:
         manifest = new_manifest(model, study, folder=None if folder is None else folder.path)
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
-        folder.remove_leftovers()
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
         manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
@@ -145,11 +168,25 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     return output
 
 
-def _made_otherwise(path: os.PathLike[str]) -> PlanError:
-    return PlanError(
-        f"{path} was made with other prompts or reference prompts than this run has now: the suite (its tasks, word "
-        "pairs or prompts) or the tokenizer has changed. Name another folder with --out (out=...)."
-    )
+def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
+    """The manifest of a folder; None where a run begins a new one: there is none, or a damaged one beside blocks."""
+    try:
+        return folder.read_manifest()
+    except DamagedFileError as error:
+        if not (folder.path / BLOCKS).is_dir():
+            raise  # somebody else's file of this name
+        aside = folder.set_manifest_aside()
+        _log.warning("%s It is %s now, and this run begins a new one.", error, aside.name)
+        return None
+
+
+def _undamaged(read: Callable[[], T], default: T) -> T:
+    """What `read` gives; the default, and a warning, where the file is damaged: the run makes it again."""
+    try:
+        return read()
+    except DamagedFileError as error:
+        _log.warning("%s", error)
+        return default
 
 
 def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None) -> Manifest:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-from headcats.errors import PlanError
+from headcats.errors import DamagedFileError, PlanError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.chat import CHAT
 from headcats.prompts.pair import PromptPair
@@ -48,7 +48,10 @@ def _first_prompts(study: Study) -> Iterator[Conversation]:
 def _template_of(out: str | os.PathLike[str] | None, template: Template) -> Template:
     """The chat template in a results folder; `template` where there is none."""
     folder = None if out is None else ResultsFolder(out)
-    text = "" if folder is None else folder.read_suite()
+    try:
+        text = "" if folder is None else folder.read_suite()
+    except DamagedFileError:  # the run says so, and writes it again
+        text = ""
     if folder is None or not text:
         return template
     _, stored = stored_suite(text, source=str(folder.suite_path))

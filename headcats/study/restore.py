@@ -13,7 +13,8 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
-from headcats.results.folder import ResultsFolder, place_of
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import place_of
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located

@@ -1,5 +1,6 @@
 """`hc.run`: score every head on every task of a suite, into a results folder that can be resumed and extended."""
 
+import contextlib
 import logging
 import os
 from collections import defaultdict
@@ -13,6 +14,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
+from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.describing import describe_run
@@ -94,6 +96,7 @@ def run(
         OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, or a memory
             limit that cannot be read or that nothing fits into.
         PlanError: `out` holds results of another plan; the message names every difference.
+        OccupiedError: Another process is writing `out`; the message says which.
         StorageError: `out` cannot be read or written.
         ModelError: The model cannot be loaded or trusted.
         DataError: No task is left, or no method scores any task; the message says why.
@@ -120,13 +123,19 @@ def run(
     check_options(options, function=run)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
-    adapted = load_model(model)
-    study, output = open_study(study, adapted, out)
-    try:
-        score_study(adapted, study, output, progress=progress, path=path, memory=memory)
-    except NothingScoredError as error:
-        raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
-    return output.results()
+    with writing(out):
+        adapted = load_model(model)
+        study, output = open_study(study, adapted, out)
+        try:
+            score_study(adapted, study, output, progress=progress, path=path, memory=memory)
+        except NothingScoredError as error:
+            raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
+        return output.results()
+
+
+def writing(out: str | os.PathLike[str] | None) -> contextlib.AbstractContextManager[None]:
+    """Be the only writer of the results folder of a run within; of results in memory there is nothing to hold."""
+    return contextlib.nullcontext() if out is None else ResultsFolder(out).writing("headcats run")
 
 
 def open_study(study: Study, model: HookedModel, out: str | os.PathLike[str] | None) -> tuple[Study, Output]:

@@ -21,10 +21,11 @@ from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
 from headcats.results.sources import stored_source
 from headcats.results.suite_text import suite_tasks
+from headcats.results.writer import held_for_writing
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.output import describe_differences, model_record
 from headcats.study.plan import Study, check_options, plan
-from headcats.study.runner import open_study, score_study
+from headcats.study.runner import open_study, score_study, writing
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
@@ -96,31 +97,33 @@ def run_series(
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     found = find_revisions(source, revisions)
     folder = SeriesFolder(out)
-    before = folder.read()
-    scored = {revision.name: manifest for revision in before.revisions if (manifest := folder.manifest(revision))}
-    for record in before.revisions:
-        if record.name in scored.keys() - {revision.name for revision in found}:
-            _check_same_plan(folder.results(record), scored[record.name], study)
+    folder.read()  # refuses what is no folder for a series
+    with held_for_writing(folder.path, by="headcats run"):
+        before = folder.read()
+        scored = {revision.name: manifest for revision in before.revisions if (manifest := folder.manifest(revision))}
+        for record in before.revisions:
+            if record.name in scored.keys() - {revision.name for revision in found}:
+                _check_same_plan(folder.results(record), scored[record.name], study)
 
-    def load(revision: Revision) -> HookedModel:
-        given = {"revision": revision.revision, "tokenizer": revision.tokenizer} | dict(loader or {})
-        model: HookedModel = load_model(revision.source, **given)
-        return model
+        def load(revision: Revision) -> HookedModel:
+            given = {"revision": revision.revision, "tokenizer": revision.tokenizer} | dict(loader or {})
+            model: HookedModel = load_model(revision.source, **given)
+            return model
 
-    models = _compared(found, {name: manifest.model for name, manifest in scored.items()}, load)
-    records = {revision.name: _record(revision, models[revision.name], Path(out)) for revision in found}
-    name = before.model or (os.fspath(source) if local_folder(source) is None else Path(source).name)
-    folder.write(SeriesRecord(name, before.revisions).with_revisions(list(records.values())))
-    # What was scored before comes first: if it does not fit, nothing new is made.
-    in_turn = sorted(found, key=lambda revision: revision.name not in scored)
-    try:
-        for number, revision in enumerate(in_turn, start=1):
-            _log.info("Revision %s (%d of %d).", revision.name, number, len(found))
-            results = folder.results(records[revision.name]).path
-            _score(load(revision), study, results, progress=progress, path=path, memory=memory)
-            gc.collect()  # modules and hooks of the model point at each other
-    finally:
-        folder.remove_if_empty()
+        models = _compared(found, {name: manifest.model for name, manifest in scored.items()}, load)
+        records = {revision.name: _record(revision, models[revision.name], Path(out)) for revision in found}
+        name = before.model or (os.fspath(source) if local_folder(source) is None else Path(source).name)
+        folder.write(SeriesRecord(name, before.revisions).with_revisions(list(records.values())))
+        # What was scored before comes first: if it does not fit, nothing new is made.
+        in_turn = sorted(found, key=lambda revision: revision.name not in scored)
+        try:
+            for number, revision in enumerate(in_turn, start=1):
+                _log.info("Revision %s (%d of %d).", revision.name, number, len(found))
+                results = folder.results(records[revision.name]).path
+                _score(load(revision), study, results, progress=progress, path=path, memory=memory)
+                gc.collect()  # modules and hooks of the model point at each other
+        finally:
+            folder.remove_if_empty()
     return load_series(out)
 
 
@@ -185,10 +188,12 @@ def _score(
     model: HookedModel, study: Study, out: Path, *, progress: bool | None, path: str, memory: str | int | None
 ) -> None:
     """One revision, as `hc.run` scores it; that it can do no task is a result, too."""
-    study, output = open_study(study, model, out)
-    try:
-        score_study(model, study, output, progress=progress, path=path, memory=memory)
-    except NothingScoredError as error:
-        output.save_skipped()
-        reasons = ", ".join(f"{reason} {n}" for reason, n in Counter(error.refused_by).items())
-        _log.warning("All %s are skipped on %s (%s).", pluralize(len(error.refused_by), "task"), model.name, reasons)
+    with writing(out):
+        study, output = open_study(study, model, out)
+        try:
+            score_study(model, study, output, progress=progress, path=path, memory=memory)
+        except NothingScoredError as error:
+            output.save_skipped()
+            reasons = ", ".join(f"{reason} {n}" for reason, n in Counter(error.refused_by).items())
+            n_tasks = pluralize(len(error.refused_by), "task")
+            _log.warning("All %s are skipped on %s (%s).", n_tasks, model.name, reasons)

@@ -208,7 +208,6 @@ class TaskWork:
         records[spec.label] = replace(
             _block_record(block),
             seconds=round(time.monotonic() - started, 3),
-            dropped=dropped,
             versions=versions_since(self.manifest),
         )
         self.output.keep_block(name, spec.label, block)
@@ -250,4 +249,5 @@ def _given_answers(record: TaskRecord) -> str:
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:
-    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | {"fingerprint": block.attrs["fingerprint"]})
+    own = {"fingerprint": block.attrs["fingerprint"], "dropped": int(block.attrs["dropped"])}
+    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | own)

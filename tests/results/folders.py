@@ -26,15 +26,18 @@ def block(values=None, *, fingerprint="f", items=("é", "→"), metric=("logit_d
     )
 
 
-def manifest(*tasks, **changes):
-    """The manifest of a run of these tasks."""
+KNOWLEDGE = CategoryRecord("Knowledge", "#ff7f0e")
+
+
+def manifest(*tasks, fingerprint="f", categories=(KNOWLEDGE,), **changes):
+    """The manifest of a run of these tasks, all of the first category."""
     fields = {
         "plan": PlanRecord(n_prompts=2, seed=0),
         "model": ModelRecord("toy", weights_hash="h"),
-        "categories": (CategoryRecord("Knowledge", "#ff7f0e"),),
+        "categories": categories,
         "methods": (LABEL,),
-        "tasks": {task: TaskRecord("Knowledge") for task in tasks},
-        "blocks": {task: {LABEL: BlockRecord("f")} for task in tasks},
+        "tasks": {task: TaskRecord(categories[0].name) for task in tasks},
+        "blocks": {task: {LABEL: BlockRecord(fingerprint)} for task in tasks},
         "checks": {task: {"hooks": {}} for task in tasks},
     }
     return Manifest(**fields | changes)
@@ -45,7 +48,7 @@ def folder(path, *tasks, fingerprint="f", **changes):
     target = ResultsFolder(path)
     for task in tasks:
         target.write_block(task, LABEL, block(fingerprint=fingerprint))
-    target.write_manifest(manifest(*tasks, **changes))
+    target.write_manifest(manifest(*tasks, fingerprint=fingerprint, **changes))
     return path
 
 

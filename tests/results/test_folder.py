@@ -15,10 +15,16 @@ from hypothesis.extra import numpy as arrays
 from results.folders import LABEL, block, files, folder, manifest
 
 import headcats as hc
-from headcats.errors import DataError, StorageError
+from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
 from headcats.results import whole_file
-from headcats.results.folder import ResultsFolder, load, slug, tree
+from headcats.results.checksum import content_of, json_content_of
+from headcats.results.folder import ResultsFolder, slug
+from headcats.results.loading import load, read_whole_results, tree
+from headcats.results.manifest import FORMAT
+from headcats.results.place import find_place
+from headcats.results.records import BlockRecord
 from headcats.results.run_results import RunResults
+from headcats.results.tables import table_bytes
 from headcats.results.whole_file import write_whole
 
 # ----------------------------------------------------------------------------------------------------- round trip
@@ -40,10 +46,12 @@ def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items
     assert back.patched.dtype == np.float32
     assert back.patched.values.tobytes() == written.patched.values.tobytes(), "bit for bit"
     assert back.attrs == written.attrs | {"task": task, "label": label}
-    ((key, found),) = made.read_blocks().items()
-    assert key == (task, label)
-    xr.testing.assert_equal(found, written)
-    assert made.read_manifest() == manifest(task)
+    known = manifest(task, methods=(label,), blocks={task: {label: BlockRecord("f")}})
+    made.write_manifest(known)
+    blocks, problems = made.read_blocks(known)
+    assert (list(blocks), problems) == ([(task, label)], {})
+    xr.testing.assert_equal(blocks[task, label], written)
+    assert made.read_manifest() == known
     loaded = load(made.path)
     xr.testing.assert_equal(loaded[task][label].to_dataset(), written)
     assert loaded[task].attrs["category"] == "Knowledge"
@@ -54,7 +62,9 @@ def test_longer_names_joined_to_those_of_a_file_are_saved_whole(tmp_path):
     results = ResultsFolder(tmp_path)
     for name in ("a", "much longer"):
         results.write_part("joint", name, xr.Dataset(coords={"task": [name]}))
-    joined = xr.concat(results.read_parts("joint").values(), dim="task", data_vars="minimal")
+    parts, problems = results.read_parts("joint")
+    assert problems == []
+    joined = xr.concat(parts.values(), dim="task", data_vars="minimal")
     joined.to_netcdf(tmp_path / "joined.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "joined.nc", engine="h5netcdf") as saved:
         assert saved.task.values.tolist() == ["a", "much longer"]
@@ -71,8 +81,9 @@ def test_a_folder_reads_the_same_as_the_tree_in_memory(tmp_path):
     made = ResultsFolder(tmp_path / "r")
     for (task, label), one in blocks.items():
         made.write_block(task, label, one)
-    made.write_manifest(manifest("b", "a"))
-    loaded, memory = load(tmp_path / "r"), tree(blocks, manifest("b", "a"))
+    known = manifest("b", "a", blocks={"a": {LABEL: BlockRecord("f")}, "b": {LABEL: BlockRecord("g")}})
+    made.write_manifest(known)
+    loaded, memory = load(tmp_path / "r"), tree(blocks, known)
     xr.testing.assert_equal(loaded, memory)
     assert list(RunResults(loaded).tasks) == list(RunResults(memory).tasks) == ["b", "a"], "in that order"
     assert hc.load is load
@@ -175,7 +186,8 @@ def test_leftovers_of_a_killed_run_are_removed_and_nothing_else(tmp_path):
     before = files(path)
     (path / ".manifest.json.123.tmp").write_bytes(b"half")
     (path / "blocks" / "a" / f".{LABEL}.nc.99.tmp").write_bytes(b"half")
-    ResultsFolder(path).remove_leftovers()
+    with ResultsFolder(path).writing("a test"):
+        pass
     assert files(path) == before
 
 
@@ -185,8 +197,9 @@ def test_no_results_yet(tmp_path):
     (tmp_path / "hidden" / ".git").mkdir()
     assert ResultsFolder(tmp_path / "absent").read_manifest() is None
     assert ResultsFolder(tmp_path / "hidden").read_manifest() is None
-    assert ResultsFolder(tmp_path / "absent").read_block("a", LABEL) is None
-    assert ResultsFolder(tmp_path / "absent").read_blocks() == {}
+    with pytest.raises(StorageError, match=r"@last\.nc cannot be read: No such file"):
+        ResultsFolder(tmp_path / "absent").read_block("a", LABEL)
+    assert ResultsFolder(tmp_path / "absent").read_blocks(manifest()) == ({}, {})
     with pytest.raises(StorageError, match=r"headcats run"):
         load(tmp_path / "absent")
 
@@ -237,33 +250,137 @@ def test_a_place_without_permission_is_not_full(tmp_path, monkeypatch):
         write_whole(tmp_path / "x", b"x")
 
 
-@pytest.mark.parametrize("damage", ["empty", "half", "other"])
-def test_a_damaged_block_is_named_by_load_and_made_anew_by_a_run(tmp_path, damage):
+def _damaged(data, damage):
+    """The content of a file after an accident."""
+    middle = len(data) // 2
+    return {
+        "empty": b"",
+        "half": data[:middle],
+        "without its end": data[:-1],
+        "longer": data + b"0",
+        "one bit": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
+        "overwritten": data[:middle] + b"\xaa" * 64 + data[middle + 64 :],
+        "doubled": data + data[: len(data) // 3] + data,
+        "a text": b"no table",
+        "another table": bytes(xr.Dataset({"x": 1}).to_netcdf(engine="h5netcdf")),
+        "a whole other table": table_bytes(block().assign_attrs(task="b", label=LABEL)),
+    }[damage]
+
+
+DAMAGES = ("empty", "half", "without its end", "longer", "one bit", "overwritten", "doubled", "a text", "another table")
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "a whole other table"])
+def test_a_damaged_block_is_named_and_left_out(tmp_path, damage):
     path = folder(tmp_path / "r", "a", "b")
     file = ResultsFolder(path).block_path("a", LABEL)
-    whole = file.read_bytes()
-    if damage == "other":
-        xr.Dataset({"x": 1}).to_netcdf(file, engine="h5netcdf")
-    else:
-        file.write_bytes(b"" if damage == "empty" else whole[: len(whole) // 2])
-        assert ResultsFolder(path).read_block("a", LABEL) is None
-    with pytest.raises(StorageError, match=rf"{LABEL}\.nc cannot"):
+    file.write_bytes(_damaged(file.read_bytes(), damage))
+    with pytest.raises(DamagedFileError, match=rf"{LABEL}\.nc is damaged"):
+        ResultsFolder(path).read_block("a", LABEL)
+    with pytest.warns(StorageWarning, match=rf"lacks 1 file.*blocks/a/{LABEL}\.nc is damaged"):
+        run = RunResults(load(path))
+    assert list(run.missing) == [f"blocks/a/{LABEL}.nc"]
+    assert run.scored_tasks == ["b"]
+    with pytest.raises(DamagedFileError, match=r"is damaged"):
+        read_whole_results(find_place(path))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["manifest.json", "suite.json", "descriptors.nc"])
+def test_other_damaged_files_are_named(tmp_path, name, damage):
+    path = folder(tmp_path / "r", "a")
+    made = ResultsFolder(path)
+    made.write_suite(json.dumps({"format": 1, "tasks": []}))
+    made.write_descriptors(xr.Dataset({"entropy": ("head", np.ones(3))}))
+    file = path / name
+    file.write_bytes(_damaged(file.read_bytes(), damage))
+    if name == "manifest.json":
+        with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged"):
+            load(path)
+        return
+    with pytest.warns(StorageWarning, match=f"{name} is damaged"):
+        assert list(RunResults(load(path)).missing) == [name]
+
+
+def test_a_block_that_is_gone_is_named(tmp_path):
+    path = folder(tmp_path / "r", "a", "b")
+    ResultsFolder(path).block_path("b", LABEL).unlink()
+    with pytest.warns(StorageWarning, match=r"No such file"):
+        assert list(RunResults(load(path)).missing) == [f"blocks/b/{LABEL}.nc"]
+
+
+def test_a_block_of_other_prompts_than_the_manifest_says_is_left_out(tmp_path):
+    path = folder(tmp_path / "r", "a", "b")
+    ResultsFolder(path).write_block("a", LABEL, block(fingerprint="other"))
+    with pytest.warns(StorageWarning, match=r"other prompts than manifest\.json says"):
+        assert RunResults(load(path)).scored_tasks == ["b"]
+
+
+def test_the_disk_cannot_read_a_block(tmp_path, monkeypatch):
+    path = folder(tmp_path / "r", "a")
+    read = Path.read_bytes
+
+    def fail(self):
+        if self.suffix == ".nc":
+            raise OSError(errno.EIO, "Input/output error")
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.warns(StorageWarning, match=r"cannot be read: Input/output error"):
         load(path)
 
 
-def test_a_block_of_an_unknown_task_is_refused(tmp_path):
+def test_a_block_that_no_manifest_names_is_not_read(tmp_path):
+    """A run that was killed, or is under way, has written it; the next one of the same plan takes it up."""
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_block("stranger", LABEL, block())
+    assert RunResults(load(path)).scored_tasks == ["a"]
     with pytest.raises(DataError, match=r"@last'.* 'stranger'"):
-        load(path)
+        tree({("stranger", LABEL): block()}, manifest("a"))
+
+
+# --------------------------------------------------------------------------------------------- folders of version 0.1
+def as_of_version_0_1(path):
+    """Take the checksums out of every file."""
+    for file in path.rglob("*.nc"):
+        file.write_bytes(content_of(file.read_bytes()).data)
+    for file in path.rglob("*.json"):
+        file.write_bytes(json_content_of(file.read_bytes()).data)
+    text = (path / "manifest.json").read_text(encoding="utf-8")
+    (path / "manifest.json").write_text(text.replace(f'"format": {FORMAT}', '"format": 1', 1), encoding="utf-8")
+
+
+def test_a_folder_of_version_0_1_opens_and_gets_its_checksums_with_the_next_manifest(tmp_path):
+    path = folder(tmp_path / "r", "a", "b")
+    made = ResultsFolder(path)
+    made.write_suite('{"format": 1,\n"tasks": []}\n')
+    before, content = load(path), files(path)
+    as_of_version_0_1(path)
+    xr.testing.assert_identical(load(path), before)
+    old = ResultsFolder(path)
+    known = old.read_manifest()
+    assert known.format == 1
+    old.write_manifest(known)
+    xr.testing.assert_identical(load(path), before)
+    after = files(path)
+    assert {name: after[name][0] for name in after} == {name: content[name][0] for name in content}
+
+
+def test_a_damaged_block_of_version_0_1_is_named_where_hdf5_sees_it(tmp_path):
+    path = folder(tmp_path / "r", "a", "b")
+    as_of_version_0_1(path)
+    file = ResultsFolder(path).block_path("a", LABEL)
+    file.write_bytes(file.read_bytes()[:3000])
+    with pytest.warns(StorageWarning, match=rf"{LABEL}\.nc is damaged: HDF5 cannot read it"):
+        assert RunResults(load(path)).scored_tasks == ["b"]
 
 
 def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
     made = ResultsFolder(tmp_path)
     made.write_part("method", "short", xr.Dataset({"name": ("task", ["ab"])}))
-    read = made.read_parts("method")["short"]
+    read = made.read_parts("method")[0]["short"]
     made.write_part("method", "both", xr.concat([read, xr.Dataset({"name": ("task", ["abcdef"])})], dim="task"))
-    assert made.read_parts("method")["both"].name.values.tolist() == ["ab", "abcdef"]
+    assert made.read_parts("method")[0]["both"].name.values.tolist() == ["ab", "abcdef"]
 
 
 def test_labels_are_in_the_order_of_the_run():

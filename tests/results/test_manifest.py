@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headcats as hc
-from headcats.errors import DataError, StorageError
+from headcats.errors import DamagedFileError, DataError, StorageError
+from headcats.results.checksum import json_with_checksum
 from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (
     BlockRecord,
@@ -31,7 +32,7 @@ PARTS = ["format", "plan", "model", "categories", "methods", "tasks", "blocks", 
 def full_manifest():
     counts = DropCounts(7, {"too long": 1}, {"too long": "→"})
     task = TaskRecord(
-        "Knowledge", "made up", counts, counts, counts, "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7, rows=counts
+        "Knowledge", "made up", counts, counts, counts, "", "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7, rows=counts
     )
     return Manifest(
         plan=PlanRecord("icl", ("logit_diff", "prob"), 8, 5, "arrow", "other_task", 0, 0.25),
@@ -44,7 +45,7 @@ def full_manifest():
         blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
         joint_blocks={
             "ov_relation": JointRecord(
-                {"a": BlockRecord("g", seconds=0.5), "b": BlockRecord("k", refusal="few pairs")}, {"a": "K"}
+                {"a": BlockRecord("g", seconds=0.5), "b": BlockRecord("k", refusal="few pairs")}, {"a": "Knowledge"}
             )
         },
         checks={"a": {"hooks": {"floor": 0.5}}, "model": {"train_mode": False}},
@@ -65,6 +66,7 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     assert again.pop("distractors") == {}
     assert again.pop("suite_source") == stored["plan"]["suite"]
     assert {again["model"].pop(name) for name in ("n_layers", "d_model", "parallel_attn_mlp")} == {None}
+    assert (stored.pop("format"), again.pop("format")) == (1, FORMAT)
     assert again == stored
 
 
@@ -92,6 +94,12 @@ def test_joint_methods_of_an_old_manifest():
     assert record.tasks["plural"] == "Linguistic"
 
 
+def written(path, stored):
+    """A manifest file with this content, with its checksum."""
+    path.write_bytes(json_with_checksum(json.dumps(stored)))
+    return path
+
+
 @pytest.mark.parametrize(
     ("key", "field"),
     [("asked", "requested"), ("versions", "versions"), ("git_commit", "git_commit"), ("created", "created")],
@@ -99,8 +107,8 @@ def test_joint_methods_of_an_old_manifest():
 def test_what_came_later_has_a_default(tmp_path, key, field):
     stored = json.loads(full_manifest().to_json())
     del stored[key]
-    (tmp_path / "manifest.json").write_text(json.dumps(stored), encoding="utf-8")
-    assert getattr(Manifest.read(tmp_path / "manifest.json"), field) == getattr(Manifest(), field)
+    path = written(tmp_path / "manifest.json", stored)
+    assert getattr(Manifest.read(path), field) == getattr(Manifest(), field)
 
 
 @pytest.mark.parametrize(
@@ -143,29 +151,91 @@ def test_keys_of_a_later_version_are_left_out():
 def test_a_damaged_manifest_names_what_it_lacks(tmp_path, part):
     stored = json.loads(full_manifest().to_json())
     del stored[part]
-    (tmp_path / "manifest.json").write_text(json.dumps(stored), encoding="utf-8")
-    with pytest.raises(StorageError, match=rf"lacks {part}\."):
-        Manifest.read(tmp_path / "manifest.json")
+    path = written(tmp_path / "manifest.json", stored)
+    with pytest.raises(DamagedFileError, match=rf"lacks {part}\."):
+        Manifest.read(path)
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "cannot be read"),
-        (b"{", "cannot be read"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"[]", "damaged.* list"),
-        (b"{}", "lacks format, plan, model"),
+        (b"", "it is no JSON"),
+        (b"{", "it is no JSON"),
+        (b"[" * 100_000, "it is no JSON"),
+        (b"\xff\xfe", "no UTF-8"),
+        (b"[]", "holds a list"),
+        (b"{}", "lacks its checksum"),
         (b'{"format": 1, "plan": {}}', "lacks model, categories"),
-        (b'{"format": 0}', "format 0"),
-        (b'{"format": "x"}', "format 'x'"),
+        (b'{"format": 0}', "format is 0"),
+        (b'{"format": true}', "format is True"),
+        (b'{"format": "x"}', "format is 'x'"),
     ],
 )
 def test_a_file_that_is_no_manifest(tmp_path, content, problem):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(StorageError, match=problem) as error:
+    with pytest.raises(DamagedFileError, match=rf"manifest\.json is damaged: .*{problem}.* `headcats run`"):
         Manifest.read(tmp_path / "manifest.json")
-    assert "manifest.json" in str(error.value)
+
+
+MISFITS = [
+    (("plan", "n_prompts"), "many", "plan.n_prompts must be a whole number; got 'many'"),
+    (("plan", "seed"), True, "plan.seed must be a whole number; got True"),
+    (("plan", "metrics"), "prob", "plan.metrics must be a list; got 'prob'"),
+    (("plan", "metrics", 0), None, "plan.metrics[0] must be text; got None"),
+    (("model", "heads", 1), 2.5, "model.heads[1] must be a whole number; got 2.5"),
+    (("model", "parallel_attn_mlp"), 0, "model.parallel_attn_mlp must be true or false; got 0"),
+    (("categories", 0), "Knowledge", "categories[0] must be an object; got 'Knowledge'"),
+    (("categories", 0), {"name": "Knowledge"}, "categories[0] lacks colour"),
+    (("methods",), None, "methods must be a list; got None"),
+    (("tasks", "a"), [], "tasks.a must be an object; got []"),
+    (("tasks", "a", "accuracy"), "high", "tasks.a.accuracy must be a number; got 'high'"),
+    (("tasks", "a", "gap"), 10**400, "tasks.a.gap must be a number; got 1000"),
+    (("tasks", "a", "prompts", "dropped", "too long"), "1", "tasks.a.prompts.dropped.too long must be a whole number"),
+    (("blocks", "a", "denoising_patch@last"), 1, "blocks.a.denoising_patch@last must be an object; got 1"),
+    (("blocks", "_suite", "ov_relation", "parts"), 1, "blocks._suite.ov_relation.parts must be an object; got 1"),
+    (("checks", "a"), 1, "checks.a must be an object; got 1"),
+    (("versions", "headcats"), 1, "versions.headcats must be text; got 1"),
+    (("created",), 1, "created must be text; got 1"),
+    (("suite_source",), 1, "suite_source must be text; got 1"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "problem"), MISFITS, ids=[problem[:40] for *_, problem in MISFITS])
+def test_a_field_of_another_type_is_named_by_its_path(tmp_path, place, value, problem):
+    stored = json.loads(full_manifest().to_json())
+    entry = stored
+    for key in place[:-1]:
+        entry = entry[key]
+    entry[place[-1]] = value
+    with pytest.raises(DamagedFileError, match=re.escape(problem)):
+        Manifest.read(written(tmp_path / "manifest.json", stored))
+
+
+CONTRADICTIONS = [
+    (lambda stored: stored["categories"].append(stored["categories"][0]), "categories lists Knowledge twice"),
+    (lambda stored: stored["tasks"]["a"].update(category="K"), "tasks.a.category is 'K'"),
+    (lambda stored: stored["blocks"].update(b={}), "blocks names the task 'b'"),
+    (lambda stored: stored["blocks"]["_suite"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),
+    (lambda stored: stored["model"]["heads"].pop(), "model has 2 layers and heads of 1"),
+]
+
+
+@pytest.mark.parametrize(("change", "problem"), CONTRADICTIONS, ids=[problem for _, problem in CONTRADICTIONS])
+def test_parts_that_contradict_each_other_are_named(tmp_path, change, problem):
+    stored = json.loads(full_manifest().to_json())
+    change(stored)
+    with pytest.raises(DamagedFileError, match=re.escape(problem)):
+        Manifest.read(written(tmp_path / "manifest.json", stored))
+
+
+def test_a_flipped_bit_anywhere_is_seen(tmp_path):
+    path, data = tmp_path / "manifest.json", full_manifest().file_bytes()
+    for place in range(0, len(data), 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
+        with pytest.raises(DamagedFileError):
+            Manifest.read(path)
+    path.write_bytes(data)
+    assert Manifest.read(path) == full_manifest()
 
 
 @pytest.mark.parametrize("part", ["plan", "model", "tasks", "blocks", "categories"])
@@ -175,10 +245,16 @@ def test_a_part_of_another_kind_is_damage(part, wrong):
         Manifest.from_json(json.dumps({part: wrong}))
 
 
-def test_a_newer_format_is_refused_as_newer():
-    with pytest.raises(StorageError, match=r"newer version.*: install") as error:
-        Manifest.from_json(json.dumps({"format": FORMAT + 1}))
-    assert f"format {FORMAT + 1}" in str(error.value)
+@pytest.mark.parametrize(
+    ("versions", "command"),
+    [({"headcats": "7.1.0"}, 'pip install "headcats>=7.1.0"'), (None, "pip install --upgrade headcats")],
+)
+def test_a_newer_format_says_what_to_install(tmp_path, versions, command):
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({"format": FORMAT + 1, "versions": versions}), encoding="utf-8")
+    with pytest.raises(StorageError, match=rf"has format {FORMAT + 1}, .*: {re.escape(command)}\.") as error:
+        Manifest.read(path)
+    assert not isinstance(error.value, DamagedFileError)
 
 
 def test_results_without_manifest():
@@ -230,7 +306,7 @@ def test_joining_two_folders():
         "b": ["new@last"],
     }
     assert list(first.joint_blocks["ov_relation"].parts) == ["a", "b", "c"]
-    assert first.joint_blocks["ov_relation"].tasks == {"a": "K", "c": "K"}
+    assert first.joint_blocks["ov_relation"].tasks == {"a": "Knowledge", "c": "K"}
     assert "other" in first.joint_blocks
 
 

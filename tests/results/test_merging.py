@@ -9,7 +9,8 @@ import xarray as xr
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
-from headcats.results.folder import ResultsFolder, load
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import load
 from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
 from headcats.results.run_results import RunResults

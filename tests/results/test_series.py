@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headcats.errors import StorageError
-from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
+from headcats.results.series import FORMAT, SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
 
 
 def revision(name, step=None):
@@ -37,7 +37,7 @@ def test_what_is_written_is_read(tmp_path):
     folder.write(series)
     assert folder.read() == series
     assert is_series(folder.path)
-    assert json.loads(folder.file.read_text())["format"] == 1
+    assert json.loads(folder.file.read_text())["format"] == FORMAT
     assert dict(load_series(folder.path).children) == {}
     folder.remove_if_empty()
     assert not folder.path.exists()
@@ -45,7 +45,14 @@ def test_what_is_written_is_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [("{", "cannot be read"), ("[]", "cannot be read"), ('{"format": 2, "revisions": []}', "format 2")],
+    [
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        ('{"format": 2, "revisions": []}', "lacks its checksum"),
+        ('{"format": 1, "revisions": 3}', "revisions must be a list; got 3"),
+        ('{"format": 1, "revisions": [{"name": "a", "folder": "../b"}]}', "'../b' is no folder within"),
+        ('{"format": 9, "revisions": []}', "format 9.* pip install"),
+    ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, problem):
     (tmp_path / SERIES).write_text(content)

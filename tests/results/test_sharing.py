@@ -190,7 +190,7 @@ class TestPush:
             with pytest.raises(DataError, match="lie in none"):
                 hc.push(nothing, NAME)  # type: ignore[arg-type]
         (results / "blocks" / "plural" / f"{folders.LABEL}.nc").write_bytes(b"damaged")
-        with pytest.raises(StorageError, match="cannot be read"):
+        with pytest.raises(StorageError, match="is damaged"):
             hc.push(results, NAME)
         assert somebody.log == []
 
@@ -213,7 +213,7 @@ class TestRead:
         (block,) = Path(huggingface_hub.constants.HF_HUB_CACHE).rglob(f"plural/{folders.LABEL}.nc")
         block.unlink()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(StorageError, match=r"lacks 1 block, denoising_patch@last of plural first"):
+        with pytest.raises(StorageError, match=r"lacks 1 file, blocks/plural/denoising_patch@last\.nc first"):
             hc.load(ADDRESS)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         assert set(RunResults(hc.load(ADDRESS)).tasks) == {"plural", "capital"}

@@ -13,7 +13,8 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
 from headcats.methods.spec import WholeNumber
 from headcats.results.declaration import Declaration
-from headcats.results.folder import ResultsFolder, load
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import load
 from headcats.results.merging import merge
 from headcats.results.records import JointRecord
 from headcats.results.run_results import RunResults, suite_blocks

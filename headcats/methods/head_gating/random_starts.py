@@ -15,14 +15,15 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
-from headcats.errors import OptionError, StatisticsWarning, StorageError, format_duration
+from headcats.errors import DamagedFileError, OptionError, StatisticsWarning, StorageError, format_duration
 from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
 from headcats.methods.joint.inputs import attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.registry import preset_of
-from headcats.results.folder import read_undamaged, slug, table_bytes
+from headcats.results.folder import slug
+from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.statistics.random_streams import stream
 
@@ -92,7 +93,7 @@ class DatasetFits:
         data, settings or another model, or the folder cannot be written.
         """
         path = None if out is None else Path(out) / f"{slug(f'{self.name}={number}')}.nc"
-        block = read_undamaged(path) if path else None
+        block = _saved(path) if path else None
         if block is None:
             title = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
             block = self.block(number, n_seeds, _logging_time(title, fits=n_seeds - number + later))
@@ -115,6 +116,15 @@ class DatasetFits:
         for tokens, targets in texts.rows:
             digest.update(tokens.numpy().tobytes() + targets.numpy().tobytes())
         return digest.hexdigest()
+
+
+def _saved(path: Path) -> xr.Dataset | None:
+    """A fit that an earlier call has saved; None, and a warning, for a damaged file."""
+    try:
+        return read_table(path, again="This call") if path.exists() else None
+    except DamagedFileError as error:
+        _log.warning("%s", error)
+        return None
 
 
 def with_provenance(attrs: dict[str, str]) -> dict[str, str]:

@@ -17,11 +17,13 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
+from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.finding import line
-from headcats.results.folder import load, slug
+from headcats.results.folder import ResultsFolder, slug
+from headcats.results.loading import load
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
-from headcats.results.whole_file import TEMPORARY, write_whole
+from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
@@ -116,6 +118,7 @@ def write_views(
             the model.
         PlanError: Another model than that of the results, or another suite.
         ModelError: The model cannot be loaded or trusted, or computes no attention pattern.
+        OccupiedError: Another process is writing the folder; the message says which.
         StorageError: The folder cannot be read or written.
 
     Example:
@@ -132,6 +135,19 @@ def write_views(
     check_rule(rule, by="hc.write_views")
     reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)
+    with ResultsFolder(folder).adding("headcats views"):
+        return _write(model, folder, reading, suite=suite, heads=heads, prompts=prompts)
+
+
+def _write(
+    model: Any,
+    folder: Path,
+    reading: Reading,
+    *,
+    suite: str | Suite | Task | Sequence[Task | str] | None,
+    heads: int,
+    prompts: int,
+) -> Views:
     run = RunResults(load(folder))
     manifest = run.manifest
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
@@ -210,12 +226,11 @@ def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
 
 def _save(pages: Mapping[str, bytes], written: Views) -> None:
     """The pages, then the index of them; then what earlier calls have left is removed."""
-    index = {"by": written.by, "views": [asdict(view) for view in written.views], "left_out": written.left_out}
+    views = [asdict(view) | {"checksum": checksum(pages[view.file])} for view in written.views]
+    index = {"by": written.by, "views": views, "left_out": written.left_out}
     for name, data in pages.items():
         write_whole(written.folder / name, data)
-    write_whole(written.folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))
-    for path in written.folder.glob(TEMPORARY):
-        path.unlink(missing_ok=True)
+    write_whole(written.folder / INDEX, json_with_checksum(json.dumps(index, indent=1, ensure_ascii=False)))
     ours = f'name="generator" content="{GENERATOR}"'.encode()  # other files are left alone
     for path in written.folder.glob("*.html"):
         if path.name not in pages and ours in path.read_bytes()[:2000]:

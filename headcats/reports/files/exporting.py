@@ -13,7 +13,7 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.reports.files.mib import node_graph
-from headcats.results.folder import load
+from headcats.results.loading import load
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import csv_bytes, write_whole

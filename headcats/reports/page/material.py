@@ -13,7 +13,7 @@ import xarray as xr
 from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
+from headcats.reports.page.saved import Saved, View, saved_evidence, saved_views
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
@@ -45,21 +45,22 @@ class Material:
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
-        return [self._saved[name] for name in self._evidence_names if name in self._saved]
+        saved = self._evidence.contents
+        return [saved[name] for name in self._evidence_names if name in saved]
 
     @cached_property
     def other_evidence(self) -> dict[str, xr.DataTree]:
         """Saved tests of categories that were made in another way, by the name of their folder."""
-        return {name: tree for name, tree in self._saved.items() if name not in self._evidence_names}
+        return {name: tree for name, tree in self._evidence.contents.items() if name not in self._evidence_names}
+
+    @property
+    def unusable_evidence(self) -> dict[str, str]:
+        """Folder of a saved test that cannot be shown -> why."""
+        return self._evidence.problems
 
     @cached_property
-    def incomplete_evidence(self) -> dict[str, list[str]]:
-        """Folder of a test that was stopped while it was written -> files that it lacks."""
-        return {} if self.folder is None else incomplete_evidence(self.folder)
-
-    @cached_property
-    def _saved(self) -> dict[str, xr.DataTree]:
-        return {} if self.folder is None else saved_evidence(self.folder)
+    def _evidence(self) -> Saved[xr.DataTree]:
+        return Saved({}, {}) if self.folder is None else saved_evidence(self.folder)
 
     @cached_property
     def _evidence_names(self) -> list[str]:
@@ -71,7 +72,16 @@ class Material:
     @cached_property
     def views(self) -> list[View]:
         """Attention views that lie in the folder."""
-        return [] if self.folder is None else saved_views(self.folder)
+        return list(self._views.contents.values())
+
+    @property
+    def unusable_views(self) -> dict[str, str]:
+        """File of a view that cannot be shown -> why."""
+        return self._views.problems
+
+    @cached_property
+    def _views(self) -> Saved[View]:
+        return Saved({}, {}) if self.folder is None else saved_views(self.folder)
 
     @cached_property
     def mapped(self) -> str:

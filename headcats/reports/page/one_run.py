@@ -1,5 +1,6 @@
 """The page of one run, from its results folder or in memory."""
 
+import contextlib
 import os
 import warnings
 from pathlib import Path
@@ -13,7 +14,8 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
-from headcats.results.folder import place_of, read_results
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import place_of, read_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
@@ -32,8 +34,15 @@ def write_run(
     target = target_of(path, place, reading.file_suffix(run) if tables else "")
     material = Material(run, tables, reading, place=place, target=target, cautions=cautions)
     sections = [section for make in SECTIONS if (section := make(material)).parts]
-    write_whole(target, document(material, sections).encode("utf-8"))
+    with _writing(target, place):
+        write_whole(target, document(material, sections).encode("utf-8"))
     return target
+
+
+def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextManager[None]:
+    """Be the only writer of the results folder within, where the page goes there."""
+    inside = place is not None and target.resolve().parent == place.folder.resolve()
+    return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()
 
 
 def _read(results: Any) -> tuple[Place | None, xr.DataTree]:

@@ -3,18 +3,22 @@
 import functools
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
-from headcats.errors import StorageError
-from headcats.results.folder import read_table, slug, table_bytes
+from headcats.errors import DamagedFileError, StorageError
+from headcats.results.checksum import checksum, json_content_of
+from headcats.results.folder import ResultsFolder, slug
+from headcats.results.tables import MixedTablesError, check_set, read_whole, set_bytes
 from headcats.results.whole_file import write_whole
 
+T = TypeVar("T")
+VIEWS, INDEX = "views", "index.json"
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
@@ -35,6 +39,14 @@ class Robustness:
 
 
 @dataclass(frozen=True)
+class Saved(Generic[T]):
+    """What lies in a results folder, by name, and what is wrong with that which cannot be shown."""
+
+    contents: dict[str, T]
+    problems: dict[str, str]
+
+
+@dataclass(frozen=True)
 class View:
     """One page of attention patterns; `by` is the method, metric and rule that its heads were chosen by."""
 
@@ -44,29 +56,26 @@ class View:
     by: str
 
 
-def saved_evidence(folder: Path) -> dict[str, xr.DataTree]:
-    """Name of its folder -> every complete test of categories in a results folder, as `hc.run_evidence` returns it.
-
-    Raises:
-        StorageError: A damaged file.
-    """
-    return {path.name: _tree(path) for path in sorted(folder.glob(f"{EVIDENCE}*")) if not _lacking(path)}
-
-
-def incomplete_evidence(folder: Path) -> dict[str, list[str]]:
-    """Name of the folder of a test that was stopped while it was written -> files that it lacks."""
-    lacking = {path.name: _lacking(path) for path in sorted(folder.glob(f"{EVIDENCE}*"))}
-    # A folder with none of them holds something else, such as robustness.
-    return {name: files for name, files in lacking.items() if 0 < len(files) < len(EVIDENCE_TABLES)}
-
-
-def _lacking(test: Path) -> list[str]:
-    return [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]
+def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
+    """Name of its folder -> test of categories in a results folder, as `hc.run_evidence` returns it."""
+    saved = Saved[xr.DataTree]({}, {})
+    for test in sorted(folder.glob(f"{EVIDENCE}*")):
+        lacking = [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]
+        if len(lacking) == len(EVIDENCE_TABLES):
+            continue  # it holds something else, such as robustness
+        try:
+            if lacking:
+                raise DamagedFileError(f"it lacks {', '.join(lacking)}. `headcats evidence {folder}` makes it again.")
+            saved.contents[test.name] = read_whole(functools.partial(_tree, test))
+        except StorageError as error:
+            saved.problems[test.name] = str(error)
+    return saved
 
 
 def _tree(test: Path) -> xr.DataTree:
-    again = f"`headcats evidence {test.parent}`"
-    nodes = {f"/{name}": read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
+    results, again = ResultsFolder(test.parent), f"`headcats evidence {test.parent}`"
+    nodes = {f"/{name}": results.read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
+    check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree
@@ -83,54 +92,70 @@ def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: 
     Raises:
         StorageError: The folder cannot be written.
     """
-    files = {} if robustness.halves is None else {_HALVES: robustness.halves}
+    tables = {} if robustness.halves is None else {_HALVES: robustness.halves}
     for place, (name, members) in enumerate(robustness.members.items()):
         means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
-        files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
+        tables[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
     # Last, since it says that the others are there: a call that is stopped leaves nothing that looks whole.
-    files[_AGREEMENT] = robustness.agreement.assign_attrs(
-        left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False)
+    tables[_AGREEMENT] = robustness.agreement.assign_attrs(
+        left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False),
+        tables=json.dumps(list(tables), ensure_ascii=False),
     )
-    contents = {name: table_bytes(table) for name, table in files.items()}
-    shutil.rmtree(Path(folder) / subfolder, ignore_errors=True)
-    for name, data in contents.items():
-        write_whole(Path(folder) / subfolder / name, data)
+    home, contents = Path(folder) / subfolder, set_bytes(tables)
+    with ResultsFolder(folder).adding("headcats compare"):
+        for name, data in contents.items():
+            write_whole(home / name, data)
+        for path in {*home.glob("*.nc"), *home.glob(f"{_PROTOCOLS}/*.nc")}:
+            if path.relative_to(home).as_posix() not in contents:
+                path.unlink(missing_ok=True)
 
 
 def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustness | None:
     """What was saved there; None where nothing was.
 
     Raises:
-        StorageError: A damaged file.
+        DamagedFileError: A damaged file.
     """
     home = Path(folder) / subfolder
-    if not (home / _AGREEMENT).is_file():
-        return None
-    open_table = functools.partial(read_table, again=f"`headcats compare {folder}`")
-    agreement = open_table(home / _AGREEMENT)
-    halves = open_table(home / _HALVES) if (home / _HALVES).is_file() else None
-    protocols = [open_table(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
-    members = {str(protocol.attrs["protocol"]): protocol for protocol in protocols}
+    return read_whole(functools.partial(_robustness, home, Path(folder))) if (home / _AGREEMENT).is_file() else None
+
+
+def _robustness(home: Path, folder: Path) -> Robustness:
+    results, again = ResultsFolder(folder), f"`headcats compare {folder}`"
+    agreement = results.read_table(home / _AGREEMENT, again=again)
+    # Version 0.1 did not list them.
+    there = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
+    names = json.loads(agreement.attrs["tables"]) if "tables" in agreement.attrs else there
+    if gone := [name for name in names if not (home / name).is_file()]:
+        raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
+    tables = {name: results.read_table(home / name, again=again) for name in names}
+    check_set([agreement, *tables.values()])
+    halves = tables.pop(_HALVES, None)
+    members = {str(table.attrs["protocol"]): table for table in tables.values()}
     return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
 
 
-def saved_views(folder: Path) -> list[View]:
-    """The views that `views/index.json` lists and that are there.
-
-    Raises:
-        StorageError: An index that cannot be read, or that is no index.
-    """
-    index = folder / "views" / "index.json"
-    if not index.is_file():
-        return []
+def saved_views(folder: Path) -> Saved[View]:
+    """The views that `views/index.json` lists, by file."""
+    home, saved = folder / VIEWS, Saved[View]({}, {})
+    if not (home / INDEX).is_file():
+        return saved
     try:
-        content = json.loads(index.read_text(encoding="utf-8"))
-        by = str(content.get("by", ""))
-        views = [
-            View(index.parent / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
-            for entry in content["views"]
-        ]
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise StorageError(f"{index} cannot be read ({reason}). `headcats views {folder}` makes it again.") from None
-    return [view for view in views if view.path.is_file()]
+        content = json.loads(json_content_of((home / INDEX).read_bytes()).data)
+        for entry in content["views"]:
+            view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), str(content["by"]))
+            if problem := _view_problem(view.path, entry.get("checksum")):
+                saved.problems[f"{VIEWS}/{view.path.name}"] = problem
+            else:
+                saved.contents[view.path.name] = view
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        saved.problems[f"{VIEWS}/{INDEX}"] = f"it is damaged ({error})"
+    return saved
+
+
+def _view_problem(path: Path, expected: str | None) -> str:
+    """What is wrong with the file of a view; "" for nothing. Version 0.1 kept no checksum."""
+    try:
+        return "" if expected in (None, checksum(path.read_bytes())) else "it is damaged"
+    except OSError as error:
+        return str(error.strerror or error)

@@ -32,6 +32,8 @@ def _of_run(material: Material) -> Iterator[Finding]:
     manifest = material.run.manifest
     if manifest.model.name in _BUNDLED and manifest.model.revision is None:
         yield note("caution.bundled")
+    if missing := material.run.missing:
+        yield note("caution.missing", n=len(missing), files=list(missing))
     if unfinished := manifest.unfinished():
         yield note("caution.unfinished", tasks=list(unfinished))
     if skipped := list(manifest.skipped()):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE
+from headcats.errors import StorageError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
@@ -33,8 +34,8 @@ def evidence(material: Material) -> Iterator[Part]:
         else:
             yield line("evidence.missing")
             yield Code(material.command("evidence", "method", "metric", "effect"))
-    for folder, files in material.incomplete_evidence.items():
-        yield note("evidence.incomplete", folder=folder, files=files)
+    for folder, problem in material.unusable_evidence.items():
+        yield note("evidence.unusable", folder=folder, problem=problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
         yield Folded(line("evidence.other_choice", name=name), tuple(_test(tree, f"other_{place}", categories)))
@@ -45,7 +46,11 @@ def robustness(material: Material) -> Iterator[Part]:
     """What `headcats compare` saved on protocols and on halves of the prompts, or the command."""
     if not material.tables:
         return
-    saved = material.folder and saved_robustness(material.folder, robustness_folder(material.reading))
+    saved, subfolder = None, robustness_folder(material.reading)
+    try:
+        saved = material.folder and saved_robustness(material.folder, subfolder)
+    except StorageError as error:
+        yield note("evidence.unusable", folder=subfolder, problem=str(error))
     if not saved:
         command = material.command("compare", "rule", "min-tasks", "sign")
         yield line("robustness.not_judged" if material.not_judged else "robustness.missing")

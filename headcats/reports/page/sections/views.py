@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Link, Part, section
-from headcats.results.finding import line
+from headcats.results.finding import line, note
 from headcats.results.head_axes import HEAD
 
 
 @section("What the heads look at")
 def views(material: Material) -> Iterator[Part]:
     """A link to every view that is there; otherwise the command that makes them."""
+    for file, problem in material.unusable_views.items():
+        yield note("views.unusable", file=file, problem=problem)
     if material.views:
         yield line("views.links")
         by = material.views[0].by

@@ -1,0 +1,64 @@
+"""Checksums that files carry, so that damage is seen before anything is parsed.
+
+A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has it as its last entry. Either way it
+comes and goes with the content: a copied file keeps it, and no kill can part the two.
+"""
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from headcats.errors import DamagedFileError
+
+_MARK = b"\nheadcats blake2b "
+_DIGITS = 32
+_TAIL = len(_MARK) + _DIGITS
+_ENTRY = re.compile(r',\n"checksum":"([0-9a-f]{32})"(?=\s*\}\s*\Z)')
+
+
+class Content(NamedTuple):
+    """What a file holds beside its checksum; files of version 0.1 have none."""
+
+    data: bytes
+    has_checksum: bool
+
+
+def checksum(data: bytes) -> str:
+    """BLAKE2b of 16 bytes, in hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
+
+
+def with_checksum(data: bytes) -> bytes:
+    """The content of a binary file, with its checksum behind it."""
+    return data + _MARK + checksum(data).encode("ascii")
+
+
+def content_of(data: bytes) -> Content:
+    """Take the checksum off a binary file, or raise a DamagedFileError if it does not fit."""
+    if data[-_TAIL:-_DIGITS] != _MARK:
+        return Content(data, has_checksum=False)
+    return _fitting(data[:-_TAIL], data[-_DIGITS:].decode("ascii", errors="replace"))
+
+
+def json_with_checksum(text: str) -> bytes:
+    """The content of a JSON file: an object that is not empty, with its checksum as the last entry."""
+    end = len(text[: text.rindex("}")].rstrip())
+    return f'{text[:end]},\n"checksum":"{checksum(text.encode("utf-8"))}"{text[end:]}'.encode()
+
+
+def json_content_of(data: bytes) -> Content:
+    """Take the checksum off a JSON file, or raise a DamagedFileError if it does not fit."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DamagedFileError("it is no UTF-8 text") from None
+    entry = _ENTRY.search(text)
+    if entry is None:
+        return Content(data, has_checksum=False)
+    return _fitting((text[: entry.start()] + text[entry.end() :]).encode("utf-8"), entry[1])
+
+
+def _fitting(data: bytes, expected: str) -> Content:
+    if checksum(data) != expected:
+        raise DamagedFileError("its checksum does not fit its content: it was damaged, or changed by hand")
+    return Content(data, has_checksum=True)

@@ -1,0 +1,89 @@
+"""Tables as netCDF files with a checksum."""
+
+import io
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import xarray as xr
+
+from headcats.errors import DamagedFileError, StorageError
+from headcats.results.checksum import checksum, content_of, with_checksum
+
+T = TypeVar("T")
+
+_SET = "written_with"
+_TRIES, _PAUSE = 20, 0.1
+
+_SET = "written_with"
+_TRIES, _PAUSE = 20, 0.1
+
+Unchecked = Literal["damaged", "accepted"]
+"""What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
+
+
+def table_bytes(table: xr.Dataset) -> bytes:
+    """A table as the content of a netCDF file, for `write_whole`."""
+    # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
+    return with_checksum(bytes(table.to_netcdf(engine="h5netcdf")))
+
+
+def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> xr.Dataset:
+    """The table in a file.
+
+    Args:
+        path: The file.
+        again: The command that makes it again, such as "`headcats evidence DIR`".
+        unchecked: What a file without checksum is.
+
+    Raises:
+        DamagedFileError: The file is damaged, or the disk cannot read it.
+        StorageError: There is no such file, or it is not readable.
+    """
+    try:
+        return _parsed(path.read_bytes(), unchecked=unchecked)
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}. {again} makes it again.") from None
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
+    except OSError as error:
+        raise DamagedFileError(f"{path} cannot be read: {error.strerror or error}. {again} makes it again.") from None
+
+
+def _parsed(data: bytes, *, unchecked: Unchecked) -> xr.Dataset:
+    content = content_of(data)
+    if not content.has_checksum and unchecked == "damaged":
+        raise DamagedFileError("it lacks its checksum, so it is not whole")
+    try:
+        with xr.open_dataset(io.BytesIO(content.data), engine="h5netcdf") as stored:
+            # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
+            return stored.load().drop_encoding()
+    except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
+        raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from error
+
+
+class MixedTablesError(DamagedFileError):
+    """Tables of two calls where those of one belong together."""
+
+
+def set_bytes(tables: Mapping[str, xr.Dataset]) -> dict[str, bytes]:
+    """Tables that belong together, by the names of their files, as contents of these; each carries the same mark."""
+    mark = checksum(b"".join(map(table_bytes, tables.values())))
+    return {name: table_bytes(table.assign_attrs({_SET: mark})) for name, table in tables.items()}
+
+
+def check_set(tables: Iterable[xr.Dataset]) -> None:
+    """Refuse tables that were not written together: a MixedTablesError."""
+    if len({table.attrs.get(_SET) for table in tables}) > 1:
+        raise MixedTablesError("its tables are of two calls, the second of which was stopped while it wrote them")
+
+
+def read_whole(read: Callable[[], T]) -> T:
+    """What `read` gives; it reads again, for two seconds at most, while a writer is replacing the tables of a set."""
+    for _ in range(_TRIES):
+        try:
+            return read()
+        except MixedTablesError:
+            time.sleep(_PAUSE)
+    return read()

@@ -1,0 +1,83 @@
+"""One writer of a results folder at a time, and nobody left waiting for a dead one."""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout, UnixFileLock
+
+from headcats.errors import OccupiedError, StorageError
+from headcats.results.whole_file import below_a_file, remove_empty, remove_leftovers, write_whole
+
+LOCK, WRITER = ".writer.lock", ".writer.json"
+_PATIENCE = 10.0  # seconds: longer than a report takes, shorter than anybody wants to wait in silence
+
+_held: set[tuple[int, Path]] = set()
+"""Threads of this process, and the folders that each is writing."""
+
+
+@contextlib.contextmanager
+def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
+    """Be the only writer of a folder within, over all processes that see it; the folder is made.
+
+    The system gives the lock of a process back when it dies, so none is stale. A thread that has the folder already
+    goes on. On leaving, a folder that nothing was written to is removed again.
+
+    Args:
+        folder: The folder.
+        by: What writes, for those who come second.
+
+    Raises:
+        OccupiedError: Another writer did not end within ten seconds.
+        StorageError: The folder cannot be made or written.
+    """
+    key = threading.get_ident(), folder.resolve()
+    if key in _held:
+        yield
+        return
+    absent = [each for each in (folder, *folder.parents) if not each.exists()]
+    lock = FileLock(folder / LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout:
+        raise OccupiedError(_occupied(folder)) from None
+    except OSError as error:
+        remove_empty(absent)
+        problem = below_a_file(folder) or f"{error.strerror or error}. Make it writable or choose another folder."
+        raise StorageError(f"Cannot write to {folder}: {problem}") from None
+    _held.add(key)
+    try:
+        write_whole(folder / WRITER, json.dumps(_this_process(by)).encode("utf-8"))
+        remove_leftovers(folder)
+        yield
+    finally:
+        _held.discard(key)
+        (folder / WRITER).unlink(missing_ok=True)
+        if isinstance(lock, UnixFileLock):
+            # Before it is given back: who waits for it then sees that it is gone, and makes a new one.
+            (folder / LOCK).unlink(missing_ok=True)
+        lock.release()
+        remove_empty(absent)
+
+
+def _this_process(by: str) -> dict[str, str | int]:
+    since = datetime.datetime.now(datetime.UTC).isoformat(sep=" ", timespec="seconds")
+    return {"command": by, "process": os.getpid(), "host": platform.node(), "since": since}
+
+
+def _occupied(folder: Path) -> str:
+    try:
+        writer = json.loads((folder / WRITER).read_text(encoding="utf-8"))
+        who = f"`{writer['command']}` (process {writer['process']} on {writer['host']}, since {writer['since']})"
+    except (OSError, ValueError, KeyError, TypeError):  # it has just begun or ended
+        who = "another process"
+    return (
+        f"{folder} is being written by {who}. Repeat this when that has ended; to run several tasks or methods at "
+        "once, give each run a folder of its own (--out, out=...) and join them with `headcats merge`."
+    )

@@ -1,0 +1,55 @@
+"""Checksums: what is written comes back, and what was changed does not."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.errors import DamagedFileError
+from headcats.results.checksum import checksum, content_of, json_content_of, json_with_checksum, with_checksum
+
+texts = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.none()), min_size=1).flatmap(
+    lambda entries: st.sampled_from([None, 1]).map(lambda indent: json.dumps(entries, indent=indent) + "\n")
+)
+
+
+@given(st.binary())
+def test_binary_content_comes_back(data):
+    assert content_of(with_checksum(data)) == (data, True)
+    assert with_checksum(data).startswith(data), "HDF5 reads from the beginning"
+
+
+@given(texts)
+def test_json_comes_back_and_stays_json(text):
+    written = json_with_checksum(text)
+    assert json_content_of(written) == (text.encode("utf-8"), True)
+    assert json.loads(written) == json.loads(text) | {"checksum": checksum(text.encode("utf-8"))}
+
+
+@given(st.binary(min_size=1), st.integers(0), st.integers(1, 255))
+def test_a_changed_byte_is_seen(data, place, change):
+    written = bytearray(with_checksum(data))
+    written[place % len(written)] ^= change
+    with contextlib.suppress(DamagedFileError):
+        assert not content_of(bytes(written)).has_checksum
+
+
+@given(st.binary(min_size=1), st.integers(0))
+def test_a_cut_file_is_seen(data, end):
+    written = with_checksum(data)
+    cut = written[: end % len(written)]
+    with contextlib.suppress(DamagedFileError):
+        assert not content_of(cut).has_checksum
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b'{"a": 1}', b'{"checksum": "x"}'])
+def test_files_of_version_0_1_have_none(data):
+    assert json_content_of(data) == (data, False)
+    assert content_of(data) == (data, False)
+
+
+def test_json_that_is_no_text():
+    with pytest.raises(DamagedFileError, match="UTF-8"):
+        json_content_of(b"\xff")
