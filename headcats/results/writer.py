@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout, UnixFileLock
+from filelock import BaseFileLock, FileLock, Timeout, UnixFileLock
 
 from headcats.errors import OccupiedError, StorageError
 from headcats.results.whole_file import below_a_file, remove_empty, remove_leftovers, write_whole
@@ -41,10 +41,8 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         yield
         return
     absent = [each for each in (folder, *folder.parents) if not each.exists()]
-    lock = FileLock(folder / LOCK)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=_PATIENCE)
+        lock = _lock(folder)
     except Timeout:
         raise OccupiedError(_occupied(folder)) from None
     except OSError as error:
@@ -64,6 +62,19 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
             (folder / LOCK).unlink(missing_ok=True)
         lock.release()
         remove_empty(absent)
+
+
+def _lock(folder: Path) -> BaseFileLock:
+    lock = FileLock(folder / LOCK)
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=_PATIENCE)
+            return lock
+        except FileNotFoundError:
+            if folder.is_dir():
+                raise
+            # Its writer has written nothing and removed it.
 
 
 def _this_process(by: str) -> dict[str, str | int]:
