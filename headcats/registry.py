@@ -21,6 +21,8 @@ from typing import Any, Literal, TypeVar, get_args
 from headcats.errors import DataError, UnknownNameError
 
 T = TypeVar("T")
+LONGEST_NAME = 200
+"""Characters of a name: with a hash and a suffix it is still the name of a file."""
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
 # As text: the registry is below these modules in the import order.
@@ -73,7 +75,8 @@ def check_name(kind: Kind, name: object) -> None:
     """Refuse a name that cannot be a node of results, part of a file name or a word on the command line.
 
     Raises:
-        DataError: `name` is no text, is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
+        DataError: `name` is no text, is empty, starts with '.', '-' or '_', holds a slash, space, ':', '@' or ',', or
+            cannot be stored (see `unstorable`).
     """
     if (
         not isinstance(name, str)
@@ -85,6 +88,20 @@ def check_name(kind: Kind, name: object) -> None:
             f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
             f"or '_'; got {name!r}."
         )
+    if problem := unstorable(name):
+        raise DataError(f"A {kind} needs a name that results can hold; got {name!r:.80}, {problem}.")
+
+
+def unstorable(name: str) -> str:
+    """Why results cannot hold a name, neither in their tables nor as that of a file; "" where they can."""
+    if len(name) > LONGEST_NAME:
+        return f"which has {len(name)} characters, more than {LONGEST_NAME}"
+    if "\0" in name:
+        return "which holds the character NUL"
+    # Of a file name that is no UTF-8, or of half an escape in JSON.
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return "which is no valid Unicode"
+    return ""
 
 
 def lookup(kind: Kind, name: str) -> Any:

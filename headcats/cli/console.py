@@ -20,11 +20,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headcats.cli.token_lines import token_lines
-from headcats.prompts.token_texts import visible
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, paragraph
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
+from headcats.results.visible import visible
 from headcats.results.whole_file import csv_bytes, write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
@@ -40,12 +40,12 @@ if not out.is_terminal:
 
 def explain(error: Exception) -> None:
     """Print an error as one message."""
-    err.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+    err.print(f"[bold red]Error:[/] {escape(_safe(str(error)))}", soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print something the reader should know."""
-    err.print(f"[yellow]Note:[/] {escape(message)}", soft_wrap=True)
+    err.print(f"[yellow]Note:[/] {escape(_safe(message))}", soft_wrap=True)
 
 
 def note_control(label: Label) -> None:
