@@ -88,19 +88,20 @@ def check_name(kind: Kind, name: object) -> None:
             f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
             f"or '_'; got {name!r}."
         )
-    if problem := unstorable(name):
+    if problem := unstorable(name, most=LONGEST_NAME):
         raise DataError(f"A {kind} needs a name that results can hold; got {name!r:.80}, {problem}.")
 
 
-def unstorable(name: str) -> str:
-    """Why results cannot hold a name, neither in their tables nor as that of a file; "" where they can."""
-    if len(name) > LONGEST_NAME:
-        return f"which has {len(name)} characters, more than {LONGEST_NAME}"
-    if "\0" in name:
+def unstorable(text: str, *, most: int | None = None) -> str:
+    """Why the tables of results cannot hold a text, or one of `most` characters; "" where they can."""
+    if most is not None and len(text) > most:
+        return f"which has {len(text)} characters, more than {most}"
+    if "\0" in text:
         return "which holds the character NUL"
-    # Of a file name that is no UTF-8, or of half an escape in JSON.
-    if any("\ud800" <= char <= "\udfff" for char in name):
-        return "which is no valid Unicode"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # of the name of a file that is no UTF-8, or of half an escape in JSON
+        return "which is no valid Unicode: it holds half of a surrogate pair"
     return ""
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headcats.errors import DataError
-from headcats.registry import unstorable
+from headcats.registry import LONGEST_NAME, unstorable
 from headcats.results.colour import check_colour
 
 # As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its
@@ -27,8 +27,8 @@ class Category:
     colour: str
 
     def __post_init__(self) -> None:
-        problem = unstorable(self.name) if isinstance(self.name, str) and self.name.strip() else "which is blank"
-        if problem:
+        blank = not isinstance(self.name, str) or not self.name.strip()
+        if problem := "which is blank" if blank else unstorable(self.name, most=LONGEST_NAME):
             raise DataError(f"A category needs a name that results can hold; got {self.name!r:.80}, {problem}.")
         check_colour(self.colour, category=self.name)
 
