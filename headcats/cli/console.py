@@ -187,13 +187,14 @@ def tell(findings: Iterable[Finding | str]) -> None:
     for finding in findings:
         if isinstance(finding, Table | Prompts):
             if finding.title:
-                out.print(f"\n{_safe(finding.title)}", style="italic", markup=False)
+                out.print(f"\n{visible(finding.title)}", style="italic", markup=False)
             out.print(_rich_table(finding) if isinstance(finding, Table) else token_lines(finding, width=out.width))
         elif not isinstance(finding, str) and finding.place == "note":
             warn(str(finding))
         else:
             before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
-            sentence = Text(f"{before}{_safe(str(finding))}")
+            # A finding is one line, whatever the names in it.
+            sentence = Text(f"{before}{_safe(finding) if isinstance(finding, str) else visible(str(finding))}")
             sentence.highlight_regex("`[^`]+`", "bold")
             out.print(sentence)
 
@@ -205,7 +206,7 @@ def _safe(text: str) -> str:
 def _rich_table(finding: Table) -> RichTable:
     """A plain table without its title; numeric columns are flush right."""
     table = RichTable(show_edge=False, pad_edge=False)
-    header, *rows = ([_safe(text) for text in row] for row in (finding.columns, *finding.rows))
+    header, *rows = ([visible(text) for text in row] for row in (finding.columns, *finding.rows))
     widths = _widths([list(texts) for texts in zip(header, *rows, strict=True)], room=out.width)
     for column, text, width in zip(finding.columns, header, widths, strict=True):
         table.add_column(
