@@ -21,6 +21,8 @@ from typing import Any, Literal, TypeVar, get_args
 from headcats.errors import DataError, UnknownNameError
 
 T = TypeVar("T")
+LONGEST_NAME = 200
+"""Characters of a name: with a hash and a suffix it is still the name of a file."""
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
 # As text: the registry is below these modules in the import order.
@@ -73,7 +75,8 @@ def check_name(kind: Kind, name: object) -> None:
     """Refuse a name that cannot be a node of results, part of a file name or a word on the command line.
 
     Raises:
-        DataError: `name` is no text, is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
+        DataError: `name` is no text, is empty, starts with '.', '-' or '_', holds a slash, space, ':', '@' or ',', or
+            cannot be stored (see `unstorable`).
     """
     if (
         not isinstance(name, str)
@@ -85,6 +88,21 @@ def check_name(kind: Kind, name: object) -> None:
             f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
             f"or '_'; got {name!r}."
         )
+    if problem := unstorable(name, most=LONGEST_NAME):
+        raise DataError(f"A {kind} needs a name that results can hold; got {name!r:.80}, {problem}.")
+
+
+def unstorable(text: str, *, most: int | None = None) -> str:
+    """Why the tables of results cannot hold a text, or one of `most` characters; "" where they can."""
+    if most is not None and len(text) > most:
+        return f"which has {len(text)} characters, more than {most}"
+    if "\0" in text:
+        return "which holds the character NUL"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # of the name of a file that is no UTF-8, or of half an escape in JSON
+        return "which is no valid Unicode: it holds half of a surrogate pair"
+    return ""
 
 
 def lookup(kind: Kind, name: str) -> Any:

@@ -24,6 +24,7 @@ from headcats.cli.run import run_command
 from headcats.cli.validate import validate_command
 from headcats.cli.views import views_command
 from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError
+from headcats.results.visible import visible
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."
 _EXAMPLES = """
@@ -147,4 +148,4 @@ class _StderrHandler(logging.Handler):
         if record.levelno >= logging.WARNING:
             warn(record.getMessage())
         else:
-            typer.echo(record.getMessage(), err=True)
+            typer.echo(visible(record.getMessage(), keep="\n"), err=True)

@@ -20,11 +20,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headcats.cli.token_lines import token_lines
-from headcats.prompts.token_texts import visible
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, paragraph
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
+from headcats.results.visible import visible
 from headcats.results.whole_file import csv_bytes, write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
@@ -40,12 +40,12 @@ if not out.is_terminal:
 
 def explain(error: Exception) -> None:
     """Print an error as one message."""
-    err.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+    err.print(f"[bold red]Error:[/] {escape(_safe(str(error)))}", soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print something the reader should know."""
-    err.print(f"[yellow]Note:[/] {escape(message)}", soft_wrap=True)
+    err.print(f"[yellow]Note:[/] {escape(_safe(message))}", soft_wrap=True)
 
 
 def note_control(label: Label) -> None:
@@ -187,13 +187,14 @@ def tell(findings: Iterable[Finding | str]) -> None:
     for finding in findings:
         if isinstance(finding, Table | Prompts):
             if finding.title:
-                out.print(f"\n{_safe(finding.title)}", style="italic", markup=False)
+                out.print(f"\n{visible(finding.title)}", style="italic", markup=False)
             out.print(_rich_table(finding) if isinstance(finding, Table) else token_lines(finding, width=out.width))
         elif not isinstance(finding, str) and finding.place == "note":
             warn(str(finding))
         else:
             before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
-            sentence = Text(f"{before}{_safe(str(finding))}")
+            # A finding is one line, whatever the names in it.
+            sentence = Text(f"{before}{_safe(finding) if isinstance(finding, str) else visible(str(finding))}")
             sentence.highlight_regex("`[^`]+`", "bold")
             out.print(sentence)
 
@@ -205,7 +206,7 @@ def _safe(text: str) -> str:
 def _rich_table(finding: Table) -> RichTable:
     """A plain table without its title; numeric columns are flush right."""
     table = RichTable(show_edge=False, pad_edge=False)
-    header, *rows = ([_safe(text) for text in row] for row in (finding.columns, *finding.rows))
+    header, *rows = ([visible(text) for text in row] for row in (finding.columns, *finding.rows))
     widths = _widths([list(texts) for texts in zip(header, *rows, strict=True)], room=out.width)
     for column, text, width in zip(finding.columns, header, widths, strict=True):
         table.add_column(

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from headcats.errors import pluralize
-from headcats.prompts.token_texts import visible
 from headcats.results.finding import Prompts
+from headcats.results.visible import visible
 
 MOST_LINES = 3
 """Lines that are shown of a prompt: those at its end."""

@@ -18,7 +18,7 @@ from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
-from headcats.figures.panels.text import SMALL, escaped, hover, text_width
+from headcats.figures.panels.text import SMALL, escaped, hover, shortened, text_width
 from headcats.figures.tables import require
 
 _CALLS = {1: ("comes", "triangle-up"), -1: ("goes", "triangle-down")}
@@ -104,7 +104,7 @@ def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
     """The revisions from left to right, and how many pixels one takes; labels that would touch are left out."""
     places = frame.drop_duplicates("place")
     by_step = bool(places["step"].notna().all())
-    texts = [_step_text(step) for step in places["step"]] if by_step else places["revision"].tolist()
+    texts = [_step_text(step) for step in places["step"]] if by_step else [*map(shortened, places["revision"])]
     longest = max(text_width(text, SMALL) for text in texts) + 8
     least, usual, most = _CELL
     cell = max(least, min(most, max(usual, longest), _WIDEST // len(texts)))
@@ -133,7 +133,7 @@ def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.S
             name=name,
             width=0.8,
             textposition="none",
-            **hover(template, judged),
+            **hover(template, judged.assign(revision=judged["revision"].map(escaped))),
         )
         for name, look in looks.items()
     ]
@@ -208,7 +208,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
                 line={"color": colour, "width": 1.5, "dash": dash},
                 marker={"symbol": symbols, "size": _MARKER, "color": colour},
                 name=name,
-                **hover(template, measured, y="mean_effect"),
+                **hover(template, measured.assign(revision=measured["revision"].map(escaped)), y="mean_effect"),
             )
         )
     return lines

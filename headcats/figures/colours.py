@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import unknown_name_message
+from headcats.results.colour import as_hex
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 
 # Neutral colours, which a dark page swaps (`DARK`). White and black are spelt as nothing else is, so that a page that
@@ -129,7 +130,8 @@ def check_palette(name: str) -> None:
 def category_colours(data: xr.Dataset) -> dict[str, str]:
     """Name -> colour of the categories in the coordinate `category`, in the order of the attribute `categories`.
 
-    A DataError if that is missing, is not a JSON list of `{"name": ..., "colour": ...}`, or lacks a category.
+    A DataError if that is missing, is not a JSON list of `{"name": ..., "colour": ...}`, lacks a category, or gives one
+    a colour that is none (see `headcats.results.colour.check_colour`).
     """
     suite = listed_colours(data)
     names = {str(name) for name in np.atleast_1d(data["category"].values)}
@@ -145,12 +147,13 @@ def listed_colours(data: xr.Dataset) -> dict[str, str]:
     """Name -> colour of all categories in the attribute `categories`; errors are those of `category_colours`."""
     text: Any = data.attrs.get("categories")
     try:
-        return {str(entry["name"]): str(entry["colour"]) for entry in json.loads(text)}
+        colours = {str(entry["name"]): entry["colour"] for entry in json.loads(text)}
     except (TypeError, KeyError, ValueError):
         raise DataError(
             'Expected an attribute `categories`, a JSON list such as [{"name": "Knowledge", "colour": "#ff7f0e"}]; '
             f"got {text!r}. hc.score, hc.categorize and hc.overlap pass it on; set it again if an operation dropped it."
         ) from None
+    return {name: as_hex(colour, category=name) for name, colour in colours.items()}
 
 
 def suite_colours(data: xr.Dataset) -> dict[str, str]:

@@ -32,7 +32,8 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     The function takes labelled data first and options by keyword. The name of its first parameter says which table it
     reads (`overlap`, `scores`, ...; see `reads`). It returns any plotly figure; or that and the tidy frame behind it
     (one row per mark), which `hc.figures.data(fig)` then gives; or a `PanelGrid`, which is drawn like the built-in
-    figures. With an option `title`, the command line and the report pass a title.
+    figures. With an option `title`, the command line and the report pass a title. Whoever passes one, it is text, and
+    the function gets it as the HTML that plotly shows as that text.
 
     Args:
         draw: From a table and options to a figure.
@@ -55,6 +56,9 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
 
     @functools.wraps(draw)
     def draw_plotly(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
+        # Plotly reads titles as HTML, and those of the command line name models and suites.
+        if isinstance(kwargs.get("title"), str):
+            kwargs["title"] = escaped(kwargs["title"])
         result = draw(*args, **kwargs)
         if isinstance(result, go.Figure):
             return result
@@ -181,7 +185,8 @@ def _page(fig: go.Figure) -> str:
     config = {"displaylogo": False, "showSendToCloud": False}
     body = fig.to_html(full_html=False, include_plotlyjs=True, div_id="headcats-figure", config=config)
     title = html.escape(html.unescape(fig.layout.title.text or "headcats figure"))
-    return _PAGE.read_text(encoding="utf-8").replace("[[title]]", title).replace("[[figure]]", body)
+    before, after = _PAGE.read_text(encoding="utf-8").split("[[figure]]")
+    return before.replace("[[title]]", title) + body + after
 
 
 def _image(fig: go.Figure, image_format: str) -> bytes:

@@ -11,10 +11,10 @@ from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel
-from headcats.figures.panels.text import MISSING
+from headcats.figures.panels.text import MISSING, escaped, shortened
 from headcats.figures.tables import require
-from headcats.prompts.token_texts import visible
 from headcats.registry import unknown_name_message
+from headcats.results.visible import visible
 from headcats.scores.given_blocks import usual_metric
 
 _UNPATCHED = ("metric", "prompt")
@@ -155,16 +155,12 @@ def _names(sweep: xr.Dataset) -> tuple[list[str], list[str], list[str]]:
         first, same = str(of_prompts[0]), len(set(of_prompts)) == 1
         tokens[place] = first if same else ""
         text = first if same else roles[place] or f"{first} …"
-        labels[place] = f"{positions[place]} {_short(visible(text).strip() or text)}"
+        labels[place] = f"{positions[place]} {shortened(visible(text).strip() or text, most=_LONGEST)}"
     return tokens, roles, labels
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _spoken(frame: pd.DataFrame) -> pd.Series:
     """What the pointer says of a position: its number, token and role."""
-    token = frame["token"].map(lambda text: f" {visible(text)!r}" if text else "")
-    role = frame["role"].map(lambda text: f", {text}" if text else "")
+    token = frame["token"].map(lambda text: escaped(f" {visible(text)!r}") if text else "")
+    role = frame["role"].map(lambda text: escaped(f", {text}") if text else "")
     return "position " + frame["position"].astype(str) + token + role

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headcats.errors import DataError
+from headcats.registry import unstorable
 
 WordPair = tuple[str, str]
 """Input and output of a task."""
@@ -73,8 +74,8 @@ class PromptPair:
         second: A second corruption of the same query (a `SecondCorruption`), or None.
 
     Raises:
-        DataError: An empty text, an answer that is its own distractor or lacks its leading space, a role outside its
-            text, or one called "last", "answer", "all" or "each".
+        DataError: An empty text, or one that results cannot hold; an answer that is its own distractor or lacks its
+            leading space; a role outside its text, or one called "last", "answer", "all" or "each".
 
     Example:
         >>> import headcats as hc
@@ -121,6 +122,9 @@ class PromptPair:
     def __post_init__(self) -> None:
         if not (self.clean and self.corrupted and self.answer and self.distractor):
             raise DataError(f"Prompt pair {self.key!r} has an empty clean, corrupted, answer or distractor text.")
+        for text in (self.item, self.clean, self.corrupted, self.answer, self.distractor, self.distractor_task):
+            if problem := unstorable(text):
+                raise DataError(f"Prompt pair {self.key!r} needs text that results can hold; got {text!r}, {problem}.")
         if self.answer == self.distractor:
             raise DataError(
                 f"Prompt pair {self.key!r}: answer and distractor are both {self.answer!r}; they must differ, "

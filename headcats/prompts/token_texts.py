@@ -1,12 +1,10 @@
-"""Tokens as text: the piece of a prompt that each of them stands for, and text that a terminal can show safely."""
+"""Tokens as text: the piece of a prompt that each of them stands for."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from headcats.prompts.tokens import encode_with_ends
-
-_MARKS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int], *, text: str) -> list[str]:
@@ -26,19 +24,3 @@ def token_texts(tokenizer: Any, ids: Sequence[int], *, text: str) -> list[str]:
     if len(ids) == len(encoded):
         ends[-1:] = [len(text)] if ends else []
     return [text[start:end] for start, end in pairwise([0, *ends[: len(ids)]])]
-
-
-def visible(text: str, *, keep: str = "") -> str:
-    r"""Text in one line: marks for line ends and tabs, escapes such as `\x1b` for what is not printed but obeyed.
-
-    Example:
-        >>> print(visible("a\nb\x1b[1m"))
-        a↵b\x1b[1m
-        >>> visible("a\nb", keep="\n")
-        'a\nb'
-    """
-    return "".join(char if char.isprintable() or char in keep else _MARKS.get(char) or _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

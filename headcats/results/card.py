@@ -1,9 +1,14 @@
 """The page that people see on the hub beside shared results: what was run, and how to read it."""
 
+import re
+
 from headcats.errors import pluralize
 from headcats.results.manifest import Manifest
+from headcats.results.visible import visible
 
 TAG = "headcats"
+# An underscore within a word is one.
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~$#!]|(?<!\w)_|_(?!\w)")
 
 # No viewer: it shows tables of text, not netCDF.
 _CARD = """\
@@ -15,7 +20,7 @@ viewer: false
 
 # {model} on the suite {suite}
 
-Which attention heads of `{model}` serve which kind of task: what every head does to the answer, on every prompt, as
+Which attention heads of {model_code} serve which kind of task: what every head does to the answer, on every prompt, as
 [headcats](https://github.com/headcats/headcats) measured it.
 
 | | |
@@ -41,15 +46,30 @@ def card(manifest: Manifest, address: str) -> str:
     joint = {task for record in manifest.joint_blocks.values() for task in record.tasks}
     tasks = pluralize(n_tasks or len(joint), "task") + (f", {len(skipped)} of them skipped" if skipped else "")
     facts = {
-        "model": f"`{model.name}`" + (f", revision `{model.revision}`" if model.revision else ""),
+        "model": _code(model.name) + (f", revision {_code(model.revision)}" if model.revision else ""),
         "weights": f"hash `{model.weights_hash}`, {model.dtype}, {model.model_class}",
-        "suite": f"{plan.suite}: {tasks}" + (f", {len(unfinished)} still to come" if unfinished else ""),
-        "categories": ", ".join(category.name for category in manifest.categories),
-        "methods": ", ".join(f"`{method}`" for method in manifest.methods),
-        "metrics": ", ".join(f"`{metric}`" for metric in plan.metrics),
+        "suite": f"{_text(plan.suite)}: {tasks}" + (f", {len(unfinished)} still to come" if unfinished else ""),
+        "categories": ", ".join(_text(category.name) for category in manifest.categories),
+        "methods": ", ".join(map(_code, manifest.methods)),
+        "metrics": ", ".join(map(_code, plan.metrics)),
         "prompts": "" if plan.n_prompts is None else f"{plan.n_prompts} per task, seed {plan.seed}",
         "headcats": manifest.versions.get("headcats", ""),
         "begun": manifest.created,
     }
-    rows = "\n".join(f"| {key} | {value.replace('|', '&#124;')} |" for key, value in facts.items() if value)
-    return _CARD.format(tag=TAG, model=model.name, suite=plan.suite, facts=rows, address=address)
+    rows = "\n".join(f"| {key} | {value} |" for key, value in facts.items() if value)
+    heading = {"model": _text(model.name), "model_code": _code(model.name), "suite": _text(plan.suite)}
+    return _CARD.format(tag=TAG, facts=rows, address=address, **heading)
+
+
+def _text(name: str) -> str:
+    """A name in Markdown, shown as it is."""
+    return _MARKUP.sub(r"\\\g<0>", visible(name))
+
+
+def _code(name: str) -> str:
+    """A name as code in Markdown, between more backticks than it has in a row; also within a table."""
+    text = visible(name).replace("|", r"\|")
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text))))
+    return f"{fence} {text} {fence}"

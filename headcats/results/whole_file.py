@@ -1,5 +1,6 @@
 """The one writer of files: each appears complete or not at all."""
 
+import csv
 import errno
 import os
 import platform
@@ -87,8 +88,14 @@ def _host() -> str:
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
-    """A table as the content of a CSV file: UTF-8, lines that end alike on every system."""
-    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    """A table as the content of a CSV file: UTF-8, lines that end alike on every system, names as they are.
+
+    A spreadsheet takes a name such as `=1+1` for a formula: for other programs it has to stay what it is.
+    """
+    text = table.to_csv(index=False, lineterminator="\n")
+    if "\r" in text:  # readers take it for the end of a line, and before Python 3.13 it is not put into quotes
+        text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return text.encode("utf-8")
 
 
 def remove_empty(folders: Sequence[Path]) -> None:

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from headcats.errors import DataError
+from headcats.registry import LONGEST_NAME, unstorable
+from headcats.results.colour import check_colour
+
 # As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its
 # colours for several categories (headcats/figures/colours.py).
 SPARE_COLOURS = ("#00eebb", "#990044", "#ffcc88", "#445500", "#bbbbff", "#996600", "#ff8888", "#77aa77")
@@ -12,12 +16,21 @@ class Category:
     """A kind of task.
 
     Attributes:
-        name: Name in figures.
-        colour: `#rrggbb`.
+        name: Name in figures; any text that is not blank.
+        colour: `#rrggbb`, `#rgb`, `rgb(r, g, b)` or a name of CSS.
+
+    Raises:
+        DataError: A blank name, or one that results cannot hold; or what is no colour.
     """
 
     name: str
     colour: str
+
+    def __post_init__(self) -> None:
+        blank = not isinstance(self.name, str) or not self.name.strip()
+        if problem := "which is blank" if blank else unstorable(self.name, most=LONGEST_NAME):
+            raise DataError(f"A category needs a name that results can hold; got {self.name!r:.80}, {problem}.")
+        check_colour(self.colour, category=self.name)
 
 
 STANDARD_CATEGORIES = (

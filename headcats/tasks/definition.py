@@ -15,7 +15,7 @@ from typing import Any
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
-from headcats.registry import check_name, register, unknown_name_message
+from headcats.registry import check_name, register, unknown_name_message, unstorable
 
 _POOL = 1024
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
@@ -81,7 +81,7 @@ class Task:
 
         Raises:
             DataError: The function returned anything but (input, output) pairs of text or finished `PromptPair`s, no
-                pair, or an input with two different outputs.
+                pair, an input with two different outputs, or text that results cannot hold.
         """
         returned = self.make(n, seed=seed)
         pairs: list[Any] = list(returned) if isinstance(returned, Iterable) else []
@@ -100,6 +100,11 @@ class Task:
                     f"element {position} is {pair!r}."
                 )
             word, output = map(str.strip, pair)
+            if problem := unstorable(word) or unstorable(output):
+                raise DataError(
+                    f"Task {self.name!r} must return text that results can hold; element {position} is {pair!r}, "
+                    f"{problem}."
+                )
             if outputs.setdefault(word, output) != output:
                 raise DataError(
                     f"Task {self.name!r} has two outputs for the input {word!r}: {outputs[word]!r} and {output!r}; "

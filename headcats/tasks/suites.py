@@ -10,7 +10,7 @@ from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import lookup, register, unknown_name_message
+from headcats.registry import lookup, register, unknown_name_message, unstorable
 from headcats.registry import names as registered
 from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
@@ -34,7 +34,7 @@ class Suite:
         left_out: Those that belong to no task alone.
 
     Raises:
-        DataError: No task, or a task twice.
+        DataError: No task, a task twice, or a name that results cannot hold.
 
     Example:
         >>> import headcats as hc
@@ -58,6 +58,8 @@ class Suite:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise DataError(f"Suite {self.name!r} is empty: a study needs at least one task.")
+        if problem := unstorable(self.name):
+            raise DataError(f"A suite needs a name that results can hold; got {self.name!r:.80}, {problem}.")
         name, count = Counter(task.name for task in self.tasks).most_common(1)[0]
         if count > 1:
             raise DataError(f"Suite {self.name!r} holds the task {name!r} twice.")

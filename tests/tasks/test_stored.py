@@ -18,7 +18,9 @@ from headcats.tasks.definition import Task
 from headcats.tasks.stored import stored_suite, suite_differences, suite_text
 from headcats.tasks.suites import Suite, coloured, make_suite, suite
 
-texts = st.text(min_size=1, max_size=8)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(
+    str.strip
+)
 words = texts.filter(lambda text: text.strip() == text)
 names = st.text("abcdeé→", min_size=1, max_size=4)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.figures.colours import GRID, TICK
-from headcats.figures.panels.text import MEDIUM, SMALL, escaped, text_width
+from headcats.figures.panels.text import MEDIUM, SMALL, escaped, shortened, text_width
 
 _TICK_ROOM = 15  # pixels between two labels of an axis
 _ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
@@ -56,12 +56,12 @@ class Axis:
         """Pixels that ticks and labels take across the axis."""
         if not self.labels:
             return 28 if len(self.ticks) else 6
-        longest = max(text_width(label) for label in self.labels)
+        longest = max(map(text_width, self._shown))
         return math.ceil(_LEAN * longest) + 16 if self.slanted else longest + 10
 
     def lean(self, cell: float) -> int:
         """Pixels by which slanted labels reach over the right edge of a panel whose cells are `cell` wide."""
-        ends = [_LEAN * text_width(label) - (self.n - i - 0.5) * cell for i, label in enumerate(self.labels)]
+        ends = [_LEAN * text_width(label) - (self.n - i - 0.5) * cell for i, label in enumerate(self._shown)]
         return math.ceil(max(0, *ends)) if self.slanted else 0
 
     def layout(self, *, named: bool) -> dict[str, Any]:
@@ -76,8 +76,12 @@ class Axis:
         if self.first or self.tick_texts:
             layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
         if self.labels:
-            layout |= {"ticktext": [escaped(label) for label in self.labels], "tickfont": {"size": SMALL}}
+            layout |= {"ticktext": [*map(escaped, self._shown)], "tickfont": {"size": SMALL}}
         return layout | ({"side": "top"} if self.slanted else {})
+
+    @property
+    def _shown(self) -> list[str]:
+        return [shortened(str(label)) for label in self.labels]
 
 
 @dataclass(frozen=True)

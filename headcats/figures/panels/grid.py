@@ -3,6 +3,7 @@
 A figure declares what its panels hold; where things stand, and how large they are, is decided here alone.
 """
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -47,6 +48,7 @@ class PanelGrid:
     frame: pd.DataFrame
     """The numbers behind the figure."""
     title: str | None = None
+    """As HTML, which `@figure` makes of the option `title`."""
     caption: Sequence[str] = ()
     """Parts of the lines below the title, as HTML."""
     columns: int = 4
@@ -71,7 +73,7 @@ class PanelGrid:
         """The figure, as wide as its panels, its title and its caption need."""
         beside = self.beside.size(0)[0] if self.beside else 0
         places = arranged(self.panels, columns=self.columns, one_row=self.one_row, beside=beside)
-        title_width = min(WIDEST, 2 * EDGE + text_width(self.title or "", TITLE))
+        title_width = min(WIDEST, 2 * EDGE + text_width(html.unescape(self.title or ""), TITLE))
         width = max(places.right, _LEAST, title_width)
         parts = list(self.caption)
         if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):

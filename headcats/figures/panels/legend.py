@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import MARK, OUTLINE
 from headcats.figures.panels.layout import Canvas
-from headcats.figures.panels.text import MEDIUM, escaped, text_width
+from headcats.figures.panels.text import MEDIUM, escaped, shortened, text_width
+from headcats.results.visible import visible
 
 _SWATCH = 44  # pixels of a swatch and the spaces around it
 _ENTRY = 20
@@ -41,13 +42,15 @@ class Legend:
 
     def size(self, length: int = 0) -> tuple[int, int]:
         """As `Beside` says; the same beside plots of any height."""
-        return _SWATCH + max(text_width(entry.name) for entry in self.entries), _ENTRY * len(self.entries)
+        widest = max(text_width(shortened(entry.name)) for entry in self.entries)
+        return _SWATCH + widest, _ENTRY * len(self.entries)
 
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """As `Beside` says."""
         for entry in self.entries:
             letter = self.letters.get(entry.name)
-            canvas.fig.add_trace(_swatch(entry, with_letter(entry.name, letter) if letter else escaped(entry.name)))
+            name = shortened(entry.name)
+            canvas.fig.add_trace(_swatch(entry, with_letter(name, letter) if letter else escaped(name)))
         # The entries explain colours; nothing would be hidden by clicking them.
         fixed = {"itemclick": False, "itemdoubleclick": False, "traceorder": "normal", "borderwidth": 0}
         x, y = canvas.at(at[0], at[1] - 4)
@@ -64,7 +67,8 @@ def category_letters(names: Sequence[str]) -> dict[str, str]:
         >>> category_letters(["category 1", "category 2"])
         {'category 1': 'a', 'category 2': 'b'}
     """
-    letters = {name: _prefix(name, [rival for rival in names if rival != name]) for name in names}
+    shown = {name: visible(name) for name in names}
+    letters = {name: _prefix(shown[name], [shown[rival] for rival in names if rival != name]) for name in names}
     if all(letter and not letter.isspace() for letter in letters.values()):
         return letters
     return {name: chr(ord("a") + place) for place, name in enumerate(names)}

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headcats.results.visible import visible
+
 EDGE = 16
 """Pixels left and right of titles and captions."""
 SMALL, MEDIUM, LARGE, TITLE = 11, 12, 14, 16
@@ -23,13 +25,24 @@ _COLUMN = re.compile(r"%\{(\w+)(:[^}]*)?\}")
 
 
 def escaped(text: object) -> str:
-    """Text as the HTML subset that plotly shows."""
-    return html.escape(str(text), quote=False)
+    """Any text so that plotly shows it as it is: no tag, entity, formula or place of a number in it, nothing invisible.
+
+    Example:
+        >>> escaped("<b>%{x}</b> & $y$")
+        '&lt;b&gt;&#37;{x}&lt;/b&gt; &amp; &#36;y&#36;'
+    """
+    return html.escape(visible(str(text)), quote=False).replace("$", "&#36;").replace("%{", "&#37;{")
+
+
+def shortened(text: str, *, most: int = 48) -> str:
+    """Text that is visible, cut where it has more characters than that."""
+    text = visible(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def text_width(text: str, size: int = MEDIUM) -> int:
     """Pixels that a line needs."""
-    return math.ceil(0.55 * size * len(text))
+    return math.ceil(0.55 * size * len(visible(text)))
 
 
 def line_height(size: int) -> int:
@@ -45,7 +58,7 @@ def fold(text: str, *, width: int, size: int = MEDIUM) -> list[str]:
         ['Syntactic', 'Understanding']
     """
     letters = max(4, int(width / (0.55 * size)))
-    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in _wrap(text, letters)]
+    return [shortened(line, most=letters) for line in _wrap(visible(text), letters)]
 
 
 def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:

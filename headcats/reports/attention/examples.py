@@ -13,7 +13,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import head_patterns
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.token_texts import visible
+from headcats.results.visible import visible
 from headcats.sweeps.runs import BaseRuns
 
 # Prompts that are looked through for one that the model answers rightly.

@@ -18,6 +18,7 @@ from headcats.prompts.template import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
+from headcats.reports.shown import shown, shown_lines
 from headcats.results.finding import interval_text, line, number_text
 
 GENERATOR = "headcats views"
@@ -119,8 +120,12 @@ def _ranked(side: Side, head: Head) -> list[_Weight]:
 @functools.cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=False
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        finalize=shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=False,
     )
-    environment.filters |= {"number": number_text}
+    environment.filters |= {"number": number_text, "lines": shown_lines}
     environment.globals |= {"line": line, "interval": interval_text, "known": math.isfinite, "pluralize": pluralize}
     return environment.get_template("view.html.jinja")

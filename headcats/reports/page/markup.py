@@ -1,5 +1,6 @@
 """Sections as one HTML document: escaped, with commands, links and heads in sentences recognised."""
 
+import functools
 import itertools
 import json
 import re
@@ -16,12 +17,14 @@ from headcats.figures.colours import DARK
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
-from headcats.results.finding import Finding
+from headcats.reports.shown import shown, shown_lines
+from headcats.results.finding import Finding, templates
 from headcats.results.head_axes import cell_name, noun
+from headcats.results.visible import visible
 
 _HEAD = re.compile(r"\bL(\d+)[HG](\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")
-_LINK = re.compile(r"\[([^\]]+)\]\(#(\w+)\)")
+_LINK = re.compile(r"(\[([^\]]+)\]\(#(\w+)\))")
 LARGEST = 7_900_000
 """Characters of a page: at most 8 MB."""
 MOST_HEADS = 40
@@ -38,9 +41,13 @@ def document(material: Material, sections: list[Section], *, heading: str = "", 
     manifest = material.run.manifest
     suite, begun = manifest.plan.suite, f", results of {manifest.created[:10]}" if manifest.created else ""
     environment = Environment(
-        loader=PackageLoader("headcats.reports.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("headcats.reports.page"),
+        autoescape=True,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment.filters |= {"sentence": _sentence, "linked": _linked, "runs": _runs}
+    environment.filters |= {"sentence": _sentence, "linked": _linked, "lines": shown_lines, "runs": _runs}
     assets = files("headcats.reports.page").joinpath("assets")
     scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
     script = "\n".join(assets.joinpath(name).read_text(encoding="utf-8") for name in scripts)
@@ -85,14 +92,23 @@ def _figures(parts: Iterable[Part]) -> Iterator[Drawn]:
 
 def _sentence(finding: object) -> Markup:
     """Escaped; `code` and [links](#within) as such, and heads as buttons."""
-    safe = _LINK.sub(r'<a href="#\2">\1</a>', str(escape(str(finding))))
+    safe = str(escape(visible(str(finding))))
+    for link, words, target in _links():
+        safe = safe.replace(link, f'<a href="#{target}">{words}</a>')
     # Every second piece stood between backticks.
     pieces = enumerate(_CODE.split(safe))
     return Markup("".join(f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in pieces))
 
 
+@functools.cache
+def _links() -> list[tuple[str, str, str]]:
+    """Links of our own sentences, with their words and where they lead; those in names of users are text."""
+    return sorted({match for template in templates().values() for match in _LINK.findall(template)})
+
+
 def _linked(text: str) -> Markup:
     """Escaped, with heads as buttons; a cell of very many names the first, and counts the others."""
+    text = visible(text)
     heads = list(_HEAD.finditer(text))
     if len(heads) > MOST_HEADS:
         text = f"{text[: heads[MOST_HEADS - 1].end()]} and {len(heads) - MOST_HEADS} more"

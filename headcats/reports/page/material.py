@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import quote
 
 import xarray as xr
 
@@ -163,6 +164,7 @@ class Material:
     def address(self, path: Path) -> str:
         """A file of the results folder, as the page links it."""
         try:
-            return Path(os.path.relpath(path.resolve(), self.target.resolve().parent)).as_posix()
+            # Quoted: a folder may be called `#1`, or begin as the address of a script does.
+            return quote(os.fsencode(Path(os.path.relpath(path.resolve(), self.target.resolve().parent)).as_posix()))
         except ValueError:  # on another drive
             return path.resolve().as_uri()

@@ -16,11 +16,12 @@ import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
-from headcats.figures.colours import DIVERGING
+from headcats.figures.colours import DIVERGING, listed_colours
 from headcats.reports.page.material import Material
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import by_category
 from headcats.results.head_axes import ABSENT, HEAD, KV_HEAD, letter, noun
+from headcats.results.visible import visible
 
 _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.
@@ -81,7 +82,16 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         **_categories(material, grid),
     }
     packed = pack(_rows(material, described, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
-    return about | {"blocks": packed.about, "left_out": packed.left_out}, packed.data
+    return _visible(about | {"blocks": packed.about, "left_out": packed.left_out}), packed.data
+
+
+def _visible(content: Any) -> Any:
+    """The same with visible texts; names that belong together stay the same."""
+    if isinstance(content, str):
+        return visible(content)
+    if isinstance(content, dict):
+        return {key: _visible(value) for key, value in content.items()}
+    return list(map(_visible, content)) if isinstance(content, list | tuple) else content
 
 
 def _per_layer(material: Material) -> Iterator[tuple[int, int]]:
@@ -184,7 +194,7 @@ def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
     if not material.tables:
         return about
     overlap = material.tables["overlap"]
-    colours = {entry["name"]: entry["colour"] for entry in json.loads(overlap.attrs["categories"])}
+    colours = listed_colours(overlap)
     if overlap.attrs.get("sign") == "suppressing":
         about["in_letter"] = "s"
     for category, table in by_category(overlap):

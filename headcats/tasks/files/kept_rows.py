@@ -13,6 +13,7 @@ from jaxtyping import UInt32
 
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
+from headcats.registry import unstorable
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.packed_texts import PackedTexts, Texts
 from headcats.tasks.files.repeated_rows import repeated_rows
@@ -118,7 +119,7 @@ def _shown(text: str) -> str:
 
 
 def _encoded(texts: Texts, number: int, place: Callable[[int], str]) -> list[bytes]:
-    try:
-        return [text.encode("utf-8") for text in texts]
-    except UnicodeEncodeError:
-        raise DataError(f"{place(number)}: half of a surrogate pair is not text; write the row again.") from None
+    for text in texts:
+        if problem := unstorable(text):
+            raise DataError(f"{place(number)}: expected text; got {_shown(text)}, {problem}. Write the row again.")
+    return [text.encode("utf-8") for text in texts]

@@ -3,7 +3,7 @@
 ```toml
 name = "geography"                # of the suite; otherwise the folder's
 
-[categories]                      # in the order of the figures, with their colours
+[categories]                      # in the order of the figures, with their colours (hex, rgb() or names of CSS)
 Knowledge = "#ff7f0e"
 Borders = "#7733aa"
 
@@ -15,7 +15,6 @@ tokenizer = "gpt2"                # of token ids in the columns correct_idx and 
 ```
 """
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from headcats.tasks.categories import Category
 from headcats.tasks.files.content import reading
 
 NAME = "suite.toml"
-_COLOUR = re.compile("#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
@@ -79,14 +77,13 @@ def read_settings(folder: Path) -> SuiteSettings:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{NAME} is not TOML: {error}.") from None
     _check_keys(content, ("name", "categories", "files"), NAME)
-    categories = _table(content, "categories")
-    for category, colour in categories.items():
-        if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
-            raise DataError(f'{NAME}: expected the colour of {category!r} as "#rrggbb"; got {colour!r:.40}.')
+    colours = _table(content, "categories")
+    try:
+        categories = tuple(Category(name, colour) for name, colour in colours.items())
+    except DataError as error:
+        raise DataError(f"{NAME}: {error}") from None
     files = {_inside(folder, name): _file(name, values) for name, values in _table(content, "files").items()}
-    return SuiteSettings(
-        _text(content, "name", NAME), tuple(Category(name, colour) for name, colour in categories.items()), files
-    )
+    return SuiteSettings(_text(content, "name", NAME), categories, files)
 
 
 def _inside(folder: Path, name: str) -> str:

@@ -41,9 +41,7 @@ class Tab:
         scheme = "dark" if dark else "light"
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
         found = cls(context.new_page())
-        found.page.on("console", lambda said: found.problems.append(f"{said.type}: {said.text}"))
-        found.page.on("pageerror", lambda error: found.problems.append(str(error)))
-        found.page.on("request", lambda request: found.requests.append(request.url))
+        found.watch()
         uri = file.resolve().as_uri()
         found.page.goto(uri + address)
         found.page.wait_for_function("document.documentElement.dataset.drawn === 'all'")
@@ -53,6 +51,24 @@ class Tab:
         assert {one.partition("#")[0] for one in found.requests} == {uri}
         context.close()
 
+    def watch(self) -> None:
+        """Keep what goes wrong and what is asked for."""
+        self.page.on("console", lambda said: self.problems.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("dialog", lambda asked: (self.problems.append(f"dialog: {asked.message}"), asked.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def injected(self) -> list[str]:
+        """Elements that no page of ours has: they come from names that were read as HTML."""
+        ours = "script:not([type]), script[type='application/json'], script[type='application/octet-stream']"
+        return self.page.evaluate(
+            """ours => [...document.querySelectorAll("b, i, img, svg a, [onerror], [onload], script")]
+              .concat([...document.querySelectorAll("a")].filter((a) => /^(java|data|file:.*passwd)/.test(a.href)))
+              .filter((found) => !found.matches(ours) || /alert\\(/.test(found.textContent.slice(0, 99)))
+              .map((found) => found.outerHTML.slice(0, 99))""",
+            ours,
+        )
+
     def serious_findings(self) -> list[str]:
         """What axe-core finds that keeps somebody out."""
         found = Axe().run(self.page).response["violations"]
@@ -61,3 +77,17 @@ class Tab:
             for one in found
             if one["impact"] in _SERIOUS
         ]
+
+
+@contextlib.contextmanager
+def watched(browser: Browser, file: Path) -> Iterator[Tab]:
+    """Any page of ours, drawn; at the end there must have been no problem, no question and no further request."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
+    tab = Tab(context.new_page())
+    tab.watch()
+    uri = file.resolve().as_uri()
+    tab.page.goto(uri)
+    yield tab
+    assert tab.problems == []
+    assert set(tab.requests) == {uri}
+    context.close()

@@ -46,6 +46,11 @@ function explore() {
   document.getElementById("explorer-top").replaceChildren(element("p", {}, `Largest (${block.unit}): `, ...shown));
 }
 
+// Plotly reads titles as HTML, and where MathJax is there as formulas.
+function asPlotlyText(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("$", "&#36;");
+}
+
 function step(n) {
   return Math.ceil(n / 16);
 }
@@ -74,7 +79,7 @@ function drawExplored(block, row, grid, sizes) {
     paper_bgcolor: colour("--page"),
     plot_bgcolor: colour("--card"),
     font: { color: colour("--text"), family: "Arial, Helvetica, sans-serif", size: 12 },
-    title: { text: `${block.label}: ${block.names[row]}`.replaceAll("<", "&lt;"), x: 0.01, xanchor: "left", font: { size: 14 } },
+    title: { text: asPlotlyText(`${block.label}: ${block.names[row]}`), x: 0.01, xanchor: "left", font: { size: 14 } },
     xaxis: { title: { text: "layer" }, showgrid: false, zeroline: false, range: [-0.5, layers - 0.5], dtick: step(layers) },
     yaxis: { title: { text: "head" }, showgrid: false, zeroline: false, range: [perLayer - 0.5, -0.5], dtick: step(perLayer) },
   };

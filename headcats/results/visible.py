@@ -1,0 +1,48 @@
+"""Names and other texts of users, as text that is safe to show: nothing in it is obeyed, and nothing is invisible."""
+
+import unicodedata
+
+_MARKS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
+_JOINERS = "\u200c\u200d"
+_EMOJI_STYLE = "\ufe0f"
+_VIRAMA = 9  # canonical combining class of the marks that join letters in Indic scripts
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Text in one line: marks for line ends and tabs, escapes such as `\x1b` for what is not printed but obeyed.
+
+    Escaped are control characters, those that turn the direction of writing or have no width, separators of lines and
+    paragraphs, lone surrogates, and characters that Unicode does not define. Joiners stay where a script or an emoji
+    is made of them.
+
+    Example:
+        >>> print(visible("a\nb\x1b[1m"))
+        a↵b\x1b[1m
+        >>> visible("a\nb", keep="\n")
+        'a\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char.isprintable() or char in keep or (char in _JOINERS and _joins(text, place))
+        else _MARKS.get(char) or _escaped(char)
+        for place, char in enumerate(text)
+    )
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether the joiner there is part of an emoji, or of a script that is written with joiners."""
+    styled = text[place - 1 : place] == _EMOJI_STYLE
+    before = text[place - 1 - styled : place - styled] if place > styled else ""
+    after = text[place + 1 : place + 2]
+    if not before or not after:
+        return False
+    if unicodedata.category(after) == "So" and unicodedata.category(before) in ("So", "Sk"):
+        return True
+    arabic = unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
+    return arabic or unicodedata.combining(before) == _VIRAMA
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,158 @@
+"""Pages show any name as text: of categories, tasks, suite and model, in tables, figures, panels and attributes."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hostile_names import GROUPS, hostile_run, seen, task_name, unseen
+from playwright.sync_api import Browser
+from reports.attention import test_page as views
+from reports.page.browser import Tab, watched
+
+import headcats as hc
+from headcats.figures.panels.text import shortened
+from headcats.reports.attention.chosen import Choice, Chosen
+from headcats.reports.attention.page import Shared, view_page
+from headcats.results.finding import line
+
+_OF_BROWSER = "\n\t\u00a0"  # between cells of tables, and in our captions
+
+
+class Reader(HTMLParser):
+    """The texts and elements of a page as a browser finds them, without what scripts and styles hold."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts, self.elements, self._within = list[str](), list[tuple[str, dict[str, str | None]]](), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._within = tag
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self._within not in ("script", "style"):
+            self.texts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._within = ""
+
+
+def view_of(names: tuple[str, ...]) -> str:
+    """A view whose category, tasks, queries, tokens, model and suite have these names."""
+    category, other, task, item, model, suite, token, role = (*names, *names)[:8]
+    chosen = Chosen(category, views.HEADS, (task, other), line("attention.why_both", category=category))
+    reasons = {other: line("attention.no_prompt", task=task, problem=item)}
+    choice = Choice(f"denoising_patch, {model}", "share of the gap", (chosen,), reasons)
+    tokens = (*views.TOKENS[:-2], token, role)
+    sides = {"clean": views.side(3, tokens), "corrupted": views.side(1, tokens)}
+    example = views.Example(task, item, other, item, other, right=True, **sides)
+    files = {category: "a.html", other: "b.html"}
+    return view_page(chosen, [example], Shared(model, suite, choice, files, (f"Note on {task}.",)))
+
+
+@pytest.fixture(scope="module", params=range(len(GROUPS)))
+def group(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return GROUPS[request.param]
+
+
+@pytest.fixture(scope="module")
+def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their results in a folder with such a name, too, with a view in it."""
+    home = tmp_path_factory.mktemp("hostile") / "javascript:alert(6)#?%00<b>"
+    hostile_run(home, group)
+    (home / "views").mkdir()
+    (home / "views" / "a.html").write_text(view_of(group), encoding="utf-8")
+    entry = {"file": "a.html", "category": group[0], "what": group[1]}
+    (home / "views" / "index.json").write_text(json.dumps({"by": group[2], "views": [entry]}), encoding="utf-8")
+    return home
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> Path:
+    """Beside the folder, so that links begin with its name."""
+    return hc.report(folder, folder.parent / "report.html")
+
+
+def test_the_pages_hold_names_as_text_alone(group: tuple[str, ...], report: Path, folder: Path) -> None:
+    for page in (report, folder / "views" / "a.html"):
+        read = Reader(page.read_text(encoding="utf-8"))
+        text = "".join(read.texts)
+        assert not unseen(text)
+        tags = {tag for tag, _ in read.elements}
+        assert not tags & {"b", "i", "img", "svg", "br"}
+        assert not [attrs for _, attrs in read.elements if any(name.startswith("on") for name in attrs)]
+        assert all(not (attrs.get("href") or "").startswith("javascript:") for _, attrs in read.elements)
+        # A head in a name is a button, and code in backticks is code: neither is lost.
+        for name in group[:4]:
+            assert seen(name) in seen(text)
+        values = [value for _, attrs in read.elements for name, value in attrs.items() if value and name != "content"]
+        assert not set("".join(values)) & {char for name in group for char in unseen(name)}
+
+
+def test_tasks_are_named_in_the_report(group: tuple[str, ...], report: Path) -> None:
+    text = seen("".join(Reader(report.read_text(encoding="utf-8")).texts))
+    for place, name in enumerate(group):
+        assert seen(f"{task_name(name)}{place}_a") in text
+
+
+LOOK_AT_ALL = """async () => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+  const texts = [document.body.innerText];
+  document.querySelector("[data-head]").click();
+  texts.push(document.getElementById("head").innerText);
+  const [blocks, rows] = ["explorer-block", "explorer-row"].map((id) => document.getElementById(id));
+  for (const block of blocks.options) {
+    blocks.value = block.value;
+    blocks.dispatchEvent(new Event("change"));
+    for (const row of rows.options) {
+      rows.value = row.value;
+      rows.dispatchEvent(new Event("change"));
+      await new Promise((done) => setTimeout(done, 20));
+      texts.push(row.textContent, document.querySelector("#explorer-plot .gtitle").textContent);
+    }
+  }
+  texts.push(...[...document.querySelectorAll("svg text")].map((text) => text.textContent));
+  return texts.join("\\n");
+}"""
+
+
+@pytest.mark.ci
+def test_a_browser_shows_the_report_as_text(group: tuple[str, ...], report: Path, browser: Browser) -> None:
+    with Tab.on(browser, report, width=1400) as tab:
+        text = tab.page.evaluate(LOOK_AT_ALL)
+        assert tab.injected() == []
+        assert not unseen(text, keep=_OF_BROWSER)
+        for place, name in enumerate(group):
+            assert seen(shortened(name)[:-1]) in seen(text)
+            # Titles of the explorer name tasks.
+            assert seen(f"{task_name(name)}{place}_b") in seen(text)
+
+
+@pytest.mark.ci
+def test_a_browser_shows_a_view_as_text(group: tuple[str, ...], folder: Path, browser: Browser) -> None:
+    with watched(browser, folder / "views" / "a.html") as tab:
+        tab.page.wait_for_selector("canvas")
+        text = tab.page.inner_text("body")
+        assert tab.injected() == []
+        assert not unseen(text, keep=_OF_BROWSER)
+        for name in group[:5]:
+            assert seen(name) in seen(text)
+
+
+@pytest.fixture(scope="module")
+def injected_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("injected") / "page.html"
+    page.write_text("<b>a</b><img src='data:,'><a href='javascript:1'>b</a><script>0 && alert(1)</script>", "utf-8")
+    return page
+
+
+@pytest.mark.ci
+def test_what_names_could_bring_in_would_be_found(injected_page: Path, browser: Browser) -> None:
+    context = browser.new_context(offline=True)
+    tab = Tab(context.new_page())
+    tab.page.goto(injected_page.as_uri())
+    assert [re.match(r"<(\w+)", found)[1] for found in tab.injected()] == ["b", "img", "script", "a"]
+    context.close()

@@ -1,0 +1,44 @@
+"""Colours of categories: what is accepted, and what is said of anything else."""
+
+import pytest
+from _plotly_utils.basevalidators import ColorValidator
+
+from headcats.errors import DataError
+from headcats.results.colour import as_hex, check_colour
+from headcats.results.css_colours import CSS_COLOURS
+
+
+@pytest.mark.parametrize(
+    ("colour", "value"),
+    [
+        ("#1f77b4", "#1f77b4"),
+        ("#FFF", "#ffffff"),
+        ("rgb(31, 119, 180)", "#1f77b4"),
+        ("rgb(0,0,255)", "#0000ff"),
+        ("Teal", "#008080"),
+        ("rebeccapurple", "#663399"),
+    ],
+)
+def test_colours_of_css(colour: str, value: str) -> None:
+    assert as_hex(colour, category="a") == value
+    assert check_colour(colour, category="a") is None
+    assert ColorValidator.perform_validate_coerce(colour) == colour, "plotly draws it as well"
+
+
+@pytest.mark.parametrize(
+    "colour",
+    ["", "no colour", "#12345", "#12345g", "1f77b4", "rgb(1, 2)", "rgb(1, 2, 256)", "rgb(1%, 2%, 3%)", "rgb(-1, 2, 3)",
+     "#fff\n", "red;background:url(//a)", "hsl(1, 2%, 3%)", None, 3, ["red"]],
+)  # fmt: skip
+@pytest.mark.usefixtures("unchecked_types")
+def test_anything_else_is_refused_with_what_is_accepted(colour: object) -> None:
+    with pytest.raises(
+        DataError, match=r"Category 'K' has no colour: .*#rrggbb, #rgb, rgb\(.* of CSS.*; got"
+    ) as refused:
+        check_colour(colour, category="K")
+    assert repr(colour)[:60] in str(refused.value)
+
+
+def test_names_are_those_of_plotly() -> None:
+    assert CSS_COLOURS.keys() == set(ColorValidator.named_colors)
+    assert all(len(value) == 7 for value in CSS_COLOURS.values())

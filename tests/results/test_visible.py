@@ -1,0 +1,48 @@
+"""Names and other texts of users are shown: nothing in them is obeyed, and nothing is invisible."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.results.visible import visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb\r\tc", "a↵b␍⇥c"),
+        ("\x1b[31m\x07\x9b\x0c\0", r"\x1b[31m\x07\x9b\x0c\x00"),
+        ("\u202eevil\u200b", r"\u202eevil\u200b"),
+        ("[bold]é 首[/] 👩 \\", "[bold]é 首[/] 👩 \\"),
+        ("no\u00a0break", r"no\xa0break"),
+        ("a\u2028b\ue000\U000e0041\ud800", r"a\u2028b\ue000\U000e0041\ud800"),
+        ("a\u200cb \u200dc\u200d", r"a\u200cb \u200dc\u200d"),
+    ],
+)
+def test_nothing_is_obeyed_and_nothing_invisible(text, shown):
+    assert visible(text) == shown
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["👩\u200d🚀", "🏳\ufe0f\u200d🌈", "👩🏽\u200d🚀", "می\u200cخواهم", "क्\u200dष", "क्\u200cष", "שלום"],
+    ids=["astronaut", "flag", "skin tone", "Persian", "joined", "not joined", "Hebrew"],
+)
+def test_joiners_stay_where_a_script_or_an_emoji_needs_them(text):
+    assert visible(text) == text
+
+
+@given(st.text(st.characters()))
+def test_any_text_is_one_line_of_characters_that_are_shown(text):
+    shown = visible(text)
+    assert visible(shown) == shown
+    unseen = {char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")}
+    assert unseen <= set("\u200c\u200d")
+    shown.encode("utf-8")
+
+
+def test_what_is_kept():
+    assert visible("a\n\x1b", keep="\n") == "a\n\\x1b"
