@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DamagedFileError, StorageError
+from headcats.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.colour import check_colour
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
@@ -80,9 +81,11 @@ class Manifest:
             manifest = cls._from_dict(stored)
             if problem := manifest.contradiction():
                 raise DamagedFileError(problem)
-        except DamagedFileError as error:
+            for category in manifest.categories:
+                check_colour(category.colour, category=category.name)
+        except (DamagedFileError, DataError) as error:
             raise DamagedFileError(
-                f"{path} is damaged: {error}. Repeat the `headcats run` that made it: finished blocks are kept."
+                f"{path} is damaged: {str(error).rstrip(".")}. Repeat the `headcats run` that made it: finished blocks are kept."
             ) from None
         except StorageError:
             raise

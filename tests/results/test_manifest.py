@@ -216,6 +216,7 @@ CONTRADICTIONS = [
     (lambda stored: stored["tasks"]["a"].update(category="K"), "tasks.a.category is 'K'"),
     (lambda stored: stored["blocks"].update(b={}), "blocks names the task 'b'"),
     (lambda stored: stored["blocks"]["_suite"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),
+    (lambda stored: stored["categories"][0].update(colour="octarine"), "Category 'Knowledge' has no colour"),
     (lambda stored: stored["model"]["heads"].pop(), "model has 2 layers and heads of 1"),
 ]
 
