@@ -12,8 +12,8 @@ from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.pair import PromptPair, WordPair
-from headcats.prompts.template import Template
-from headcats.registry import lookup, unknown_name_message
+from headcats.prompts.template import Template, find_template
+from headcats.registry import unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
 from headcats.study.defaults import OF_STUDY, OF_SUITE
@@ -176,7 +176,7 @@ def plan(
         metrics=tuple(names),
         n_prompts=n_prompts,
         n_demos=n_demos,
-        template=lookup("template", template),
+        template=find_template(template),
         corruption=corruption,
         answers=answers,
         seed=seed,

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.guard import Guard, function_name
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message
@@ -82,12 +83,13 @@ class Task:
         Raises:
             DataError: The function returned anything but (input, output) pairs of text or finished `PromptPair`s, no
                 pair, or an input with two different outputs.
+            ExtensionError: A function of yours raised something; that is its cause.
         """
-        returned = self.make(n, seed=seed)
-        pairs: list[Any] = list(returned) if isinstance(returned, Iterable) else []
+        returned = Guard("Task", self.name, self.make)(lambda: _listed(self.make(n, seed=seed)))
+        pairs: list[Any] = returned if isinstance(returned, list) else []
         if not pairs:
             raise DataError(
-                f"Task {self.name!r} returned {returned!r}, no pairs; expected (input, output) pairs of text, or "
+                f"Task {self.name!r} returned {returned!r:.80}, no pairs; expected (input, output) pairs of text, or "
                 "PromptPairs."
             )
         if all(isinstance(pair, PromptPair) for pair in pairs):
@@ -97,7 +99,7 @@ class Task:
             if not _is_word_pair(pair):
                 raise DataError(
                     f"Task {self.name!r} must return (input, output) pairs of text, or PromptPairs only; "
-                    f"element {position} is {pair!r}."
+                    f"element {position} is {pair!r:.80}."
                 )
             word, output = map(str.strip, pair)
             if outputs.setdefault(word, output) != output:
@@ -144,17 +146,24 @@ def task(
         raise OptionError(f"A task needs a category and a source; got category={category!r}, source={source!r}.")
 
     def decorate(function: MakePairs) -> Task:
-        name, parameters = function.__name__, inspect.signature(function).parameters
+        name, parameters = getattr(function, "__name__", repr(function)), inspect.signature(function).parameters
         if list(parameters)[:1] != ["n"] or "seed" not in parameters:
             raise OptionError(
                 f"Expected a task function `def {name}(n, *, seed)`; got ({', '.join(parameters)}). `n` is the number "
                 "of pairs needed, `seed` the seed of random choices."
             )
-        registered = Task(name, category, source, function, suite, needs_demonstrations, exact)
+        registered = Task(
+            function_name("task", function), category, source, function, suite, needs_demonstrations, exact
+        )
         object.__setattr__(registered, "__doc__", function.__doc__)
         return register("task", name, registered)
 
     return decorate
+
+
+def _listed(returned: Any) -> Any:
+    """A list of what an iterable gives, which may be a generator, whose code runs here."""
+    return list(returned) if isinstance(returned, Iterable) else returned
 
 
 def _is_word_pair(pair: Any) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.errors import DataError, OptionError
 from headcats.prompts.answered import AnsweredText, few_shot_texts
-from headcats.registry import lookup
+from headcats.prompts.template import find_template
 from headcats.tasks.definition import Task, word_pairs
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
@@ -73,7 +73,7 @@ def task_texts(
         pairs,
         n=n_prompts,
         n_demos=n_demos,
-        template=lookup("template", template).written_by(tokenizer, tried=[(pairs[:n_demos], pairs[-1][0])]),
+        template=find_template(template).written_by(tokenizer, tried=[(pairs[:n_demos], pairs[-1][0])]),
         seed=seed,
         task=task,
         category=tasks.category_of(definition).name,

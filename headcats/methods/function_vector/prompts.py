@@ -12,8 +12,7 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import usable_pairs
-from headcats.prompts.template import check_writable
-from headcats.registry import lookup
+from headcats.prompts.template import check_writable, find_template
 from headcats.scores.items import first_half
 from headcats.tasks.definition import Task, word_pairs
 
@@ -96,7 +95,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     tokenizer does not know the template's own text.
     """
     settings = settings.completed({})
-    template = lookup("template", str(settings.template)).written_by(model.text_tokenizer)
+    template = find_template(str(settings.template)).written_by(model.text_tokenizer)
     demos = settings.n_demos or PAPERS_DEMOS
     candidates = word_pairs(task, seed=seed)
     check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
