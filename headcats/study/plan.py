@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from headcats.bounds import check_count
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
@@ -19,12 +20,15 @@ from headcats.results.records import PlanRecord
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
+from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
 if TYPE_CHECKING:
     from headcats.metrics.definition import Metric
 
+# Seeds are kept in 64 bits, as those of torch are.
+_SEEDS = 2**63
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
@@ -143,11 +147,9 @@ def plan(
     n_demos = usual["n_demos"] if n_demos is None else n_demos
     min_accuracy = usual["min_accuracy"] if min_accuracy is None else min_accuracy
     min_logit_diff = usual.get("min_logit_diff") if min_logit_diff is None else min_logit_diff
-    for name, number, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise OptionError(f"seed must be a whole number; got {seed!r}.")
+    check_count("n_prompts", n_prompts, least=2, most=math.inf)
+    check_count("n_demos", n_demos, least=0, most=math.inf)
+    check_count("seed", seed, least=1 - _SEEDS, most=_SEEDS - 1)
     if not _is_number(min_accuracy) or not 0 <= min_accuracy <= 1:
         raise OptionError(
             f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."
@@ -183,6 +185,8 @@ def plan(
         min_accuracy=float(min_accuracy),
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
     )
+    check_n_prompts(n_prompts, chosen.tasks, n_demos=n_demos, seed=seed)
+    check_n_demos(n_demos, lambda: study.pairs)
     named = methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]

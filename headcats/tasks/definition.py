@@ -6,6 +6,7 @@ There is one TSV per domain, one row per entry; two columns give (input, output)
 import csv
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message
 
 _POOL = 1024
+_MOST = 10_000_000  # pairs that a task gives; they would take more than a gigabyte
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
 
 
@@ -162,8 +164,13 @@ def task(
 
 
 def _listed(returned: Any) -> Any:
-    """A list of what an iterable gives, which may be a generator, whose code runs here."""
-    return list(returned) if isinstance(returned, Iterable) else returned
+    """A list of what an iterable gives, which may be a generator, whose code runs here, and which may never end."""
+    if not isinstance(returned, Iterable):
+        return returned
+    pairs = list(itertools.islice(returned, _MOST + 1))
+    if len(pairs) > _MOST:
+        raise DataError(f"more than {_MOST:,} pairs: a generator must end after about `n` of them")
+    return pairs
 
 
 def _is_word_pair(pair: Any) -> bool:

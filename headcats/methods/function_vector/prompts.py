@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.bounds import check_count
+from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
 from headcats.prompts.drop_report import DropReport
@@ -56,8 +57,7 @@ class SteeringSettings:
         for name, value in asdict(self).items():
             if name == "template" or (name == "n_demos" and value is None):
                 continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_count(name, value)
 
     def completed(self, attrs: Mapping[Any, Any]) -> "SteeringSettings":
         """Settings with nothing left open, filled from the attributes of ranked heads, else from the paper.
