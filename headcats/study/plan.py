@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from headcats.bounds import check_count
+from headcats.bounds import check_count, shown
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
@@ -27,8 +27,6 @@ from headcats.tasks.suites import Suite, suite
 if TYPE_CHECKING:
     from headcats.metrics.definition import Metric
 
-# Seeds are kept in 64 bits, as those of torch are.
-_SEEDS = 2**63
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
@@ -149,7 +147,10 @@ def plan(
     min_logit_diff = usual.get("min_logit_diff") if min_logit_diff is None else min_logit_diff
     check_count("n_prompts", n_prompts, least=2, most=math.inf)
     check_count("n_demos", n_demos, least=0, most=math.inf)
-    check_count("seed", seed, least=1 - _SEEDS, most=_SEEDS - 1)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise OptionError(f"seed must be a whole number; got {shown(seed)}.")
+    if abs(seed) >= 2**63:
+        raise OptionError(f"seed must be between -2^63 and 2^63, as results keep it in 64 bits; got {shown(seed)}.")
     if not _is_number(min_accuracy) or not 0 <= min_accuracy <= 1:
         raise OptionError(
             f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."

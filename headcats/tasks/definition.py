@@ -94,6 +94,10 @@ class Task:
                 f"Task {self.name!r} returned {returned!r:.80}, no pairs; expected (input, output) pairs of text, or "
                 "PromptPairs."
             )
+        if len(pairs) > _MOST:
+            raise DataError(
+                f"Task {self.name!r} returned more than {_MOST:,} pairs; a generator must end after about `n` of them."
+            )
         if all(isinstance(pair, PromptPair) for pair in pairs):
             return pairs
         outputs: dict[str, str] = {}
@@ -148,15 +152,13 @@ def task(
         raise OptionError(f"A task needs a category and a source; got category={category!r}, source={source!r}.")
 
     def decorate(function: MakePairs) -> Task:
-        name, parameters = getattr(function, "__name__", repr(function)), inspect.signature(function).parameters
+        name, parameters = function_name("task", function), inspect.signature(function).parameters
         if list(parameters)[:1] != ["n"] or "seed" not in parameters:
             raise OptionError(
                 f"Expected a task function `def {name}(n, *, seed)`; got ({', '.join(parameters)}). `n` is the number "
                 "of pairs needed, `seed` the seed of random choices."
             )
-        registered = Task(
-            function_name("task", function), category, source, function, suite, needs_demonstrations, exact
-        )
+        registered = Task(name, category, source, function, suite, needs_demonstrations, exact)
         object.__setattr__(registered, "__doc__", function.__doc__)
         return register("task", name, registered)
 
@@ -165,12 +167,7 @@ def task(
 
 def _listed(returned: Any) -> Any:
     """A list of what an iterable gives, which may be a generator, whose code runs here, and which may never end."""
-    if not isinstance(returned, Iterable):
-        return returned
-    pairs = list(itertools.islice(returned, _MOST + 1))
-    if len(pairs) > _MOST:
-        raise DataError(f"more than {_MOST:,} pairs: a generator must end after about `n` of them")
-    return pairs
+    return list(itertools.islice(returned, _MOST + 1)) if isinstance(returned, Iterable) else returned
 
 
 def _is_word_pair(pair: Any) -> bool:
