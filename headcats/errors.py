@@ -40,6 +40,13 @@ class ModelError(HeadcatsError, ValueError):
     """A model that cannot be loaded, or that would give meaningless numbers: NaN weights, dropout, silent hooks."""
 
 
+class ExtensionError(HeadcatsError):
+    """A task, metric, method, rule, figure or template of somebody else that failed, or gave something else.
+
+    The message names it; what it raised, with its own traceback, is the `__cause__`.
+    """
+
+
 class PlanError(HeadcatsError, ValueError):
     """A results folder with another plan than the current one."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from headcats.errors import DataError, UnknownNameError
+from headcats.guard import Guard
 
 T = TypeVar("T")
 LONGEST_NAME = 200
@@ -114,7 +115,8 @@ def lookup(kind: Kind, name: str) -> Any:
     table = _table(kind)
     if name in table:
         if isinstance(table[name], _Deferred):
-            table[name] = pkgutil.resolve_name(table[name].path)
+            path = table[name].path
+            table[name] = Guard(kind.capitalize(), name, path)(pkgutil.resolve_name, path)
         return table[name]
     raise UnknownNameError(unknown_name_message(kind, name, table))
 
@@ -151,7 +153,7 @@ def _import_items(kind: str) -> None:
     for module in _BUILT_IN.get(kind, ()):
         importlib.import_module(module)
     for point in importlib.metadata.entry_points(group=f"headcats.{kind}"):
-        point.load()
+        Guard(f"Entry point of headcats.{kind}", point.name, point.value)(point.load)
 
 
 def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:

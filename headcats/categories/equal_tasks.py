@@ -6,11 +6,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int8
 
+from headcats.bounds import check_count
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.undecided import count_bounds
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import DataError, StatisticsWarning
 from headcats.rules.rule import Rule
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
@@ -56,8 +57,7 @@ def subsampled_overlap(
     """
     check_is(scores, SCORES, by="hc.categories.subsampled_overlap")
     check_rule(rule, by="hc.categories.subsampled_overlap")
-    if subsets < 1:
-        raise OptionError(f"subsets must be at least 1, got {subsets}.")
+    check_count("subsets", subsets)
     # Draws would be reduced for every subset without being used.
     scores = scores.drop_vars(["resampled", "null_effect_t"], errors="ignore")
     tasks = {category: members for category, members in numbered_tasks(scores, rule=rule).items() if members}

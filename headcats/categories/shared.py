@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import special
 
+from headcats.bounds import check_count
 from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
 from headcats.categories.shared_keys import key_sharing_pairs
 from headcats.categories.undecided import count_bounds, jaccard_bounds
@@ -60,7 +61,7 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         kv_pairs_q (category)`: exact one-sided p, and q by Benjamini-Hochberg over the categories. See docs/schema.md.
 
     Raises:
-        OptionError: `draws` below 1, or another sign.
+        OptionError: `draws` below 1 or above 10 million, or another sign.
         DataError: No memberships, or memberships without heads of this sign.
 
     Example:
@@ -78,8 +79,7 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
     """
     check_is(members, MEMBERS, by="hc.overlap")
-    if draws < 1:
-        raise OptionError(f"draws must be at least 1, got {draws}.")
+    check_count("draws", draws)
     members = _of_sign(members, sign)
     order = ("category", "layer", "head")
     outcome = members["member"].transpose(*order).values

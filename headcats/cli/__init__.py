@@ -24,6 +24,7 @@ from headcats.cli.run import run_command
 from headcats.cli.validate import validate_command
 from headcats.cli.views import views_command
 from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError
+from headcats.guard import is_out_of_memory
 from headcats.results.visible import visible
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."
@@ -104,8 +105,6 @@ def main() -> None:
             explain(error)
             sys.exit(2)
         except (RuntimeError, MemoryError) as error:
-            from headcats.sweeps.in_parts import is_out_of_memory  # loads torch
-
             if not is_out_of_memory(error):
                 raise
             # Not of a sweep, whose work is halved.

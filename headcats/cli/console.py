@@ -20,6 +20,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headcats.cli.token_lines import token_lines
+from headcats.errors import ExtensionError
+from headcats.guard import own_traceback
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, paragraph
 from headcats.results.label import Label
@@ -39,8 +41,10 @@ if not out.is_terminal:
 
 
 def explain(error: Exception) -> None:
-    """Print an error as one message."""
+    """Print an error as one message; below that of somebody else's code, the traceback of that code."""
     err.print(f"[bold red]Error:[/] {escape(_safe(str(error)))}", soft_wrap=True)
+    if isinstance(error, ExtensionError) and (lines := own_traceback(error)):
+        err.print(f"\n{_safe(lines.rstrip())}", markup=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headcats.bounds import check_count
 from headcats.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
 from headcats.evidence.category_test import Heads, heads_of_labels, tested_categories
@@ -24,6 +25,9 @@ from headcats.results.finding import Finding, first_names, line
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 
+# The labels of all are held in memory; the smallest p then has six digits.
+MOST_RELABELLINGS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Options:
@@ -33,11 +37,17 @@ class Options:
         positions: Where heads are ablated: "last" or "all".
         relabellings: Labellings of the tasks beside the true one.
         seed: Seed of relabellings and of random heads.
+
+    Raises:
+        OptionError: More relabellings than can be held.
     """
 
     positions: str = "last"
     relabellings: int = 200
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("relabellings", self.relabellings, most=MOST_RELABELLINGS)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
+from headcats.guard import Guard, function_name, is_built_in
 from headcats.registry import register
 from headcats.results.declaration import approximation_label
 from headcats.results.whole_file import write_whole
@@ -41,6 +42,10 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     Returns:
         The same function, returning the plotly figure alone.
 
+    Raises:
+        OptionError: A function without a name, or without a table to read.
+        ExtensionError: By what it returns: your function raises something, or gives no figure.
+
     Example:
         >>> import headcats as hc
         >>> import plotly.graph_objects as go
@@ -52,20 +57,31 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
         >>> fig.data[0].type
         'histogram'
     """
-    signature = inspect.signature(draw)
+    name, signature = function_name("figure", draw), inspect.signature(draw)
+    if not signature.parameters:
+        raise OptionError(f"Figure {name!r} takes nothing: its first parameter names the table it reads, as `scores`.")
+    guard = Guard("Figure", name, draw)
+
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        result: Any = draw(*args, **kwargs)
+        if isinstance(result, PanelGrid):
+            grid = _mark_approximation(result, next(iter(signature.bind(*args, **kwargs).arguments.values())))
+            return grid.draw(), grid.frame
+        return result
 
     @functools.wraps(draw)
     def draw_plotly(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
         # Plotly reads titles as HTML, and those of the command line name models and suites.
         if isinstance(kwargs.get("title"), str):
             kwargs["title"] = escaped(kwargs["title"])
-        result = draw(*args, **kwargs)
+        if not is_built_in(draw):
+            signature.bind(*args, **kwargs)  # a TypeError that is the caller's, not the figure's
+        result = guard(drawn, *args, **kwargs)
         if isinstance(result, go.Figure):
             return result
-        if isinstance(result, PanelGrid):
-            grid = _mark_approximation(result, next(iter(signature.bind(*args, **kwargs).arguments.values())))
-            result = grid.draw(), grid.frame
-        fig, frame = result
+        fig, frame = result if isinstance(result, tuple) and len(result) == 2 else (None, None)
+        if not isinstance(fig, go.Figure) or not isinstance(frame, pd.DataFrame):
+            raise guard.refusal("a plotly figure, that and the frame behind it, or a PanelGrid", result)
         # plotly figures refuse unknown public attributes and are not hashable, so the frame rides on a private one.
         fig._headcats_frame = frame
         return fig
@@ -73,7 +89,7 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     draw_plotly.__signature__ = signature.replace(return_annotation=go.Figure)  # type: ignore[attr-defined]
     draw_plotly.__annotations__ = {**draw.__annotations__, "return": go.Figure}
     draw_plotly.is_headcats_figure = True  # type: ignore[attr-defined]
-    register("figure", draw.__name__, draw_plotly)
+    register("figure", name, draw_plotly)
     return draw_plotly
 
 

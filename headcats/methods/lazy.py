@@ -9,6 +9,8 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.guard import Guard, is_built_in
+from headcats.methods.guarded import check_members, guarded, is_texts
 from headcats.registry import register, register_later
 from headcats.results.declaration import Declaration
 
@@ -23,7 +25,11 @@ class LazyMethod:
 
     @functools.cached_property
     def _method(self) -> Any:
-        return pkgutil.resolve_name(self._code)()
+        guard = Guard("Method", self.name, self._code)
+        method = guard(guard(pkgutil.resolve_name, self._code))
+        if not is_built_in(self._code):
+            check_members(guard, method, kind=self.declaration.kind)
+        return method
 
     @property
     def _folder(self) -> Any:
@@ -31,7 +37,13 @@ class LazyMethod:
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """Sentences on a finished block."""
-        return pkgutil.resolve_name(self._summary)(block) if self._summary else []
+        if not self._summary:
+            return []
+        guard = Guard("Method", self.name, self._summary)
+        sentences: list[str] = guard(guard(pkgutil.resolve_name, self._summary), block)
+        if not is_texts(sentences):
+            raise guard.refusal("a list of sentences", sentences)
+        return sentences
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -47,7 +59,10 @@ class LazyMethod:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the method with its own arguments."""
-        return self._method(*args, **options)
+        if is_built_in(self._code) or not callable(self._method):
+            return self._method(*args, **options)
+        inspect.signature(self._method).bind(*args, **options)  # a TypeError that is the caller's
+        return guarded(self.name, self._method.__call__)(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -56,7 +71,8 @@ class LazyMethod:
         folder = self._folder
         if name in getattr(folder, "__all__", ()) or isinstance(vars(folder or self).get(name), types.ModuleType):
             return getattr(folder, name)
-        return getattr(self._method, name)
+        value = getattr(self._method, name)
+        return guarded(self.name, value) if inspect.ismethod(value) and not is_built_in(self._code) else value
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *getattr(self._folder, "__all__", ())})

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from headcats.bounds import MOST_STEPS, shown
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
 from headcats.results.label import Label, format_call
@@ -10,10 +11,11 @@ from headcats.results.label import Label, format_call
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """An option that takes a whole number of at least `least`."""
+    """An option that takes a whole number from `least` to `most`, by default more than any run could finish."""
 
     default: int
     least: int = 0
+    most: int = 100_000
 
 
 Option = tuple[str, ...] | WholeNumber
@@ -40,16 +42,21 @@ def check_whole(option: WholeNumber, value: object, *, name: str, method: str) -
     """`value`; raises OptionError unless it is a whole number that the option takes."""
     if not isinstance(value, int) or isinstance(value, bool) or value < option.least:
         raise OptionError(
-            f"Option {name!r} of {method} takes a whole number of at least {option.least}; got {value!r}."
+            f"Option {name!r} of {method} takes a whole number of at least {option.least}; got {shown(value)}."
         )
+    if value > option.most:
+        raise OptionError(f"Option {name!r} of {method} takes at most {option.most:,}; got {shown(value)}.")
     return value
 
 
 def check_at_least(least: float, settings: object, *names: str, of: str = "") -> None:
-    """Raises OptionError if one of these fields of the settings of a method is smaller."""
+    """Raises OptionError if one of these fields of the settings of a method is smaller, or larger than can be done."""
     for name in names:
-        if not getattr(settings, name) >= least:
-            raise OptionError(f"{name}{of and f' of {of}'} must be at least {least}; got {getattr(settings, name)}.")
+        value, field = getattr(settings, name), f"{name}{of and f' of {of}'}"
+        if not isinstance(value, int | float) or isinstance(value, bool) or not value >= least:
+            raise OptionError(f"{field} must be at least {least}; got {shown(value)}.")
+        if value > MOST_STEPS:
+            raise OptionError(f"{field} must be at most {MOST_STEPS:,}; got {shown(value)}.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError, UnknownNameError
+from headcats.guard import Guard, function_name, is_built_in
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.registry import lookup, register, unknown_name_message
@@ -117,6 +118,7 @@ def metric(
 
     Raises:
         UnknownNameError: `reads` is neither "vocabulary" nor "pair".
+        OptionError: A function without a name, such as a lambda.
 
     Example:
         >>> import headcats as hc
@@ -132,8 +134,9 @@ def metric(
         raise UnknownNameError(unknown_name_message("choice of logits that a metric reads", reads, READS))
 
     def decorate(function: AnyMetric) -> AnyMetric:
+        name = function_name("metric", function)
         function.traits = MetricTraits(smooth, reads)  # type: ignore[attr-defined]
-        register("metric", function.__name__, function)
+        register("metric", name, function)
         return function
 
     return decorate if function is None else decorate(function)
@@ -142,11 +145,6 @@ def metric(
 def metric_name(metric: str | Metric) -> str:
     """What results call a metric: its registered name, or that of the function."""
     return metric if isinstance(metric, str) else str(getattr(metric, "__name__", ""))
-
-
-def is_built_in(metric: Metric) -> bool:
-    """Whether a metric comes with headcats."""
-    return str(getattr(metric, "__module__", "")).startswith(f"{__package__}.")
 
 
 def metric_traits(name: str | Metric) -> MetricTraits:
@@ -198,6 +196,7 @@ def measure(
     Raises:
         UnknownNameError: A name that is no registered metric.
         OptionError: A metric that gives anything but one real number per row.
+        ExtensionError: A metric of yours that raises something; that is its cause.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
 
     Example:
@@ -226,15 +225,14 @@ def measure(
 
 
 def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
-    if not is_built_in(metric):
-        # Of somebody else, who may work in place: neither other metrics nor later sweeps may see it.
-        logits, targets = logits.clone(), targets.copied()
-    values = metric(logits, targets)
-    expected, name = f"one real number per row, a tensor of shape ({len(logits)},)", metric_name(metric)
+    name = metric_name(metric)
+    # Somebody else's may work in place, on copies: neither other metrics nor later sweeps may see it.
+    values = Guard("Metric", name, metric)(metric, logits, targets)
+    expected = f"one real number per row, a tensor of shape ({len(logits)},)"
     if not isinstance(values, Tensor):
         raise OptionError(f"Metric {name!r} must give {expected}; got a {type(values).__name__}.")
     if values.shape != logits.shape[:1] or values.is_complex():
         raise OptionError(f"Metric {name!r} must give {expected}; got shape {tuple(values.shape)}, {values.dtype}.")
-    if not is_built_in(metric) and bool(values.isnan().any()):
-        raise OptionError(f"Metric {name!r} must give {expected}; got NaN in {int(values.isnan().sum())} rows.")
+    if not is_built_in(metric) and (n_wrong := int((~values.isfinite()).sum())):
+        raise OptionError(f"Metric {name!r} must give {expected}; got NaN or infinity in {n_wrong} rows.")
     return values.to(logits.device, logits.dtype)

@@ -1,11 +1,13 @@
 """Templates: render demonstrations and a query as one prompt, if the tokenizer knows the fixed text."""
 
 import contextlib
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.errors import ExtensionError, OptionError
+from headcats.guard import Guard, is_built_in
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.tokens import check_bos, encode, unknown_id
 from headcats.registry import lookup, names, register, register_later
@@ -63,6 +65,16 @@ class Template:
 
     def __post_init__(self) -> None:
         check_bos(self.bos)
+        for name, text in vars(self).items():
+            if not isinstance(text, str):
+                raise OptionError(f"{name} of a template must be text; got {text!r:.80}.")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """What a template of somebody else writes itself is called through the guard of the border."""
+        super().__init_subclass__(**options)
+        for name, (expected, fits) in _WRITTEN.items():
+            if name in vars(cls) and not is_built_in(cls):
+                setattr(cls, name, _guarded(vars(cls)[name], expected, fits))
 
     @property
     def fixed_texts(self) -> list[str]:
@@ -105,6 +117,50 @@ class Template:
         return text, spans
 
 
+def _guarded(method: Callable[..., Any], expected: str, fits: Callable[[Any], bool]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def write(self: Template, *arguments: Any, **options: Any) -> Any:
+        guard = Guard("Template", self.name, method)
+        written = guard(method, self, *arguments, **options)
+        if not fits(written):
+            raise guard.refusal(f"{expected} by its method `{method.__name__}`", written)
+        return written
+
+    return write
+
+
+def _is_prompt(written: Any) -> bool:
+    """Whether this is text with the spans of its roles, which are whole numbers."""
+    text, roles = written if isinstance(written, tuple) and len(written) == 2 else (None, None)
+    if not isinstance(text, str) or not isinstance(roles, dict):
+        return False
+    spans = [span for span in roles.values() if isinstance(span, tuple) and len(span) == 2]
+    return len(spans) == len(roles) and all(0 <= start <= stop <= len(text) for start, stop in spans)
+
+
+_TEXT: tuple[str, Callable[[Any], bool]] = "text", lambda written: isinstance(written, str)
+# Method of a template -> what it gives, and whether something is that.
+_WRITTEN = {
+    "answer": _TEXT,
+    "query": _TEXT,
+    "render": ("text and a dict of the spans of its roles", _is_prompt),
+    "written_by": ("a Template", lambda written: isinstance(written, Template)),
+}
+
+
+def find_template(name: str) -> Template:
+    """The registered template of that name.
+
+    Raises:
+        UnknownNameError: There is none.
+        ExtensionError: Something else is registered under the name.
+    """
+    template = lookup("template", name)
+    if not isinstance(template, Template):
+        raise ExtensionError(f"Template {name!r} must be a Template; got a {type(template).__name__}.")
+    return template
+
+
 ARROW = register("template", "arrow", Template("arrow", before="", between=" →", lead=" ", after="\n"))
 QUESTION = register("template", "question", Template("question", before="Q: ", between="\nA:", lead=" ", after="\n\n"))
 register_later("template", "chat", "headcats.prompts.chat:CHAT")
@@ -137,7 +193,7 @@ def _templates_of(tokenizer: Any) -> dict[str, Template]:
     templates = {}
     for name in names("template"):
         with contextlib.suppress(OptionError):  # it has no chat template, or none that can be used
-            templates[name] = lookup("template", name).written_by(tokenizer)
+            templates[name] = find_template(name).written_by(tokenizer)
     return templates
 
 

@@ -84,8 +84,9 @@ class Manifest:
             for category in manifest.categories:
                 check_colour(category.colour, category=category.name)
         except (DamagedFileError, DataError) as error:
+            problem = str(error).rstrip(".")
             raise DamagedFileError(
-                f"{path} is damaged: {str(error).rstrip(".")}. Repeat the `headcats run` that made it: finished blocks are kept."
+                f"{path} is damaged: {problem}. Repeat the `headcats run` that made it: finished blocks are kept."
             ) from None
         except StorageError:
             raise

@@ -21,6 +21,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.guard import Guard, function_name
 from headcats.registry import lookup, register, unknown_name_message
 from headcats.results.label import format_call, parse_call
 from headcats.scores.testing import mirrored
@@ -98,15 +99,16 @@ class Rule:
 
         Raises:
             DataError: The rule gives something else than 1, 0 and -1, or whatever it refuses itself.
+            ExtensionError: A rule of yours that raises something; that is its cause.
         """
         effect = scores["effect"]
-        outcome = self.judge(scores).transpose(*effect.dims)
-        if outcome.shape != effect.shape or not np.isin(outcome.values, (-1, 0, 1)).all():
+        outcome = Guard("Rule", self.name, self.judge)(self.judge, scores)
+        if came := _no_outcome(outcome, effect):
             raise DataError(
                 f"Rule {self.name!r} must return 1, 0 or -1 for each of the {dict(effect.sizes)} cells of `effect`; "
-                f"it returned {dict(outcome.sizes)} with values {np.unique(outcome.values)[:5].tolist()}."
+                f"it returned {came}."
             )
-        values = np.where(np.isnan(effect.values), 0, outcome.values).astype(np.int8)
+        values = np.where(np.isnan(effect.values), 0, outcome.transpose(*effect.dims).values).astype(np.int8)
         return effect.copy(data=values).rename("outcome")
 
     def cutoffs(self, scores: xr.Dataset) -> Cutoffs:
@@ -117,16 +119,43 @@ class Rule:
 
         Returns:
             One number per row of the table; infinite where a row has no member.
+
+        Raises:
+            ExtensionError: A rule of yours whose `cutoffs_of` raises something, or gives anything else.
         """
-        if self.cutoffs_of is not None:
-            return self.cutoffs_of(scores)
         effect = scores["effect"]
         rows = [dim for dim in effect.dims if dim not in ("layer", "head")]
+        if self.cutoffs_of is not None:
+            guard = Guard("Rule", self.name, self.cutoffs_of)
+            return _checked_cutoffs(guard(self.cutoffs_of, scores), guard, n=effect.sizes[rows[0]])
         values = effect.where(self(scores) == 1).transpose(*rows, "layer", "head").values
         return effect_cutoffs(np.fmin.reduce(values, axis=(1, 2), initial=np.inf))
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.options.items())})"
+
+
+def _no_outcome(outcome: Any, effect: xr.DataArray) -> str:
+    """What a rule returned in place of an outcome for every cell; "" if it did its part."""
+    if not isinstance(outcome, xr.DataArray):
+        return f"a {type(outcome).__name__}, no DataArray"
+    if dict(outcome.sizes) != dict(effect.sizes):
+        return str(dict(outcome.sizes))
+    if any(not index.equals(effect.indexes[dim]) for dim, index in outcome.indexes.items() if dim in effect.indexes):
+        return "other coordinates"
+    if outcome.dtype.kind not in "biuf" or not np.isin(outcome.values, (-1, 0, 1)).all():
+        return f"{outcome.dtype} values, such as {outcome.values.ravel()[0]!r:.40}"
+    return ""
+
+
+def _checked_cutoffs(cutoffs: Any, guard: Guard, *, n: int) -> Cutoffs:
+    expected = f"Cutoffs of {n} numbers each, one per row of the table"
+    if not isinstance(cutoffs, Cutoffs):
+        raise guard.refusal(expected, cutoffs)
+    arrays = [np.asarray(values) for values in cutoffs]
+    if any(values.dtype.kind not in "iuf" or values.shape != (n,) or np.isnan(values).any() for values in arrays):
+        raise guard.refusal(expected, f"shapes {[values.shape for values in arrays]}, or NaN or no numbers in them")
+    return cutoffs
 
 
 def effect_cutoffs(effects: Float[np.ndarray, " row"]) -> Cutoffs:
@@ -147,7 +176,8 @@ def rule(make: Callable[Options, Rule]) -> Callable[Options, Rule]:
 
     Raises:
         DataError: A name that cannot be one of results or files.
-        OptionError: By what it returns: a value that is no number, or that the function refuses.
+        OptionError: A function without a name. By what it returns: a value that is no number, or that it refuses.
+        ExtensionError: By what it returns: your function raises something, or returns no `Rule`.
         TypeError: By what it returns: an option that does not exist.
 
     Example:
@@ -164,7 +194,8 @@ def rule(make: Callable[Options, Rule]) -> Callable[Options, Rule]:
         >>> hc.categorize(scores, rule=sure(low=0.1)).member.dims
         ('category', 'layer', 'head')
     """
-    name, signature = make.__name__, inspect.signature(make)
+    name, signature = function_name("rule", make), inspect.signature(make)
+    guard = Guard("Rule", name, make)
 
     @functools.wraps(make)
     def named(*args: Options.args, **options: Options.kwargs) -> Rule:
@@ -178,7 +209,10 @@ def rule(make: Callable[Options, Rule]) -> Callable[Options, Rule]:
         for key, value in bound.arguments.items():
             if signature.parameters[key].annotation in (float, float | int) and not _is_number(value):
                 raise OptionError(f"{name}({key}) needs a number, got {value!r}.")
-        return replace(make(**options), name=name, options=dict(bound.arguments))  # type: ignore[call-arg]
+        made = guard(make, **options)
+        if not isinstance(made, Rule):
+            raise guard.refusal("a rule, hc.rules.Rule(judge)", made)
+        return replace(made, name=name, options=dict(bound.arguments))
 
     register("rule", name, named)
     return named

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import xarray as xr
 
 from headcats.errors import DataError
+from headcats.guard import working_on
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
@@ -115,7 +116,8 @@ class JointWork:
             reached = steps
 
         try:
-            block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
+            with working_on(f"part {part!r}"):
+                block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
         except DataError as error:
             self._keep(spec, part, BlockRecord(mark, refusal=str(error)))
             self.output.save_manifest()

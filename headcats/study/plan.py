@@ -7,18 +7,20 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from headcats.bounds import check_count, shown
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.pair import PromptPair, WordPair
-from headcats.prompts.template import Template
-from headcats.registry import lookup, unknown_name_message
+from headcats.prompts.template import Template, find_template
+from headcats.registry import unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
+from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
@@ -143,11 +145,12 @@ def plan(
     n_demos = usual["n_demos"] if n_demos is None else n_demos
     min_accuracy = usual["min_accuracy"] if min_accuracy is None else min_accuracy
     min_logit_diff = usual.get("min_logit_diff") if min_logit_diff is None else min_logit_diff
-    for name, number, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
+    check_count("n_prompts", n_prompts, least=2, most=math.inf)
+    check_count("n_demos", n_demos, least=0, most=math.inf)
     if not isinstance(seed, int) or isinstance(seed, bool):
-        raise OptionError(f"seed must be a whole number; got {seed!r}.")
+        raise OptionError(f"seed must be a whole number; got {shown(seed)}.")
+    if abs(seed) >= 2**63:
+        raise OptionError(f"seed must be between -2^63 and 2^63, as results keep it in 64 bits; got {shown(seed)}.")
     if not _is_number(min_accuracy) or not 0 <= min_accuracy <= 1:
         raise OptionError(
             f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."
@@ -176,13 +179,15 @@ def plan(
         metrics=tuple(names),
         n_prompts=n_prompts,
         n_demos=n_demos,
-        template=lookup("template", template),
+        template=find_template(template),
         corruption=corruption,
         answers=answers,
         seed=seed,
         min_accuracy=float(min_accuracy),
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
     )
+    check_n_prompts(n_prompts, chosen.tasks, n_demos=n_demos, seed=seed)
+    check_n_demos(n_demos, lambda: study.pairs)
     named = methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]

@@ -19,6 +19,7 @@ from headcats.prompts.pair import PromptPair, WordPair
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
 from headcats.tasks.definition import Task
+from headcats.tasks.most_prompts import check_n_prompts
 
 # Candidates per held-out prompt.
 _SEARCH = 20
@@ -148,6 +149,7 @@ class Preparation:
         prepared = self.of(task_name)
         if prepared.problem:
             return (), DropReport()
+        check_n_prompts(n, [prepared.task], n_demos=self.study.n_demos, seed=self.study.seed)
         used = self._n_used(prepared.task)
         pairs = self._each_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
         before = list(itertools.islice(pairs, used))

@@ -10,6 +10,7 @@ from dataclasses import replace
 import xarray as xr
 
 from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.guard import working_on
 from headcats.methods.causal.on_task import TaskInputs, TaskMethod
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
@@ -69,7 +70,8 @@ class TaskWork:
             )
             for task in to_do:
                 clock.begin()
-                self._score_task(task, missing[task], advance)
+                with working_on(f"task {task.name!r}"):
+                    self._score_task(task, missing[task], advance)
                 clock.finished(task.name, skipped=bool(self.manifest.tasks[task.name].refusal))
         self._report_skipped()
 
@@ -84,7 +86,8 @@ class TaskWork:
             records = {}
             with progress_bar(len(names), show=progress, unit="tasks,") as advance:
                 for name in names:
-                    records[name] = assess_prompts(self.preparation, name, limit=self.memory)
+                    with working_on(f"task {name!r}"):
+                        records[name] = assess_prompts(self.preparation, name, limit=self.memory)
                     advance(1, name)
             return records
 

@@ -29,7 +29,8 @@ def budget(memory: str | int | None, *devices: torch.device) -> int:
     size = 0
     if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
         number, unit, binary = match.groups(default="")
-        size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
+        # More digits than a float holds are more memory than there is, too.
+        size = int(min(float(number), 1e30) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
     elif isinstance(memory, int) and not isinstance(memory, bool):
         size = memory
     if size <= 0:

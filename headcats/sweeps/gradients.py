@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
+from headcats.guard import is_out_of_memory
 from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
@@ -23,7 +24,7 @@ from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps import memory
-from headcats.sweeps.in_parts import in_parts, is_out_of_memory
+from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.runs import BaseRuns
 

@@ -9,11 +9,7 @@ from typing import TypeVar
 import torch
 
 from headcats.errors import ModelError
-
-_OUT_OF_MEMORY = (
-    "can't allocate memory", "not enough memory", "out of memory", "alloc_failed", "insufficient memory",
-    "outofmemory", "invalid buffer size",
-)  # fmt: skip
+from headcats.guard import is_out_of_memory
 
 _log = logging.getLogger("headcats")
 T = TypeVar("T")
@@ -61,15 +57,6 @@ def in_parts(
         for kind in {device.type for device in devices} & {"cuda", "mps"}:
             getattr(torch, kind).empty_cache()
         at_a_time //= 2
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on any kind of device."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)
 
 
 def _exhausted(error: BaseException, devices: Sequence[torch.device]) -> str:

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import ModelWarning, OptionError, UnknownNameError
+from headcats.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.head import Head
@@ -25,7 +26,6 @@ from headcats.models.replay.recording import Unreplayable
 from headcats.registry import unknown_name_message
 from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked_logits
-from headcats.sweeps.in_parts import is_out_of_memory
 from headcats.sweeps.replayed import replayed_residual
 from headcats.sweeps.tree import HeadSet
 

@@ -8,6 +8,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
+from headcats.guard import Guard, is_built_in
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
@@ -33,7 +34,7 @@ class _LayerSources(Sources):
         side: Side = "clean",
         of: Intervention | None = None,
     ) -> None:
-        self._intervention = of
+        self._intervention, self._copies = of, of is not None and not is_built_in(of.replacement)
         self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
         self._width, self._side = mask.shape[1] - first, side
         self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
@@ -71,9 +72,10 @@ class _LayerSources(Sources):
     @property
     def mean(self) -> Z:
         self._check_declared("mean")
-        return self._reference.mean(
+        mean = self._reference.mean(
             self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first, side=self._side
         )
+        return mean.clone() if self._copies else mean
 
     @property
     def resampled(self) -> Z:
@@ -97,7 +99,8 @@ class _LayerSources(Sources):
             with torch.no_grad():
                 donated = self._reference.donors(model, batch, self._mask, first=self._first, of=of, side=self._side)
             self._donors.update({(of, layer): z for layer, z in donated.items()})
-        return self._donors[of, self._layer]
+        z = self._donors[of, self._layer]
+        return z.clone() if self._copies else z
 
 
 class Replacements:
@@ -128,14 +131,18 @@ class Replacements:
     def of_layer(self, layer: int) -> Z:
         """New z of all heads of a layer; a ModelError for one of another shape, or that is not finite."""
         if layer not in self._new:
-            self._new[layer] = self._checked(layer, self._intervention.replacement(self._sources(layer)))
+            replacement = self._intervention.replacement
+            new = Guard("Method", self._intervention.name, replacement)(replacement, self._sources(layer))
+            new = self._checked(layer, new)
+            # Somebody else's may give the same tensor for every layer, and write into it again.
+            self._new[layer] = new if is_built_in(replacement) else new.clone()
         return self._new[layer]
 
     def _checked(self, layer: int, new: Any) -> Z:
         expected = (*self.mask.shape, self._model.n_heads[layer], self._model.d_head[layer])
         owner = f"The replacement of {self._intervention.name!r}"
-        if not isinstance(new, Tensor) or tuple(new.shape) != expected:
-            came = f"shape {tuple(new.shape)}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
+        if not isinstance(new, Tensor) or tuple(new.shape) != expected or new.is_complex():
+            came = f"shape {tuple(new.shape)}, {new.dtype}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
             raise ModelError(f"{owner} must give a tensor of z's shape {expected}; got {came}.")
         if not bool(torch.isfinite(new).all()):
             raise ModelError(f"{owner} gives NaN or infinite values in layer {layer}.")

@@ -1,5 +1,6 @@
 """Algorithmic tasks: letters, numbers and positions in a list; the answer follows from a rule."""
 
+import math
 import string
 from functools import partial
 from itertools import pairwise
@@ -84,7 +85,7 @@ def list_min(n: int, *, seed: int) -> list[WordPair]:
 
 
 def _lists(n: int, seed: int) -> list[list[str]]:
-    """`n` different lists of three different items, alternately words and numbers.
+    """Up to `n` different lists of three different items, alternately words and numbers.
 
     All list tasks share the stream and hence the lists, so that they can be each other's distractors.
     """
@@ -92,6 +93,8 @@ def _lists(n: int, seed: int) -> list[list[str]]:
     # The English words of the tables, whose meaning is irrelevant to a list task.
     columns = [("nouns", "plural"), ("animals", "class"), ("verbs", "gerund"), ("adjectives", "antonym")]
     words = [word for table, column in columns for word, _ in table_pairs(table, "english", column)]
+    # There are twice as many of numbers, and ever fewer that were not drawn before.
+    n = min(n, math.perm(len(NUMBERS), ITEMS_PER_LIST))
     seen: dict[tuple[str, ...], None] = {}
     while len(seen) < n:
         pool = NUMBERS if len(seen) % 2 else words

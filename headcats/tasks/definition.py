@@ -6,6 +6,7 @@ There is one TSV per domain, one row per entry; two columns give (input, output)
 import csv
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,13 @@ from importlib import resources
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.guard import Guard, function_name
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message, unstorable
 
 _POOL = 1024
+_MOST = 10_000_000  # pairs that a task gives; they would take more than a gigabyte
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
 
 
@@ -82,13 +85,18 @@ class Task:
         Raises:
             DataError: The function returned anything but (input, output) pairs of text or finished `PromptPair`s, no
                 pair, an input with two different outputs, or text that results cannot hold.
+            ExtensionError: A function of yours raised something; that is its cause.
         """
-        returned = self.make(n, seed=seed)
-        pairs: list[Any] = list(returned) if isinstance(returned, Iterable) else []
+        returned = Guard("Task", self.name, self.make)(lambda: _listed(self.make(n, seed=seed)))
+        pairs: list[Any] = returned if isinstance(returned, list) else []
         if not pairs:
             raise DataError(
-                f"Task {self.name!r} returned {returned!r}, no pairs; expected (input, output) pairs of text, or "
+                f"Task {self.name!r} returned {returned!r:.80}, no pairs; expected (input, output) pairs of text, or "
                 "PromptPairs."
+            )
+        if len(pairs) > _MOST:
+            raise DataError(
+                f"Task {self.name!r} returned more than {_MOST:,} pairs; a generator must end after about `n` of them."
             )
         if all(isinstance(pair, PromptPair) for pair in pairs):
             return pairs
@@ -97,7 +105,7 @@ class Task:
             if not _is_word_pair(pair):
                 raise DataError(
                     f"Task {self.name!r} must return (input, output) pairs of text, or PromptPairs only; "
-                    f"element {position} is {pair!r}."
+                    f"element {position} is {pair!r:.80}."
                 )
             word, output = map(str.strip, pair)
             if problem := unstorable(word) or unstorable(output):
@@ -149,7 +157,7 @@ def task(
         raise OptionError(f"A task needs a category and a source; got category={category!r}, source={source!r}.")
 
     def decorate(function: MakePairs) -> Task:
-        name, parameters = function.__name__, inspect.signature(function).parameters
+        name, parameters = function_name("task", function), inspect.signature(function).parameters
         if list(parameters)[:1] != ["n"] or "seed" not in parameters:
             raise OptionError(
                 f"Expected a task function `def {name}(n, *, seed)`; got ({', '.join(parameters)}). `n` is the number "
@@ -160,6 +168,11 @@ def task(
         return register("task", name, registered)
 
     return decorate
+
+
+def _listed(returned: Any) -> Any:
+    """A list of what an iterable gives, which may be a generator, whose code runs here, and which may never end."""
+    return list(itertools.islice(returned, _MOST + 1)) if isinstance(returned, Iterable) else returned
 
 
 def _is_word_pair(pair: Any) -> bool:

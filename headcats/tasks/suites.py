@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
+from headcats.guard import Guard
 from headcats.prompts.drop_report import DropReport
 from headcats.registry import lookup, register, unknown_name_message, unstorable
 from headcats.registry import names as registered
@@ -194,7 +195,7 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
 
 def _of_text(source: str) -> Suite:
     if source in registered("suite"):
-        return replace(lookup("suite", source)(), source=source)
+        return replace(_registered(source), source=source)
     if ":" in source and source.rpartition(":")[2].isidentifier() and not os.path.exists(source):
         return _own_suite(source)
     if is_path(source):
@@ -202,7 +203,16 @@ def _of_text(source: str) -> Suite:
     files = [path for path in sorted(Path().glob(f"{glob.escape(source)}.*")) if path.suffix in SUFFIXES]
     if files:
         raise UnknownNameError(f"{unknown_name_message('suite', source, registered('suite'))} A file: '{files[0]}'.")
-    return lookup("suite", source)()
+    return _registered(source)
+
+
+def _registered(name: str) -> Suite:
+    make = lookup("suite", name)
+    guard = Guard("Suite", name, make)
+    made = guard(make)
+    if not isinstance(made, Suite):
+        raise guard.refusal("a suite, hc.make_suite(tasks)", made)
+    return made
 
 
 def _of_files(source: str | os.PathLike[str]) -> Suite:
@@ -214,7 +224,7 @@ def _of_files(source: str | os.PathLike[str]) -> Suite:
 def _own_suite(source: str) -> Suite:
     loaded, full_source = load_object(source)
     if callable(loaded) and not isinstance(loaded, Task):
-        loaded = loaded()
+        loaded = Guard("Suite", source.rpartition(":")[2], loaded)(loaded)
     if not isinstance(loaded, Suite | Task | list | tuple):
         raise DataError(
             f"{source} must be a suite (hc.make_suite), a task, a list of tasks, or a function without arguments that "

@@ -1,12 +1,15 @@
 """Prompts of a task with marked answers, for methods that need no corrupted prompts."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from headcats.bounds import check_count
 from headcats.errors import DataError, OptionError
 from headcats.prompts.answered import AnsweredText, few_shot_texts
-from headcats.registry import lookup
+from headcats.prompts.template import find_template
 from headcats.tasks.definition import Task, word_pairs
+from headcats.tasks.most_prompts import check_n_prompts
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
 
@@ -57,8 +60,9 @@ def task_texts(
     """
     tasks = find_suite(suite)
     (definition,) = tasks.named([task])
-    if n_prompts < 1 or n_demos < 0:
-        raise OptionError(f"Expected n_prompts of at least 1 and n_demos of at least 0; got {n_prompts} and {n_demos}.")
+    check_count("n_prompts", n_prompts, most=math.inf)
+    check_count("n_demos", n_demos, least=0, most=math.inf)
+    check_n_prompts(n_prompts, [definition], n_demos=n_demos, seed=seed)
     pairs = word_pairs(definition, seed=seed)
     if not pairs:
         raise DataError(
@@ -73,7 +77,7 @@ def task_texts(
         pairs,
         n=n_prompts,
         n_demos=n_demos,
-        template=lookup("template", template).written_by(tokenizer, tried=[(pairs[:n_demos], pairs[-1][0])]),
+        template=find_template(template).written_by(tokenizer, tried=[(pairs[:n_demos], pairs[-1][0])]),
         seed=seed,
         task=task,
         category=tasks.category_of(definition).name,

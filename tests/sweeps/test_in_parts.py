@@ -12,13 +12,14 @@ from batches import random_batch
 from toys import Toy
 
 from headcats.errors import DataError, ModelError
+from headcats.guard import is_out_of_memory
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.change import Change
-from headcats.sweeps.in_parts import in_parts, is_out_of_memory
+from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.runs import Run
 

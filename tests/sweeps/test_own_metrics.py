@@ -91,9 +91,10 @@ class TestAFunction:
         (lambda logits: logits[:, 0].to(torch.complex64), "complex64"),
         (lambda logits: logits[:, 0].tolist(), "got a list"),
         (lambda logits: None, "got a NoneType"),
-        (lambda logits: torch.where(logits[:, 0] > logits[:, 0].min(), logits[:, 0], torch.nan), "NaN in 1 rows"),
+        (lambda logits: torch.where(logits[:, 0] > logits[:, 0].min(), logits[:, 0], torch.nan), "NaN .* in 1 rows"),
+        (lambda logits: torch.where(logits[:, 0] > logits[:, 0].min(), logits[:, 0], torch.inf), "infinity in 1 rows"),
     ],
-    ids=["rows x vocabulary", "a mean", "complex", "a list", "nothing", "NaN"],
+    ids=["rows x vocabulary", "a mean", "complex", "a list", "nothing", "NaN", "infinity"],
 )
 def test_anything_but_a_real_number_per_row_is_refused(gives: Any, came: str) -> None:
     def wrong(logits: torch.Tensor, targets: Targets) -> Any:

@@ -68,7 +68,8 @@ def test_an_exact_answer_is_found_by_a_regular_expression():
     ids=["no n", "no seed", "count", "none"],
 )
 def test_the_signature_is_checked_before_the_task_exists(function):
-    with pytest.raises(OptionError, match=r"`def <lambda>\(n, \*, seed\)`"):
+    function.__name__ = "mine"
+    with pytest.raises(OptionError, match=r"`def mine\(n, \*, seed\)`"):
         hc.task(category="knowledge", source="x")(function)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.bounds import check_count
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import approximation_label
@@ -143,8 +144,7 @@ def half_agreement(
         )
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
-    if splits < 1:
-        raise OptionError(f"splits must be at least 1, got {splits}.")
+    check_count("splits", splits)
     categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
     shape = (splits, len(categories))
     by_split = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}

@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import stats
 
+from headcats.bounds import check_count
 from headcats.errors import DataError, OptionError
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of
@@ -172,8 +173,7 @@ def _checked(
     top = min(max(LEAST_TOP, n_heads // 10), n_heads) if top is None else top
     if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= n_heads:
         raise OptionError(f"top must be a whole number from 1 to {n_heads}, the number of heads; got {top!r}.")
-    if draws < 1:
-        raise OptionError(f"draws must be at least 1; got {draws}.")
+    check_count("draws", draws)
     shape = (values.sizes["layer"], values.sizes["head"])
     return values.values.reshape(*values.shape[:2], -1).astype(np.float64), shape, top
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headcats.errors import OptionError
+from headcats.guard import function_name
 from headcats.methods.causal.method import CausalMethod
 from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
@@ -46,7 +47,7 @@ def causal_method(
         The decorator; it makes a `CausalMethod` of the function.
 
     Raises:
-        OptionError: Another base, or no positions.
+        OptionError: Another base, no positions, or a function without a name.
         DataError: A name that cannot be one of results or files.
 
     Example:
@@ -67,11 +68,11 @@ def causal_method(
         raise OptionError(f"positions must be 'last', 'all' or a token role; got {positions!r}.")
 
     def decorate(replacement: "Callable[[Sources], Tensor]") -> CausalMethod:
-        about = declares or Declaration()
+        name, about = function_name("method", replacement), declares or Declaration()
         strength, cost = about.strength or Strength(), about.cost or _COST
         method = CausalMethod(
             replacement,
-            declaration=replace(about, name=replacement.__name__, strength=strength, cost=cost),
+            declaration=replace(about, name=name, strength=strength, cost=cost),
             references=references,
             base=base,
             positions=positions,

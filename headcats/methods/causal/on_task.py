@@ -1,7 +1,7 @@
 """A causal method on all batches of a task."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import xarray as xr
@@ -38,6 +38,10 @@ class TaskInputs:
     reference: Callable[[str], Reference]
     advance: Callable[[int], None] = lambda heads: None
     path: str = "auto"
+
+    def copied(self) -> "TaskInputs":
+        """The same with runs of their own, made anew: what is written into them changes no other method's numbers."""
+        return replace(self, runs=tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs))
 
 
 class TaskMethod(Protocol):

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.bounds import check_count
+from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import usable_pairs
-from headcats.prompts.template import check_writable
-from headcats.registry import lookup
+from headcats.prompts.template import check_writable, find_template
 from headcats.scores.items import first_half
 from headcats.tasks.definition import Task, word_pairs
 
@@ -57,8 +57,7 @@ class SteeringSettings:
         for name, value in asdict(self).items():
             if name == "template" or (name == "n_demos" and value is None):
                 continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+            check_count(name, value)
 
     def completed(self, attrs: Mapping[Any, Any]) -> "SteeringSettings":
         """Settings with nothing left open, filled from the attributes of ranked heads, else from the paper.
@@ -96,7 +95,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     tokenizer does not know the template's own text.
     """
     settings = settings.completed({})
-    template = lookup("template", str(settings.template)).written_by(model.text_tokenizer)
+    template = find_template(str(settings.template)).written_by(model.text_tokenizer)
     demos = settings.n_demos or PAPERS_DEMOS
     candidates = word_pairs(task, seed=seed)
     check_writable(template, model.text_tokenizer, candidates, option=_OPTION)

@@ -14,7 +14,7 @@ from headcats.methods.function_vector.accuracy import steered_task
 from headcats.methods.function_vector.prompts import SteeringSettings, steering_prompts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
-from headcats.registry import lookup
+from headcats.prompts.template import find_template
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import Task
@@ -94,7 +94,7 @@ def steer(
     selected = resolved.named(tasks)
     _check_answers(selected)
     settings = settings.completed(heads.attrs if isinstance(heads, xr.Dataset) else {})
-    lookup("template", str(settings.template))  # before the loop, which would blame each task
+    find_template(str(settings.template))  # before the loop, which would blame each task
     members = parse_heads(heads, adapted)
     sets = [members, *_random_sets(members, adapted, draws=settings.n_draws, seed=seed)]
     steered: dict[str, xr.Dataset] = {}

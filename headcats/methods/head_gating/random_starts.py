@@ -15,7 +15,8 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DamagedFileError, OptionError, StatisticsWarning, StorageError, format_duration
+from headcats.bounds import check_count
+from headcats.errors import DamagedFileError, StatisticsWarning, StorageError, format_duration
 from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
@@ -138,8 +139,7 @@ def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     One after another: gates act from the first layer on, so no two seeds share an activation. If every fit diverges,
     the DataError of the first is raised. `n_seeds` below 1 is an OptionError.
     """
-    if n_seeds < 1:
-        raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")
+    check_count("n_seeds", n_seeds)
     fits, problems = attempt_each(fit, range(n_seeds))
     if not fits:
         raise problems[0]

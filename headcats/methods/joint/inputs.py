@@ -63,6 +63,11 @@ class SuiteInputs:
         """The same tasks with another `advance`."""
         return replace(self, advance=advance)
 
+    def copied(self) -> "SuiteInputs":
+        """The same with lists of their own: what is written into them changes no other method's pairs."""
+        pairs = {name: list(words) for name, words in self.pairs.items()}
+        return replace(self, categories=dict(self.categories), pairs=pairs)
+
     @property
     def readable(self) -> tuple[str, ...]:
         """Names of the tasks of word pairs."""

@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import OptionError
+from headcats.bounds import check_count
 from headcats.methods.ov_relation.extremes import top_tokens
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
@@ -64,8 +64,8 @@ def salient_tokens(
     """
     settings = settings_of(preset, first_mlp=first_mlp)
     k = settings.k if k is None else k
-    if min(n, k) < 1:
-        raise OptionError(f"n and k must be at least 1, got {n} and {k}.")
+    check_count("n", n)
+    check_count("k", k)
     adapted = adapt(model)
     layer, number = parsed = adapted.find_head(head)
     circuit = unprocessed_circuit(adapted)

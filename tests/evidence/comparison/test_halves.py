@@ -93,7 +93,7 @@ def test_too_few_items_are_a_reason_and_no_exception():
 def test_other_errors_are_not_swallowed():
     with pytest.raises(UnknownNameError, match="denoising"):
         hc.evidence.half_agreement(planted(), lambda half: hc.score(half, method="denoising"))
-    with pytest.raises(OptionError, match="at least 1, got 0"):
+    with pytest.raises(OptionError, match="at least 1; got 0"):
         hc.evidence.half_agreement(planted(), judge, splits=0)
     with pytest.raises(OptionError, match="sign is"):
         hc.evidence.half_agreement(planted(), judge, splits=1, sign="any")

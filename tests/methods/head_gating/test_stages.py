@@ -140,7 +140,7 @@ class TestSeeds:
         assert [re.findall(r"seed \d", str(warning.message)) for warning in told] == [["seed 0"], ["seed 3"]]
         with warnings.catch_warnings(), pytest.raises(DataError, match="seed 0 diverged"):
             fit_each(one, 1)
-        with pytest.raises(OptionError, match="at least 1, got 0"):
+        with pytest.raises(OptionError, match="at least 1; got 0"):
             fit_each(one, 0)
 
 

@@ -1,0 +1,26 @@
+"""Numbers that a caller gives: whole, and neither smaller nor larger than anything possible."""
+
+import math
+from typing import Any
+
+from headcats.errors import OptionError
+
+MOST_STEPS = 10_000_000
+"""Draws, updates and the like: more would take days, and change no digit of a share."""
+_LONGEST = 60  # digits of a number that is shown in full
+
+
+def check_count(name: str, value: Any, *, least: int = 1, most: float = MOST_STEPS) -> None:
+    """Raises OptionError unless `value` is a whole number from `least` to `most`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}; got {shown(value)}.")
+    if value > most:
+        raise OptionError(f"{name} must be a whole number of at most {most:,}; got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it; of a number that would fill the screen how long it is."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST / math.log10(2):
+        # Python itself refuses to write out more than some thousand digits.
+        return f"a number of about {int(value.bit_length() * math.log10(2)):,} digits"
+    return f"{value!r:.80}"

@@ -1,0 +1,97 @@
+"""Methods of somebody else: what they are called with and what they must give back."""
+
+import functools
+import json
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headcats.errors import ExtensionError
+from headcats.guard import Guard
+
+_DIMS = ("metric", "prompt", "layer", "head")
+# Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
+# `headcats.methods.joint.inputs` describe them.
+_MEMBERS = {
+    "task": ("options", "positions", "work", "memory_plan", "announce", "on_task"),
+    "joint": ("options", "parts", "on_part", "join"),
+}
+
+
+def check_members(guard: Guard, method: Any, *, kind: str) -> None:
+    """An ExtensionError for a method that lacks what every method of its kind has."""
+    lacking = [name for name in _MEMBERS.get(kind, ()) if not hasattr(method, name)]
+    if lacking:
+        raise ExtensionError(f"{guard} lacks {', '.join(lacking)}, which a method of kind {kind!r} has.")
+
+
+def guarded(method: str, member: Callable[..., Any]) -> Callable[..., Any]:
+    """A member of a method of that name, called through its guard, whose result is checked."""
+    guard = Guard("Method", method, member)
+    expected, problem = _RESULTS.get(member.__name__, ("", lambda result: ""))
+
+    @functools.wraps(member)
+    def call(*arguments: Any, **options: Any) -> Any:
+        result = guard(member, *arguments, **options)
+        if came := problem(result):
+            raise guard.refusal(f"{expected} by `{member.__name__}`", came)
+        return result
+
+    return call
+
+
+def is_texts(result: Any) -> bool:
+    """Whether this is a list of texts, as a summary is."""
+    return isinstance(result, list | tuple) and all(isinstance(text, str) for text in result)
+
+
+def _of_block(result: Any) -> str:
+    """What is wrong with the block of a part, or of all parts; "" if nothing."""
+    if not isinstance(result, xr.Dataset):
+        return f"a {type(result).__name__}"
+    infinite = [name for name, values in result.items() if values.dtype.kind == "f" and np.isinf(values).any()]
+    return f"infinite values of {', '.join(map(str, infinite))}" if infinite else ""
+
+
+def _of_task_block(result: Any) -> str:
+    if came := _of_block(result):
+        return came
+    for name, dims in (("patched", _DIMS), ("clean", _DIMS[:2]), ("corrupted", _DIMS[:2])):
+        if name not in result or result[name].dims != dims or result[name].dtype.kind != "f":
+            return f"`{name}` over {result[name].dims}" if name in result else f"no `{name}`"
+        # Heads that a layer lacks are NaN; a prompt without any number is none of those.
+        if bool(result[name].isnull().all([dim for dim in dims if dim in _DIMS[2:]]).any()):
+            return f"NaN in `{name}` of a prompt"
+    try:
+        json.loads(result.attrs["provenance"])
+        int(result.attrs["dropped"])
+    except (KeyError, TypeError, ValueError):
+        return "no attributes `provenance` (JSON) and `dropped`"
+    return ""
+
+
+def _of_parts(result: Any) -> str:
+    if not isinstance(result, Mapping):
+        return f"a {type(result).__name__}"
+    wrong = [part for part, tasks in result.items() if not isinstance(part, str) or not is_texts(tasks)]
+    return f"part {wrong[0]!r} of {result[wrong[0]]!r:.80}" if wrong else ""
+
+
+def _of_number(result: Any) -> str:
+    fits = isinstance(result, numbers.Real) and not isinstance(result, bool) and 0 <= float(result) < np.inf
+    return "" if fits else repr(result)[:80]
+
+
+_NUMBER = "a finite number of at least 0", _of_number
+# Member -> what it gives, and what is wrong with a result.
+_RESULTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "parts": ("a dict of the names of parts and the tasks that each reads", _of_parts),
+    "on_part": ("a Dataset without infinite values", _of_block),
+    "join": ("a Dataset without infinite values", _of_block),
+    "on_task": (f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block),
+    "work": _NUMBER,
+    "rehearse": _NUMBER,
+}

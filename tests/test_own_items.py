@@ -1,0 +1,549 @@
+"""Items of a user that raise, give something else or write into what they get: each is named, and harms no other."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import misbehaving
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import torch
+import xarray as xr
+from architectures import tiny_bridge
+from batches import random_batch
+from toys import word_tokenizer
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import HeadcatsError
+from headcats.figures import figure
+from headcats.figures.panels.grid import PanelGrid
+from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.joint.inputs import SuiteInputs
+from headcats.models.adapter import adapt
+from headcats.prompts.encode import usable_pairs
+from headcats.prompts.pair import Span
+from headcats.prompts.template import ARROW, Template
+from headcats.rules import Rule
+from headcats.rules.rule import Cutoffs, parse_rule
+from headcats.study.plan import plan
+from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.runs import BaseRuns
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+class Own(Exception):
+    """Of the user."""
+
+
+class Unreadable(Exception):
+    """Its text fails, too."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def behaves(*arguments: Any, **options: Any) -> Any:
+        raise error
+
+    return behaves
+
+
+def giving(value: Any) -> Callable[..., Any]:
+    return lambda *arguments, **options: value
+
+
+def unknown_field(first: Any, *arguments: Any, **options: Any) -> Any:
+    return first.no_such_field
+
+
+RAISES: dict[str, Callable[..., Any]] = {
+    "AttributeError": unknown_field,
+    "ValueError": raising(ValueError("bad [b]value[/]\nin two lines")),
+    "KeyError": raising(KeyError("x")),
+    "TypeError": raising(TypeError("takes another type")),
+    "StopIteration": raising(StopIteration()),
+    "AssertionError": raising(AssertionError()),
+    "of their own": raising(Own("mine")),
+    "unreadable": raising(Unreadable()),
+}
+NOTHING: dict[str, Callable[..., Any]] = {name: giving(value) for name, value in (("None", None), ("text", "no"))}
+
+
+def attacks(**more: Callable[..., Any]) -> Any:
+    """A table of what every kind of item may do wrong, and of what one kind may do."""
+    table = RAISES | NOTHING | more
+    return pytest.mark.parametrize("behaves", list(table.values()), ids=list(table))
+
+
+# ------------------------------------------------------------------------------------------------------- metrics
+METRICS = {
+    "a list": lambda logits, targets: logits[:, 0].tolist(),
+    "a number": lambda logits, targets: 1.0,
+    "mean": lambda logits, targets: logits.mean(),
+    "rows x vocabulary": lambda logits, targets: logits,
+    "one row less": lambda logits, targets: logits[1:, 0],
+    "complex": lambda logits, targets: logits[:, 0].to(torch.complex64),
+    "NaN": lambda logits, targets: logits[:, 0] * torch.nan,
+    "infinity": lambda logits, targets: logits[:, 0] / 0,
+    "an array": lambda logits, targets: logits[:, 0].numpy(),
+    "of one argument": lambda logits: logits[:, 0],
+    "out of range": lambda logits, targets: logits[:, 10**6],
+    "another shape": lambda logits, targets: logits @ logits,
+}
+
+
+@attacks(**METRICS)
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_a_metric(behaves: Callable[..., Any], path: str) -> None:
+    def bad(*arguments: Any) -> Any:
+        return behaves(*arguments)
+
+    hc.metrics.metric(bad)
+    with pytest.raises(HeadcatsError, match="Metric 'bad'"):
+        sweep(tiny_bridge("gpt2"), random_batch(), "denoising_patch", metrics=["log_prob", "bad"], path=path)
+
+
+def in_place(logits: torch.Tensor, targets: Any) -> torch.Tensor:
+    value = logits[:, 0].clone()
+    for tensor in (logits, targets.clean_logits, targets.rest.answer, targets.rest.distractor, targets.rest.rank):
+        tensor.mul_(0).sub_(7)
+    targets.answer.zero_()
+    targets.distractor.zero_()
+    return value
+
+
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_a_metric_in_place_changes_no_other_to_the_bit(path: str) -> None:
+    names = ["log_prob", "kl", "logit_diff", "rank"]
+    model, options = tiny_bridge("gpt2"), {"path": path}
+    alone = sweep(model, random_batch(), "denoising_patch", metrics=names, **options)
+    beside = sweep(model, random_batch(), "denoising_patch", metrics=[in_place, *names, in_place][:-1], **options)
+    xr.testing.assert_identical(beside.sel(metric=names).drop_attrs(), alone.drop_attrs())
+
+
+# ------------------------------------------------------------------------------------------------------- methods
+METHODS = {
+    "an array": lambda z: z.clean.numpy(),
+    "a list": lambda z: [z.clean],
+    "one position less": lambda z: z.clean[:, 1:],
+    "mean": lambda z: z.clean.mean(),
+    "NaN": lambda z: z.clean * torch.nan,
+    "infinity": lambda z: z.clean / 0,
+    "complex": lambda z: z.clean.to(torch.complex64),
+    "no argument": lambda: None,
+    "undeclared": lambda z: z.resampled,
+}
+
+
+@attacks(**METHODS)
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_a_causal_method(behaves: Callable[..., Any], path: str) -> None:
+    def bad(*sources: Any) -> Any:
+        return behaves(*sources)
+
+    hc.methods.causal_method(base="clean", positions="last")(bad)
+    with pytest.raises(HeadcatsError, match="'bad'"):
+        sweep(tiny_bridge("gpt2"), random_batch(), "bad", path=path)
+
+
+@attacks(**METHODS)
+def test_an_intervention(behaves: Callable[..., Any]) -> None:
+    bad = hc.Intervention("bad", "clean", behaves)
+    with pytest.raises(HeadcatsError, match="'bad'"):
+        sweep(tiny_bridge("gpt2"), random_batch(), bad)
+
+
+@pytest.mark.parametrize("source", ["clean", "corrupted", "mean", "other_item"])
+def test_a_method_in_place_changes_no_other_to_the_bit(source: str) -> None:
+    """Two sweeps that share runs and reference; the first writes into all that it is given."""
+
+    def swept(replacement: Callable[..., Any]) -> xr.Dataset:
+        intervention = hc.Intervention("own", "clean", replacement, uses_reference=True)
+        options: dict[str, Any] = {"metrics": ["logit_diff"], "positions": "last", "unit": "head", "path": "auto"}
+        return sweep_runs(runs, intervention, reference=reference, **options)
+
+    runs, reference = BaseRuns(adapt(tiny_bridge("gpt2")), random_batch(1)), Reference(random_batch(20, seed=5))
+    alone = swept(lambda z: getattr(z, source).clone())
+
+    def destroys(z: Any) -> torch.Tensor:
+        value = getattr(z, source).clone()
+        getattr(z, source).zero_()
+        return value + 0 * getattr(z, source)
+
+    for _ in range(2):
+        xr.testing.assert_identical(swept(destroys).drop_attrs(), alone.drop_attrs())
+
+
+def test_a_method_that_fills_one_tensor_for_all_layers() -> None:
+    batch, model = random_batch(), tiny_bridge("gpt2")
+    kept: list[torch.Tensor] = []
+
+    def own(z: Any) -> torch.Tensor:
+        kept.append(z.corrupted) if not kept else kept[0].copy_(z.corrupted)
+        return kept[0]
+
+    once = sweep(model, batch, hc.Intervention("own", "clean", own), path="hooked")
+    fresh = sweep(model, batch, hc.Intervention("own", "clean", lambda z: z.corrupted), path="hooked")
+    xr.testing.assert_identical(once.drop_attrs(), fresh.drop_attrs())
+
+
+# --------------------------------------------------------------------------------------------- methods with a class
+def declared(kind: str, code: str) -> Any:
+    declaration = hc.methods.Declaration(name="bad", kind=kind, paper="this test")
+    return hc.methods.declare(declaration, f"misbehaving:{code}", summary="misbehaving:summary" * (kind == "joint"))
+
+
+@pytest.fixture(autouse=True)
+def _as_it_should() -> Any:
+    yield
+    misbehaving.BEHAVIOUR.clear()
+
+
+def suite_inputs() -> SuiteInputs:
+    tasks = hc.suite("icl").named(["plural", "antonym"])
+    pairs = {task.name: task.pairs(8, seed=0) for task in tasks}
+    categories = {task.name: task.category for task in tasks}
+    return SuiteInputs(None, tasks, categories, pairs, ARROW, 1, 4, 0)
+
+
+def call_joint(member: str) -> Any:
+    inputs, method = suite_inputs(), registry.lookup("method", "bad")
+    parts = {task: misbehaving.part(task) for task in inputs.readable}
+    arguments: dict[str, tuple[Any, ...]] = {
+        "__init__": (inputs,), "parts": (inputs,), "work": (inputs, "plural"), "on_part": (inputs, "plural"),
+        "join": (parts,), "summary": (parts["plural"],),
+    }  # fmt: skip
+    return getattr(method, "parts" if member == "__init__" else member)(*arguments[member])
+
+
+JOINT_RESULTS = {
+    "parts": [None, ["plural"], {"a": "plural"}, {1: ("plural",)}, {"a": None}],
+    "work": [None, "1", float("nan"), float("inf"), -1],
+    "on_part": [None, {}, misbehaving.part("a")["share"], misbehaving.part("a") * np.inf],
+    "join": [None, [], misbehaving.part("a") * np.inf],
+    "summary": [None, "text", [1], {"a": "b"}],
+}
+
+
+@pytest.mark.parametrize("error", list(RAISES))
+@pytest.mark.parametrize("member", ["__init__", *JOINT_RESULTS])
+def test_a_joint_method_that_raises(member: str, error: str) -> None:
+    declared("joint", "Joint")
+    misbehaving.BEHAVIOUR[member] = RAISES[error] if member != "__init__" else raising(ValueError(error))
+    with pytest.raises(HeadcatsError, match="Method 'bad'"):
+        call_joint(member)
+
+
+@pytest.mark.parametrize(
+    ("member", "result"), [(member, result) for member, results in JOINT_RESULTS.items() for result in results], ids=str
+)
+def test_a_joint_method_that_gives_something_else(member: str, result: Any) -> None:
+    declared("joint", "Joint")
+    misbehaving.BEHAVIOUR[member] = giving(result)
+    with pytest.raises(HeadcatsError, match="Method 'bad'"):
+        call_joint(member)
+
+
+def without(name: str) -> xr.Dataset:
+    return misbehaving.task_block().drop_vars(name)
+
+
+def with_nan() -> xr.Dataset:
+    block = misbehaving.task_block()
+    block["patched"][0, 1] = np.nan
+    return block
+
+
+TASK_BLOCKS = {
+    "nothing": None,
+    "an array": misbehaving.task_block()["patched"],
+    "nothing patched": without("patched"),
+    "nothing clean": without("clean"),
+    "other dims": misbehaving.task_block().transpose(),
+    "infinity": misbehaving.task_block() / 0,
+    "NaN": with_nan(),
+    "whole numbers": misbehaving.task_block().astype(int),
+    "no attributes": misbehaving.task_block().drop_attrs(),
+}
+
+
+@pytest.mark.parametrize(
+    "behaves",
+    [*RAISES.values(), *map(giving, TASK_BLOCKS.values())],
+    ids=[*RAISES, *TASK_BLOCKS],
+)
+def test_a_method_of_tasks(behaves: Callable[..., Any]) -> None:
+    method = declared("task", "OnTask")
+    misbehaving.BEHAVIOUR["on_task"] = behaves
+    inputs = TaskInputs((BaseRuns(adapt(tiny_bridge("gpt2")), random_batch()),), ("logit_diff",), lambda kind: None)
+    with np.errstate(all="ignore"), pytest.raises(HeadcatsError, match="Method 'bad'"):
+        method.on_task(inputs, positions="last")
+
+
+@pytest.mark.parametrize("code", ["Bare", "NoSuchClass", "BEHAVIOUR"])
+@pytest.mark.parametrize("kind", ["task", "joint"])
+def test_a_class_that_is_no_method(kind: str, code: str) -> None:
+    declared(kind, code)
+    with pytest.raises(HeadcatsError, match=f"Method 'bad' \\(misbehaving:{code}\\)"):
+        plan(suite_source=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
+
+
+def test_the_caller_s_own_mistake_stays_a_type_error() -> None:
+    method = declared("task", "OnTask")
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        method("model", time=2)
+
+
+def test_a_method_in_place_changes_no_pairs_parts_or_runs() -> None:
+    inputs, method = suite_inputs(), declared("joint", "Joint")
+    before = {name: list(words) for name, words in inputs.pairs.items()}
+    misbehaving.BEHAVIOUR["parts"] = lambda inputs: [words.clear() for words in inputs.pairs.values()] and {}
+    method.parts(inputs)
+    assert inputs.pairs == before
+    parts = {"plural": misbehaving.part("plural")}
+    misbehaving.BEHAVIOUR["join"] = lambda parts: (
+        parts.pop("plural") * 0 if parts["plural"]["share"].values.fill(0) else parts["plural"]
+    )
+    method.join(parts)
+    xr.testing.assert_identical(parts["plural"], misbehaving.part("plural"))
+    runs, of_tasks = BaseRuns(adapt(tiny_bridge("gpt2")), random_batch()), declared("task", "OnTask")
+    z, logits = runs.clean.z(0, first=0).clone(), runs.clean.logits.clone()
+
+    def destroys(inputs: TaskInputs) -> xr.Dataset:
+        for tensor in (inputs.runs[0].clean.z(0, first=0), inputs.runs[0].clean.logits, inputs.runs[0].batch.clean):
+            tensor.zero_()
+        return misbehaving.task_block()
+
+    misbehaving.BEHAVIOUR["on_task"] = destroys
+    of_tasks.on_task(TaskInputs((runs,), ("logit_diff",), lambda kind: None), positions="last")
+    assert torch.equal(runs.clean.z(0, first=0), z)
+    assert torch.equal(runs.clean.logits, logits)
+    assert torch.equal(runs.batch.clean, random_batch().clean)
+
+
+# --------------------------------------------------------------------------------------------------------- rules
+def scores() -> xr.Dataset:
+    effect = np.random.default_rng(0).normal(size=(2, 3, 4))
+    names = ("effect", "low", "high", "p_value")
+    coords = {"task": ["a", "b"], "layer": [0, 1, 2], "head": np.arange(4), "category": ("task", ["A", "B"])}
+    return xr.Dataset({name: (("task", "layer", "head"), effect.copy()) for name in names}, coords=coords)
+
+
+def ones(scores: xr.Dataset) -> xr.DataArray:
+    return xr.ones_like(scores["effect"], dtype=int)
+
+
+RULES = {
+    "an array": lambda scores: scores["effect"].values,
+    "all scores": lambda scores: scores,
+    "effects": lambda scores: scores["effect"],
+    "two": lambda scores: ones(scores) * 2,
+    "NaN": lambda scores: scores["effect"] * np.nan,
+    "texts": lambda scores: ones(scores).astype(str),
+    "one dim less": lambda scores: ones(scores).isel(head=0),
+    "one head less": lambda scores: ones(scores).isel(head=slice(1, None)),
+    "another dim": lambda scores: ones(scores).rename(head="heads"),
+    "heads in another order": lambda scores: ones(scores).isel(head=[3, 2, 1, 0]),
+    "unknown variable": lambda scores: scores["no_such"],
+    "a number": lambda scores: 1,
+}
+
+
+@attacks(**RULES)
+def test_a_rule(behaves: Callable[..., Any]) -> None:
+    def bad(*, cut: float = 0.0) -> Rule:
+        return Rule(behaves)
+
+    with pytest.raises(HeadcatsError, match="Rule 'bad'"):
+        hc.rules.rule(bad)()(scores())
+
+
+MAKES = RAISES | {"AttributeError": raising(AttributeError("no"))} | NOTHING | {"a function": giving(ones)}
+
+
+@pytest.mark.parametrize("behaves", list(MAKES.values()), ids=list(MAKES))
+def test_a_rule_that_is_none(behaves: Callable[..., Any]) -> None:
+    def bad(*, cut: float = 0.0) -> Any:
+        return behaves()
+
+    hc.rules.rule(bad)
+    with pytest.raises(HeadcatsError, match="Rule 'bad'"):
+        parse_rule("bad:cut=1")
+
+
+CUTOFFS = {
+    "an array": lambda scores: np.zeros(2),
+    "too few": lambda scores: Cutoffs(np.zeros(1), np.zeros(1), np.zeros(1)),
+    "NaN": lambda scores: Cutoffs(np.full(2, np.nan), np.zeros(2), np.zeros(2)),
+    "texts": lambda scores: Cutoffs(np.array(["a", "b"]), np.zeros(2), np.zeros(2)),
+}
+
+
+@attacks(**CUTOFFS)
+def test_cutoffs(behaves: Callable[..., Any]) -> None:
+    def bad() -> Rule:
+        return Rule(ones, behaves)
+
+    with pytest.raises(HeadcatsError, match="Rule 'bad'"):
+        hc.rules.rule(bad)().cutoffs(scores())
+
+
+def test_a_rule_in_place_changes_no_scores() -> None:
+    table = scores()
+
+    def judge(scores: xr.Dataset) -> xr.DataArray:
+        for values in scores.values():
+            values.values[:] = -7
+        scores["extra"] = scores["effect"]
+        return ones(scores)
+
+    Rule(judge)(table)
+    Rule(ones, lambda scores: Cutoffs(*[judge(scores).values[:, 0, 0]] * 3)).cutoffs(table)
+    xr.testing.assert_identical(table, scores())
+
+
+# ------------------------------------------------------------------------------------------------------- figures
+FIGURES = {
+    "a number": giving(3),
+    "data": giving({"data": []}),
+    "a frame": giving(pd.DataFrame()),
+    "two figures": giving((go.Figure(), go.Figure())),
+    "three things": giving((go.Figure(), pd.DataFrame(), 1)),
+    "a broken grid": giving(PanelGrid([], None, "title")),
+    "another grid": giving(PanelGrid([3], pd.DataFrame(), None)),
+    "unknown variable": lambda scores: scores["no_such"],
+}
+
+
+@attacks(**FIGURES)
+def test_a_figure(behaves: Callable[..., Any]) -> None:
+    @figure
+    def bad(scores: xr.Dataset, *, title: str | None = None) -> Any:
+        return behaves(scores)
+
+    with pytest.raises(HeadcatsError, match="Figure 'bad'"):
+        bad(scores(), title="t")
+
+
+def test_a_figure_in_place_changes_no_table() -> None:
+    @figure
+    def own(scores: xr.Dataset) -> go.Figure:
+        scores["effect"].values[:] = 0
+        scores.attrs["more"] = 1
+        return go.Figure()
+
+    table = scores()
+    own(table)
+    xr.testing.assert_identical(table, scores())
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        own(table, titel="t")
+
+
+# --------------------------------------------------------------------------------------------------------- tasks
+def breaks_off(n: int, seed: int) -> Any:
+    yield "a", "b"
+    raise Own("in the middle")
+
+
+TASKS = {
+    "AttributeError": lambda n, seed: n.no_such_field,
+    "a number": giving(3),
+    "no pair": giving([]),
+    "a generator that raises": breaks_off,
+    "one word": giving(["a"]),
+    "three words": giving([("a", "b", "c")]),
+    "numbers": giving([(1, 2)]),
+    "empty words": giving([("a", " ")]),
+    "two answers": giving([("a", "b"), ("a", "c")]),
+    "a frame": giving(pd.DataFrame({"a": ["b"]})),
+    "without end": lambda n, seed: (("a", str(k)) for k in itertools.count()),
+}
+
+
+@attacks(**TASKS)
+def test_a_task(behaves: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcats.tasks.definition._MOST", 5000, raising=False)
+
+    @hc.task(category="A", source="this test")
+    def bad(n: int, *, seed: int) -> Any:
+        return behaves(n, seed)
+
+    with pytest.raises(HeadcatsError, match="Task 'bad'"):
+        plan(suite_source=[bad, "plural"], n_prompts=4)
+
+
+@pytest.mark.parametrize("behaves", [*MAKES.values()], ids=list(MAKES))
+def test_a_suite(behaves: Callable[..., Any]) -> None:
+    registry.register("suite", "bad", behaves)
+    with pytest.raises(HeadcatsError, match="Suite 'bad'"):
+        hc.suite("bad")
+
+
+# ----------------------------------------------------------------------------------------------------- templates
+RENDERED = {
+    "AttributeError": raising(AttributeError("no")),
+    "text alone": giving("a →"),
+    "a list of spans": giving(("a →", [])),
+    "spans outside": giving(("a", {"x_query": Span(0, 7)})),
+    "spans of text": giving(("a", {"x_query": "a"})),
+}
+
+
+def written(template: Template) -> Any:
+    registry.register("template", "bad", template)
+    pairs = [("w1", "w2"), ("w3", "w4"), ("w5", "w6")]
+    chosen = plan(suite_source=["plural", "antonym"], template="bad", n_prompts=4).template
+    chosen = chosen.written_by(word_tokenizer())
+    usable_pairs(pairs, word_tokenizer(), template=chosen, answers="whole")
+    return chosen.render(pairs[:1], "w5"), chosen.query("w5")
+
+
+@attacks(**RENDERED)
+@pytest.mark.parametrize("member", ["render", "answer", "query", "written_by"])
+def test_a_template(member: str, behaves: Callable[..., Any]) -> None:
+    own = type("Own", (Template,), {member: lambda self, *arguments, **options: behaves(self)})
+    template = own("bad", before="", between=" ", lead=" ", after=" ")
+    if member in ("answer", "query") and behaves in (NOTHING["text"], RENDERED["text alone"]):
+        assert getattr(template, member)("w1") == behaves()
+        return
+    with pytest.raises(HeadcatsError, match="Template 'bad'"):
+        written(template)
+
+
+@pytest.mark.parametrize("item", [None, "text", 3, lambda: None], ids=str)
+def test_what_is_no_template(item: Any) -> None:
+    registry.register("template", "bad", item)
+    with pytest.raises(HeadcatsError, match="Template 'bad'"):
+        plan(suite_source=["plural"], template="bad", n_prompts=4)
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Template)])
+def test_a_template_is_text(field: str) -> None:
+    with pytest.raises(HeadcatsError):
+        dataclasses.replace(ARROW, **{field: None})
+
+
+# -------------------------------------------------------------------------------------------------- registration
+DECORATORS = {
+    "metric": hc.metrics.metric,
+    "rule": hc.rules.rule,
+    "figure": figure,
+    "task": hc.task(category="A", source="this test"),
+    "method": hc.methods.causal_method(base="clean", positions="last"),
+}
+
+
+@pytest.mark.parametrize("item", [lambda n, seed: None, 3, None], ids=["lambda", "number", "nothing"])
+@pytest.mark.parametrize("kind", list(DECORATORS))
+def test_what_has_no_name_is_refused(kind: str, item: Any) -> None:
+    if kind == "metric" and item is None:
+        return  # `@metric()`
+    with pytest.raises(HeadcatsError, match="function"):
+        DECORATORS[kind](item)
