@@ -39,6 +39,7 @@ by a method or by an `Intervention` of your own, position by position if asked.
 ## Score and sort
 
 `score` gives effects with intervals and p values: of a run, of sweeps, or of numbers from elsewhere (`as_block`).
+`diff` says whether two results hold the same numbers.
 `categorize` gives the heads of every category, and `overlap` which heads are shared and how many would be by chance.
 `headcats.categories` lists them, compares runs and reads other methods.
 

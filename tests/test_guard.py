@@ -92,7 +92,7 @@ def test_what_passes_as_it_is(error: BaseException) -> None:
         ("headcats_example.norms:Norms", False),
         (None, False),
     ],
-    ids=str,
+    ids="function partial judge make path own own_partial own_wrapped numpy plugin none".split(),
 )
 def test_what_is_built_in(code: Any, expected: bool) -> None:
     assert is_built_in(code) is expected

@@ -12,6 +12,7 @@ import typer
 
 from headcats.cli.compare import compare_command
 from headcats.cli.console import ending_on_request, explain, stoppable, warn
+from headcats.cli.diff import diff_command
 from headcats.cli.evidence import evidence_command
 from headcats.cli.export import export_command
 from headcats.cli.figure import figure_command
@@ -35,8 +36,8 @@ Examples:
 - `headcats evidence results/mini-icl` tests its categories on new prompts
 - `headcats run --help` shows the options and examples of a command
 
-Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored;
-130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
+Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored,
+or `headcats diff` a difference; 130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
 
 To complete names and results folders in your shell: `headcats --install-completion`
 """
@@ -58,6 +59,7 @@ app.command("map")(stoppable(map_command))
 app.command("report")(stoppable(report_command))
 app.command("figure")(stoppable(figure_command))
 app.command("compare")(stoppable(compare_command))
+app.command("diff")(stoppable(diff_command))
 app.command("evidence")(stoppable(evidence_command, "; the same command starts again from zero"))
 app.command("views")(stoppable(views_command))
 app.command("merge")(stoppable(merge_command))

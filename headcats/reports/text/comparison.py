@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.reports.text.agreement import approximation_findings
+from headcats.results.difference import ROUNDING, SAME
 from headcats.results.finding import Finding, Table, bounds_text, first_names, line, number_text, paragraph, table
 from headcats.results.run_results import RunResults
 
@@ -85,6 +86,23 @@ def differences(runs: Mapping[str, RunResults]) -> dict[str, list[Any]]:
         for name in (records[0] if records else ())
     } | {TASKS: [run.scored_tasks for run in runs.values()]}
     return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
+
+
+def difference_findings(compared: xr.Dataset) -> Iterator[Finding]:
+    """What `hc.diff` returns: how many blocks agree, and every one that does not."""
+    blocks = compared.to_dataframe()
+    rounded = blocks[blocks["state"] == ROUNDING]
+    yield line("diff.agreeing", n=len(blocks), same=int((blocks["state"] == SAME).sum()), rounded=len(rounded))
+    if len(rounded):
+        furthest = rounded.loc[(rounded["largest"] / rounded["rounding"]).idxmax()]
+        yield line("diff.rounding", largest=furthest["largest"], rounding=furthest["rounding"])
+    apart = blocks[~blocks["state"].isin([SAME, ROUNDING])]
+    rows = [
+        [row.task, row.method, row.state, "-" if np.isnan(row.largest) else f"{row.largest:.3g}"]
+        for row in apart.itertuples()
+    ]
+    if rows:
+        yield table("diff.apart", ["task", "method", "state", "largest difference"], rows)
 
 
 def value_text(value: object) -> str:
