@@ -45,7 +45,7 @@ def test_fewer_than_are_asked_for_is_no_error() -> None:
 
 
 def test_what_does_not_fit_into_memory() -> None:
-    with pytest.raises(OptionError, match="take at least .* GB, and this machine has"):
+    with pytest.raises(OptionError, match=r"take at least .* GB, and this machine has"):
         check_n_prompts(ABSURD, [endless(), finished(30)], n_demos=5, seed=0)
     check_n_prompts(20_000, [endless()], n_demos=5, seed=0)
 
