@@ -11,6 +11,7 @@ import torch
 from headcats.errors import OptionError
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
+_MOST = 10**18  # bytes, more than there are: a number that any float can hold
 _CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _CGROUP_FILES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -29,8 +30,7 @@ def budget(memory: str | int | None, *devices: torch.device) -> int:
     size = 0
     if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
         number, unit, binary = match.groups(default="")
-        # More digits than a float holds are more memory than there is, too.
-        size = int(min(float(number), 1e30) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
+        size = int(min(float(number), _MOST) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
     elif isinstance(memory, int) and not isinstance(memory, bool):
         size = memory
     if size <= 0:
@@ -38,7 +38,7 @@ def budget(memory: str | int | None, *devices: torch.device) -> int:
             f"memory must be a number of bytes or a text such as '4GB', '512 MB' or '1.5GiB'; got {memory!r}. Leave it "
             "out for half of what is free."
         )
-    return size
+    return min(size, _MOST)
 
 
 def free_memory(device: torch.device) -> int:

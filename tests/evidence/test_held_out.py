@@ -8,13 +8,19 @@ import pytest
 from specific import study, tasks_of
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
 from headcats.evidence.held_out import Options, examine
 from headcats.evidence.self_repair import NOT_COMPARABLE
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 
 NODES = ["relabelling", "specificity", "contrasts", "curves", "self_repair"]
 QUICK = Options(relabellings=19)
+
+
+@pytest.mark.parametrize("n", [1_000_001, 10**20, 10**5000, 0, True], ids=["one more", "20", "5000", "none", "True"])
+def test_more_relabellings_than_can_be_held(n: int) -> None:
+    with pytest.raises(OptionError, match="relabellings must be a whole number of at "):
+        Options(relabellings=n)
 
 
 @pytest.fixture(scope="module")

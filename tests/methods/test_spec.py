@@ -148,3 +148,14 @@ def test_a_method_that_scores_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.register("method", "weights_only", lambda model: None)
     with pytest.raises(OptionError, match="'weights_only' does"):
         MethodSpec.parse("weights_only")
+
+
+def test_more_than_any_run_could_do() -> None:
+    with pytest.raises(OptionError, match="'steps' of m takes at most 100,000; got 100001"):
+        read_value(STEPS, "100001", name="steps", method="m")
+    for value in (10_000_001, float("inf"), 10**400):
+        with pytest.raises(OptionError, match="updates of gates must be at most 10,000,000"):
+            check_at_least(1, SimpleNamespace(updates=value), "updates", of="gates")
+    for value in (float("nan"), "3", True, None):
+        with pytest.raises(OptionError, match="updates of gates must be at least 1"):
+            check_at_least(1, SimpleNamespace(updates=value), "updates", of="gates")

@@ -1,5 +1,6 @@
 """The memory plan: what a limit means, and how work is cut to it."""
 
+import math
 import re
 from itertools import pairwise
 from typing import Any
@@ -44,12 +45,36 @@ class TestBudget:
     def test_numbers_and_texts(self, given: Any, expected: int) -> None:
         assert budget(given, CPU) == expected
 
+    @pytest.mark.parametrize("given", [10**5000, 400 * "9" + "GB", "99999999999999 TB"], ids=["number", "text", "TB"])
+    def test_more_than_there_is_is_no_limit(self, given: Any) -> None:
+        assert budget(given, CPU) == 10**18
+
     def test_half_of_what_is_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(free_memory, "free_memory", lambda device: 1001)
         assert budget(None, CPU) == 500
 
     @pytest.mark.parametrize(
-        "given", ["much", "", "GB", "-1GB", "0GB", "0", "1.GB", "4 XB", "4GB8", "1e9 B", "4,5 GB", 0, -5, True]
+        "given",
+        [
+            "much",
+            "",
+            "GB",
+            "-1GB",
+            "0GB",
+            "0",
+            "1.GB",
+            "4 XB",
+            "4GB8",
+            "1e9 B",
+            "4,5 GB",
+            0,
+            -5,
+            True,
+            "infGB",
+            "nan",
+            math.nan,
+            math.inf,
+        ],
     )
     def test_anything_else_is_refused_with_examples(self, given: Any) -> None:
         with pytest.raises(OptionError, match=f"'1.5GiB'; got {re.escape(repr(given))}"):
