@@ -92,7 +92,19 @@ def test_what_passes_as_it_is(error: BaseException) -> None:
         ("headcats_example.norms:Norms", False),
         (None, False),
     ],
-    ids="function partial judge make path own own_partial own_wrapped numpy plugin none".split(),
+    ids=[
+        "function",
+        "partial",
+        "judge",
+        "make",
+        "path",
+        "own",
+        "own_partial",
+        "own_wrapped",
+        "numpy",
+        "plugin",
+        "none",
+    ],
 )
 def test_what_is_built_in(code: Any, expected: bool) -> None:
     assert is_built_in(code) is expected
@@ -138,7 +150,11 @@ class TestCopies:
         assert z.grad is not None
 
 
-@pytest.mark.parametrize("function", [lambda: None, functools.partial(own), 3, None, type("C", (), {})()], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [lambda: None, functools.partial(own), 3, None, object()],
+    ids=["lambda", "partial", "number", "none", "object"],
+)
 def test_a_function_needs_a_name(function: Any) -> None:
     with pytest.raises(OptionError, match="A metric is registered by the name of its function"):
         function_name("metric", function)

@@ -517,7 +517,7 @@ def test_a_template(member: str, behaves: Callable[..., Any]) -> None:
         written(template)
 
 
-@pytest.mark.parametrize("item", [None, "text", 3, lambda: None], ids=str)
+@pytest.mark.parametrize("item", [None, "text", 3, lambda: None], ids=["none", "text", "number", "lambda"])
 def test_what_is_no_template(item: Any) -> None:
     registry.register("template", "bad", item)
     with pytest.raises(HeadcatsError, match="Template 'bad'"):

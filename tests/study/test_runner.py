@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,21 @@ import xarray as xr
 from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_suite, finished_pairs, several_tokens
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, PlanError, StorageError, UnknownNameError
+from headcats.errors import (
+    DataError,
+    ModelError,
+    OccupiedError,
+    OptionError,
+    PlanError,
+    StorageError,
+    UnknownNameError,
+)
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
+from headcats.results.merging import merge
 from headcats.results.records import DropCounts
 from headcats.results.run_results import RunResults
+from headcats.results.writer import WRITER
 from headcats.study import task_run
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
@@ -410,7 +421,7 @@ def test_somebody_elses_folder_is_refused(model, options, tmp_path, files):
 
 @pytest.mark.parametrize(
     ("place", "told"),
-    [("a file", "file is a file, and no folder can be below it"), ("/proc/headcats", r"Cannot write .*manifest.json")],
+    [("a file", "file is a file, and no folder can be below it"), ("/proc/headcats", "Cannot write to /proc/headcats")],
 )
 def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path, place, told):
     if place == "a file":
@@ -429,7 +440,7 @@ def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
     def fill_up(source, target):
         if len(done) == writes:
             raise OSError(errno.ENOSPC, "No space left on device")
-        done.append(target)
+        done += [] if Path(target).name == WRITER else [target]
         replace(source, target)
 
     with monkeypatch.context() as full:
@@ -567,3 +578,33 @@ def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
 def test_a_run_whose_methods_score_no_task_is_an_error(model, options):
     with pytest.raises(DataError, match="no role 'nowhere'"):
         hc.run(model, **options | {"methods": ["denoising_patch@nowhere"]})
+
+
+# --------------------------------------------------------------------------------------------------- at the same time
+def test_a_second_run_into_a_folder_is_refused_before_the_model_is_loaded(model, options, tmp_path, monkeypatch):
+    monkeypatch.setattr("headcats.results.writer._PATIENCE", 0.0)
+    told = []
+
+    def second():
+        try:
+            hc.run("no such model", out=tmp_path / "r", **options)
+        except OccupiedError as error:
+            told.append(str(error))
+
+    with ResultsFolder(tmp_path / "r").writing("headcats run"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert len(told) == 1
+    assert "join them with `headcats merge`" in told[0]
+
+
+def test_runs_of_an_array_go_into_folders_of_their_own_and_are_merged(model, options, finished, tmp_path):
+    for task in ("always_a", "always_b", "shifted"):
+        try:
+            hc.run(model, out=tmp_path / task, **options | {"tasks": [task]})
+        except DataError:
+            assert task == "shifted", "the model cannot do it"
+    merged = merge([tmp_path / "always_a", tmp_path / "always_b"], out=tmp_path / "all")
+    assert set(hc.diff(merged, finished).state.values.tolist()) <= {"same bits", "only in the second"}
+    assert hc.diff(merged, finished).sizes["block"] > 0

@@ -1,0 +1,83 @@
+"""Two processes write one folder in turns while a third reads it: whole at every moment."""
+
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from results.folders import LABEL
+
+from headcats.errors import StorageError
+from headcats.results.loading import load
+from headcats.results.run_results import RunResults
+
+# Adds a task after the other, each time as the one writer, and makes one of its blocks anew.
+WRITER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from results.folders import LABEL, block, manifest
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
+
+out, name, n = sys.argv[2], sys.argv[3], int(sys.argv[4])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(n):
+    folder = ResultsFolder(out)
+    with folder.writing(name):
+        known = folder.read_manifest() or manifest()
+        task = f"{name}{number}"
+        added = manifest(task)
+        known.join(added)
+        folder.write_block(task, LABEL, block())
+        folder.write_manifest(known)
+        folder.write_block(task, LABEL, block())
+"""
+
+
+def written_and_read(path, *, n_writes, n_reads):
+    """Two writers and a reader; how many reads saw the folder, and the tasks at the end."""
+    command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(path)]
+    processes = [
+        subprocess.Popen([*command, name, str(n_writes)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    seen, n_tasks = 0, [0]
+    while seen < n_reads or any(process.poll() is None for process in processes):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a block that is missing would be one
+                run = RunResults(load(path))
+        except StorageError as error:
+            assert "is not a results folder" in str(error), "before the first manifest"
+            time.sleep(0.01)
+            continue
+        assert len(run.tasks) == len(run.manifest.tasks)
+        n_tasks.append(len(run.tasks))
+        seen += 1
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    assert n_tasks == sorted(n_tasks), "nothing that was there is gone"
+    return seen, sorted(run.tasks)
+
+
+def test_a_reader_beside_two_writers_sees_whole_states(tmp_path):
+    seen, tasks = written_and_read(tmp_path / "r", n_writes=10, n_reads=30)
+    assert seen >= 30
+    assert tasks == sorted(f"{name}{number}" for name in "ab" for number in range(10))
+    blocks = load(tmp_path / "r")
+    assert all(LABEL in blocks[task].children for task in tasks)
+
+
+@pytest.mark.slow
+def test_a_thousand_reads(tmp_path):
+    seen, _ = written_and_read(tmp_path / "r", n_writes=60, n_reads=1000)
+    print(f"{seen} reads, 0 errors")
