@@ -440,7 +440,7 @@ def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
     def fill_up(source, target):
         if len(done) == writes:
             raise OSError(errno.ENOSPC, "No space left on device")
-        done += [] if Path(target).name == WRITER else [target]
+        done.extend([] if Path(target).name == WRITER else [target])
         replace(source, target)
 
     with monkeypatch.context() as full:
