@@ -78,8 +78,12 @@ def test_a_map_for_programs(headcats, group: tuple[str, ...], folder: str) -> No
     assert tasks == {f"{task_name(name)}{place}_{k}" for place, name in enumerate(group) for k in "ab"}
 
 
-def test_other_commands(headcats, folder: str) -> None:
+def test_a_figure(headcats, folder: str) -> None:
     check_terminal(headcats("figure", "head_grid", folder, "--out", "figure.html"))
+
+
+@pytest.mark.ci
+def test_a_report_and_comparisons(headcats, folder: str) -> None:
     check_terminal(headcats("report", folder))
     check_terminal(headcats("compare", folder))
     shutil.copytree(folder, "again")
