@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from headcats.errors import format_duration, pluralize
+from headcats.results.visible import visible
 
 Advance = Callable[..., None]
 
@@ -27,7 +28,7 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
         yield lambda steps, label=None: None
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
@@ -40,7 +41,7 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
         work = bar.add_task("headcats", total=total)
 
         def advance(steps: int, label: str | None = None) -> None:
-            bar.update(work, advance=steps, description=label or bar.tasks[0].description)
+            bar.update(work, advance=steps, description=visible(label) if label else bar.tasks[0].description)
 
         yield advance
 

@@ -1,6 +1,5 @@
 """Layer x token role: where a probe sees that an answer is wrong, what a patch does there, where attention goes."""
 
-import html
 import math
 import re
 from collections.abc import Sequence
@@ -224,7 +223,7 @@ def map_title(token_map: xr.Dataset, name: str) -> str:
     patched = str(token_map.attrs.get("quantity", "")) if name == "effect" else ""
     task, model = (str(token_map.attrs.get(key, "")) for key in ("task", "model"))
     parts = [QUANTITIES[name].title + (f" ({patched})" if patched else ""), task, f"model {model}" if model else ""]
-    return html.escape(", ".join(filter(None, parts)), quote=False)
+    return escaped(", ".join(filter(None, parts)))
 
 
 def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Sequence[str]) -> list[str]:
@@ -265,7 +264,7 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
 
 def _boxed(inside: Sequence[str]) -> str:
     if not all(role.startswith(EXACT) for role in inside):
-        return html.escape(", ".join(inside), quote=False)
+        return escaped(", ".join(inside))
     neighbours = {EXACT_ROLES[0]: "the token before it", EXACT_ROLES[-1]: "the token after it"}
     beside = [phrase for role, phrase in neighbours.items() if role in inside]
     return "exact answer" + (f" with {' and '.join(beside)}" if beside else "")
