@@ -1,6 +1,7 @@
 """What checksums and the lock of a results folder cost: their share of a run and of `headcats map`.
 
-`python benchmarks/storage.py --n-prompts 16` runs the bundled model; without the option, by default. Times are seconds of this process.
+`python benchmarks/storage.py --n-prompts 16`; without the option, a default run of the bundled model. Times are seconds
+of this process.
 """
 
 import argparse

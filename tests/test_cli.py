@@ -25,6 +25,7 @@ import pytest
 import typer
 import xarray as xr
 from counting import SUITE, counting_folder
+from results.folders import change_manifest
 from typer.testing import CliRunner
 
 import headcats as hc
@@ -472,9 +473,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
 
 def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "stopped")
-    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
-    manifest["asked"] += ["later", "last"]
-    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    change_manifest(copy, lambda manifest: manifest["asked"].extend(["later", "last"]))
     done = headcats("map", copy)
     assert done.code == 0, done.err
     assert re.search(r"4 of 6 .*later, last", done.text)

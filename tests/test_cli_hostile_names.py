@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hostile_names import GROUPS, REFUSED, hostile_run, seen, task_name, unseen
+from results.folders import change_manifest
 from rich.console import Console
 from test_cli import Done, headcats
 
@@ -96,9 +97,7 @@ def test_an_error_names_them_as_text(headcats, group: tuple[str, ...], folder: s
     assert done.code == 2
     assert not unseen(done.err)
     assert "Traceback" not in done.err
-    target = ResultsFolder(folder)
-    text = target.manifest_path.read_text(encoding="utf-8")
-    target.manifest_path.write_text(text.replace("#286699", "no colour"), encoding="utf-8")
+    change_manifest(folder, lambda manifest: [each.update(colour="no colour") for each in manifest["categories"]])
     for command in (["map"], ["report"], ["figure", "overlap_map", "--out", "a.html"]):
         arguments = [*command[:2], folder, *command[2:]] if len(command) > 1 else [*command, folder]
         done = headcats(*arguments)

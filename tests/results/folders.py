@@ -1,10 +1,12 @@
 """Small results folders, written by hand."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
@@ -50,6 +52,14 @@ def folder(path, *tasks, fingerprint="f", **changes):
         target.write_block(task, LABEL, block(fingerprint=fingerprint))
     target.write_manifest(manifest(*tasks, fingerprint=fingerprint, **changes))
     return path
+
+
+def change_manifest(path, change):
+    """Change the manifest of a results folder on disk, as a version of headcats would that wrote other things."""
+    file = Path(path) / "manifest.json"
+    stored = json.loads(json_content_of(file.read_bytes()).data)
+    change(stored)
+    file.write_bytes(json_with_checksum(json.dumps(stored)))
 
 
 def files(path):

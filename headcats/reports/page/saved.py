@@ -16,6 +16,7 @@ from headcats.results.checksum import checksum, json_content_of
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.tables import MixedTablesError, check_set, read_whole, set_bytes
 from headcats.results.whole_file import write_whole
+from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
 VIEWS, INDEX = "views", "index.json"
@@ -102,7 +103,7 @@ def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: 
         tables=json.dumps(list(tables), ensure_ascii=False),
     )
     home, contents = Path(folder) / subfolder, set_bytes(tables)
-    with ResultsFolder(folder).adding("headcats compare"):
+    with held_for_writing(Path(folder), by="headcats compare"):
         for name, data in contents.items():
             write_whole(home / name, data)
         for path in {*home.glob("*.nc"), *home.glob(f"{_PROTOCOLS}/*.nc")}:

@@ -1,17 +1,18 @@
 """Reports of runs that were stopped, damaged, made by an older version, or of unusual models."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reports.page.saved_runs import gated_run, scored_run
-from reports.page.test_report import change_manifest, copied, described, section, sentence, written
+from reports.page.test_report import copied, described, section, sentence, written
+from results.folders import change_manifest
 
-from headcats.errors import StorageError
-from headcats.reports.page.saved import saved_views
+from headcats.reports.page.saved import saved_evidence, saved_views
+from headcats.results import tables
+from headcats.results.checksum import checksum
 
 __all__ = ["copied"]  # a fixture
 
@@ -26,20 +27,29 @@ def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path):
     "index",
     ["", "[]", "null", "{}", '{"views": [{}]}', '{"views": [{"file": 3, "category": "A", "what": "B"}]}'],
 )
-def test_a_damaged_list_of_views_is_named_with_what_makes_it_again(tmp_path: Path, index: str):
-    (tmp_path / "views").mkdir()
-    path = tmp_path / "views" / "index.json"
-    path.write_text(index, encoding="utf-8")
-    with pytest.raises(StorageError, match=rf"{re.escape(str(path))} .*headcats views "):
-        saved_views(tmp_path)
-
-
-def test_no_report_is_written_over_a_damaged_list_of_views(copied: Path):
+def test_a_damaged_list_of_views_is_named(copied: Path, index: str):
     (copied / "views").mkdir()
-    (copied / "views" / "index.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"index\.json"):
-        written(copied)
-    assert not (copied / "report.html").exists()
+    (copied / "views" / "index.json").write_text(index, encoding="utf-8")
+    assert list(saved_views(copied).problems) == ["views/index.json"]
+    said = section(written(copied), "views")
+    assert "views/index.json is not linked" in said
+    assert "headcats views" in said
+
+
+def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
+    (copied / "views").mkdir()
+    entries = []
+    for name in "ab":
+        (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
+        mark = checksum(b"<p>patterns")
+        entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}", "checksum": mark})
+    (copied / "views" / "index.json").write_text(json.dumps({"by": "", "views": entries}), encoding="utf-8")
+    (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
+    saved = saved_views(copied)
+    assert (list(saved.contents), saved.problems) == (["a.html"], {"views/b.html": "it is damaged"})
+    said = section(written(copied), "views")
+    assert "views/b.html is not linked: it is damaged" in said
+    assert "patterns of a" in said
 
 
 def test_views_of_heads_chosen_in_another_way_say_so(copied: Path):
@@ -54,8 +64,23 @@ def test_views_of_heads_chosen_in_another_way_say_so(copied: Path):
 def test_evidence_that_was_half_written_is_said(copied: Path):
     (copied / "evidence" / "curves.nc").unlink()
     said = section(written(copied), "evidence")
-    assert sentence("evidence.incomplete", folder="evidence", files=["curves.nc"]) in said
+    assert "evidence is not shown: it lacks curves.nc" in said
     assert f"headcats evidence {copied.name}" in said
+    assert list(saved_evidence(copied).problems) == ["evidence"]
+
+
+def test_damaged_evidence_is_named_and_not_shown(copied: Path):
+    file = copied / "evidence" / "curves.nc"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert "curves.nc is damaged" in section(written(copied), "evidence")
+
+
+def test_tables_of_two_tests_are_not_taken_for_one(copied: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tables, "_PAUSE", 0.0)
+    file = copied / "evidence" / "curves.nc"
+    other = tables.read_table(file, again="")
+    file.write_bytes(tables.set_bytes({"curves.nc": other})["curves.nc"])
+    assert "its tables are of two calls" in section(written(copied), "evidence")
 
 
 def test_evidence_may_be_of_more_categories_than_the_map(copied: Path):

@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from reports.page.test_numbers import unpacked
+from results.folders import change_manifest
 
 import headcats as hc
 from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
@@ -64,14 +65,6 @@ def payload(content: str, name: str) -> bytes:
 def described(content: str) -> dict:
     """What the page's script knows of the heads."""
     return json.loads(payload(content, "heads"))
-
-
-def change_manifest(folder: Path, change) -> None:
-    """Edit the manifest of a results folder, as it is on disk."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    change(manifest)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def test_one_file_with_everything_inside(page: Path):

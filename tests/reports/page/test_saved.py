@@ -10,9 +10,10 @@ from simulated import block, tree
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.errors import HeadcatsWarning, StorageError
+from headcats.errors import DamagedFileError, HeadcatsWarning, StorageError
 from headcats.reports.page import saved
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness, saved_robustness
+from headcats.results import tables
 from headcats.results.whole_file import write_whole
 
 WHERE = "evidence/robustness"
@@ -80,6 +81,7 @@ def test_what_is_not_the_default_is_in_the_name():
 
 def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustness, tmp_path: Path, monkeypatch):
     save_robustness(tmp_path, WHERE, found)
+    other = {name: members.assign_attrs(another="call") for name, members in found.members.items()}
 
     def stopped(path: Path, data: bytes) -> None:
         if path.name == "agreement.nc":
@@ -89,5 +91,7 @@ def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustnes
     with monkeypatch.context() as patched:
         patched.setattr(saved, "write_whole", stopped)
         with pytest.raises(KeyboardInterrupt):
-            save_robustness(tmp_path, WHERE, found)
-    assert saved_robustness(tmp_path, WHERE) is None
+            save_robustness(tmp_path, WHERE, Robustness(found.agreement, other, {}, None))
+    monkeypatch.setattr(tables, "_PAUSE", 0.0)
+    with pytest.raises(DamagedFileError, match="of two calls"):
+        saved_robustness(tmp_path, WHERE)
