@@ -239,12 +239,13 @@ class ResultsFolder:
             (task, method@positions) -> block; and file -> problem of every one that is missing or damaged.
         """
         blocks, problems = {}, {}
-        for task, label in sorted(manifest.finished()):
+        joint = {(SUITE, label) for label in manifest.joint_blocks if self.block_path(SUITE, label).is_file()}
+        for task, label in sorted(manifest.finished() | joint):
             path = self.block_path(task, label)
             record = manifest.blocks.get(task, {}).get(label)
             try:
                 block = self.read_block(task, label)
-                if record is not None and block.attrs.get("fingerprint") != record.fingerprint:
+                if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
                     raise DamagedFileError(f"{path} is of other prompts than {MANIFEST} says. {_AGAIN} checks both.")
                 blocks[task, label] = block
             except StorageError as error:
