@@ -344,7 +344,7 @@ def scattered_revisions(n_layers: int, n_heads: int) -> xr.Dataset:
             "change_found": (grid, (change != 0) & (tested["difference_q"] < 0.05)),
             "n_tasks": (grid[:2], (judged * 4).astype(int) - np.array([0, 1, 0, 0])[:, None]),
             "n_skipped": (grid[:2], 4 - (judged * 4).astype(int) + np.array([0, 1, 0, 0])[:, None]),
-            "before": (grid[:2], np.array(["", "", *names[1:3]])[:, None] + np.full(len(ICL), "")),
+            "before": (grid[:2], np.tile(np.array(["", "", *names[1:3]])[:, None], len(ICL))),
         },
         coords={"revision": names, "category": list(ICL), **_grid(shape), "step": ("revision", [1.0, 10, 100, 1000])},
         attrs=attributes(ICL) | {"alpha": 0.05},
