@@ -213,7 +213,7 @@ def two_methods(tmp_path, scored):
     about = {"categories": json.dumps(manifest.category_entries())}
     target.write_block("_suite", "ov_relation", block)
     target.write_block("_suite", "head_gating:preset=chg-mini", gates(0).assign_attrs(about))
-    manifest.methods = ("ov_relation", "head_gating:preset=chg-mini")
+    manifest.methods = ("ov_relation", "head_gating:preset=chg-mini", "function_probe", "token_probe")
     target.write_manifest(manifest)
     return target.path
 

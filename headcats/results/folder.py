@@ -233,14 +233,14 @@ class ResultsFolder:
         write_whole(self.descriptors_path, table_bytes(descriptors))
 
     def read_blocks(self, manifest: Manifest) -> tuple[dict[tuple[str, str], xr.Dataset], dict[str, str]]:
-        """Blocks that a manifest names.
+        """Blocks of the tasks and methods of a manifest: those that it records, and any that a stopped run has left.
 
         Returns:
             (task, method@positions) -> block; and file -> problem of every one that is missing or damaged.
         """
         blocks, problems = {}, {}
-        joint = {(SUITE, label) for label in manifest.joint_blocks if self.block_path(SUITE, label).is_file()}
-        for task, label in sorted(manifest.finished() | joint):
+        known = {(task, label) for task in (*manifest.tasks, SUITE) for label in manifest.methods}
+        for task, label in sorted(manifest.finished() | {key for key in known if self.block_path(*key).is_file()}):
             path = self.block_path(task, label)
             record = manifest.blocks.get(task, {}).get(label)
             try:

@@ -157,7 +157,7 @@ def test_parts_of_other_words_are_not_merged(lengths, tmp_path):
     run(tmp_path / "1", tasks=["plural"])
     run(tmp_path / "2", tasks=["plural"])
     folder = ResultsFolder(tmp_path / "2")
-    folder.write_part("lengths", "plural", folder.read_parts("lengths")["plural"].assign_attrs(fingerprint="other"))
+    folder.write_part("lengths", "plural", folder.read_parts("lengths")[0]["plural"].assign_attrs(fingerprint="other"))
     with pytest.raises(PlanError, match=r"'plural' .*'lengths' .*2 was"):
         merge([tmp_path / "1", tmp_path / "2"], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()

@@ -143,8 +143,9 @@ def saved_views(folder: Path) -> Saved[View]:
         return saved
     try:
         content = json.loads(json_content_of((home / INDEX).read_bytes()).data)
+        by = str(content.get("by", ""))
         for entry in content["views"]:
-            view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), str(content["by"]))
+            view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
             if problem := _view_problem(view.path, entry.get("checksum")):
                 saved.problems[f"{VIEWS}/{view.path.name}"] = problem
             else:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -177,7 +178,7 @@ class TestBenchmark:
     def test_a_model_that_the_benchmark_cannot_hold(self, changes: dict[str, object], message: str) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
         with pytest.raises(DataError, match=message):
-            node_graph(effect, ModelRecord.from_dict(MODEL.complete() | changes))
+            node_graph(effect, replace(MODEL, **changes))
 
     def test_parallel_blocks_are_said(self) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
