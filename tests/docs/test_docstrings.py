@@ -75,7 +75,6 @@ WITHOUT_A_SOURCE = {
 WITHOUT_ERRORS = {
     "Head",
     "evidence.disagreements",
-    "figures.figure",
     "figures.reads",
     "methods.Declaration",
     "methods.Strength",
