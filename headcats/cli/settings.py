@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.cli.console import warn
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import DamagedFileError, OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
@@ -86,13 +86,21 @@ def name_of_suite(source: str | Suite) -> str:
 
 
 def _suite_of_folder(folder: str | Path | None) -> Suite | None:
-    results = None if folder is None else first_results(folder)
-    text = "" if results is None else results.read_suite()
-    if results is None or not text:
+    if folder is None:
         return None
-    suite_of_results, _ = stored_suite(text, source=str(results.suite_path))
-    manifest = results.read_manifest()
-    return replace(suite_of_results, source="" if manifest is None else manifest.suite_source)
+    source = ""
+    # What is damaged, the run says and makes again.
+    try:
+        results = first_results(folder)
+        text = results.read_suite()
+    except DamagedFileError:
+        return None
+    try:
+        manifest = results.read_manifest() if text else None
+        source = "" if manifest is None else manifest.suite_source
+    except DamagedFileError:
+        pass
+    return replace(stored_suite(text, source=str(results.suite_path))[0], source=source) if text else None
 
 
 def _read_study(path: Path) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class SeriesFolder:
 
     def remove_if_empty(self) -> None:
         """Remove the list, and the folder, where no revision of it has results."""
-        if not any(self.manifest(revision) for revision in self.read().revisions):
+        if not any(self.results(revision).manifest_path.is_file() for revision in self.read().revisions):
             self.file.unlink(missing_ok=True)
             remove_empty([self.path])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import ModelError, NothingScoredError, OptionError, PlanError, pluralize
+from headcats.errors import DamagedFileError, ModelError, NothingScoredError, OptionError, PlanError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
@@ -97,10 +97,11 @@ def run_series(
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     found = find_revisions(source, revisions)
     folder = SeriesFolder(out)
-    folder.read()  # refuses what is no folder for a series
+    _before(folder)  # refuses what is no folder for a series
     with held_for_writing(folder.path, by="headcats run"):
-        before = folder.read()
-        scored = {revision.name: manifest for revision in before.revisions if (manifest := folder.manifest(revision))}
+        before = _before(folder)
+        manifests = {revision.name: _manifest(folder, revision) for revision in before.revisions}
+        scored = {name: manifest for name, manifest in manifests.items() if manifest is not None}
         for record in before.revisions:
             if record.name in scored.keys() - {revision.name for revision in found}:
                 _check_same_plan(folder.results(record), scored[record.name], study)
@@ -125,6 +126,23 @@ def run_series(
         finally:
             folder.remove_if_empty()
     return load_series(out)
+
+
+def _before(folder: SeriesFolder) -> SeriesRecord:
+    """What a series says of itself; nothing where its list is damaged, which this run writes again."""
+    try:
+        return folder.read()
+    except DamagedFileError as error:
+        _log.warning("%s", error)
+        return SeriesRecord()
+
+
+def _manifest(folder: SeriesFolder, revision: RevisionRecord) -> Manifest | None:
+    """The manifest of a revision; None where there is none, or a damaged one, beside which a run begins a new one."""
+    try:
+        return folder.manifest(revision)
+    except DamagedFileError:
+        return None
 
 
 def _check_same_plan(results: ResultsFolder, manifest: Manifest, study: Study) -> None:

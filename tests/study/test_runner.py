@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 
 import headcats as hc
 from headcats.errors import (
+    DamagedFileError,
     DataError,
     ModelError,
     OccupiedError,
@@ -608,3 +610,35 @@ def test_runs_of_an_array_go_into_folders_of_their_own_and_are_merged(model, opt
     merged = merge([tmp_path / "always_a", tmp_path / "always_b"], out=tmp_path / "all")
     assert set(hc.diff(merged, finished).state.values.tolist()) <= {"same bits", "only in the second"}
     assert hc.diff(merged, finished).sizes["block"] > 0
+
+
+# ------------------------------------------------------------------------------------------------- a damaged manifest
+def test_a_run_goes_on_beside_a_damaged_manifest(model, options, finished, tmp_path, caplog):
+    path = shutil.copytree(finished, tmp_path / "r")
+    before, content = blocks(path), (path / "manifest.json").read_bytes()
+    (path / "manifest.json").write_bytes(content[:-100])
+    with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged: .*`headcats run`"):
+        hc.load(path)
+    with caplog.at_level(logging.WARNING, "headcats"):
+        assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
+    assert "It is manifest.json.damaged now, and this run begins a new one" in caplog.text
+    assert blocks(path) == before, "nothing is computed again"
+    assert (path / "manifest.json.damaged").read_bytes() == content[:-100]
+
+
+def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_path):
+    """Without the manifest, which says whose they are."""
+    path = shutil.copytree(finished, tmp_path / "r")
+    (path / "manifest.json").write_bytes(b"")
+    other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
+    with pytest.raises(PlanError, match=r"\.nc was made on another model"):
+        hc.run(other, out=path, **options)
+
+
+def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):
+    path = tmp_path / "r"
+    path.mkdir()
+    (path / "manifest.json").write_text('{"name": "my web site"}', encoding="utf-8")
+    with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged"):
+        hc.run(model, out=path, **options)
+    assert [file.name for file in path.iterdir()] == ["manifest.json"]

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import weakref
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import xarray as xr
 from counting import SUITE, constant, counting_checkpoints, counting_folder
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, PlanError, StorageError
+from headcats.errors import DamagedFileError, DataError, ModelError, OptionError, PlanError, StorageError
 from headcats.results.run_results import RunResults
 from headcats.results.series import SERIES, series_record
 from headcats.results.sources import located, source_of
@@ -204,6 +205,18 @@ def test_the_folder_of_one_model_is_no_series(checkpoints, folder, tmp_path):
     with pytest.raises(StorageError, match="step10"):
         hc.load(folder)
     assert not (folder / "step10" / SERIES).exists()
+
+
+@pytest.mark.parametrize("damaged", [SERIES, "step20/manifest.json"])
+def test_a_series_with_a_damaged_list_or_manifest_is_made_whole_again(checkpoints, folder, tmp_path, damaged):
+    path = shutil.copytree(folder, tmp_path / "series")
+    names = list(hc.load_series(path))
+    (path / damaged).write_bytes((path / damaged).read_bytes()[:-9])
+    with pytest.raises(DamagedFileError, match="is damaged"):
+        hc.load_series(path)
+    again = hc.run_series(checkpoints, names, out=path, **PLAN)
+    assert list(again) == names
+    assert set(hc.diff(path / "step20", folder / "step20").state.values.tolist()) == {"same bits"}
 
 
 def test_a_head_that_takes_the_place_of_another_is_found(folder):
