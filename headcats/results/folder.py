@@ -10,6 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
+from headcats.results.block_schema import block_problem
 from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest
@@ -22,9 +23,7 @@ from headcats.results.writer import held_for_writing
 
 BLOCKS = "blocks"
 _AGAIN = "The same `headcats run`"
-
-
-_LONGEST = 150  # of a file name; file systems take 255 bytes
+_LONGEST = 150  # characters of a file name; file systems take 255 bytes
 
 
 def slug(name: str) -> str:
@@ -188,6 +187,8 @@ class ResultsFolder:
         block = self.read_table(path, again=_AGAIN)
         if (of := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
             raise DamagedFileError(f"{path} is damaged: it is of {of}, not {(task, label)}. {_AGAIN} makes it again.")
+        if task != SUITE and (problem := block_problem(block)):
+            raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
         return block
 
     def write_block(self, task: str, label: str, block: xr.Dataset) -> None:

@@ -69,8 +69,13 @@ def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
                 raise DamagedFileError(f"it lacks {', '.join(lacking)}. `headcats evidence {folder}` makes it again.")
             saved.contents[test.name] = read_whole(functools.partial(_tree, test))
         except StorageError as error:
-            saved.problems[test.name] = str(error)
+            saved.problems[test.name] = without_place(error, folder)
     return saved
+
+
+def without_place(error: StorageError, folder: Path) -> str:
+    """What is wrong with a file of a results folder, for a page that others read: without where the folder is."""
+    return str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), folder.name)
 
 
 def _tree(test: Path) -> xr.DataTree:

@@ -10,7 +10,7 @@ from headcats.errors import StorageError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
-from headcats.reports.page.saved import robustness_folder, saved_robustness
+from headcats.reports.page.saved import robustness_folder, saved_robustness, without_place
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import line, note
@@ -46,11 +46,12 @@ def robustness(material: Material) -> Iterator[Part]:
     """What `headcats compare` saved on protocols and on halves of the prompts, or the command."""
     if not material.tables:
         return
-    saved, subfolder = None, robustness_folder(material.reading)
-    try:
-        saved = material.folder and saved_robustness(material.folder, subfolder)
-    except StorageError as error:
-        yield note("evidence.unusable", folder=subfolder, problem=str(error))
+    saved, folder, subfolder = None, material.folder, robustness_folder(material.reading)
+    if folder is not None:
+        try:
+            saved = saved_robustness(folder, subfolder)
+        except StorageError as error:
+            yield note("evidence.unusable", folder=subfolder, problem=without_place(error, folder))
     if not saved:
         command = material.command("compare", "rule", "min-tasks", "sign")
         yield line("robustness.not_judged" if material.not_judged else "robustness.missing")

@@ -1,0 +1,37 @@
+"""What a block of a task must hold for effects to be computed from it (docs/schema.md, "Raw block")."""
+
+import numpy as np
+import xarray as xr
+
+_DIMS: dict[str, list[tuple[str, ...]]] = {
+    "patched": [("metric", "prompt", "layer", "head"), ("metric", "prompt", "position", "layer", "head")],
+    "clean": [("metric", "prompt")],
+    "corrupted": [("metric", "prompt")],
+}
+_TEXTS = {"metric": ("metric",), "item": ("prompt",), "distractor_task": ("prompt",)}
+_NUMBERS = {"layer": ("layer",), "head": ("head",)}
+
+
+def block_problem(block: xr.Dataset) -> str:
+    """What is wrong with a block; "" for nothing. Blocks of methods that patch nothing are not looked into."""
+    if "patched" not in block.variables:
+        return "" if "score" in block.variables else "it has no `patched`"
+    for name, alternatives in _DIMS.items():
+        if name not in block.variables:
+            continue
+        if block[name].dims not in alternatives:
+            return f"`{name}` has the dimensions {block[name].dims}, not {alternatives[0]}"
+        if not np.issubdtype(block[name].dtype, np.floating):
+            return f"`{name}` holds {block[name].dtype}, no floating-point numbers"
+    if empty := [str(dim) for dim, size in block["patched"].sizes.items() if size == 0]:
+        return f"`patched` is empty along {', '.join(empty)}"
+    for name, dims in (_TEXTS | _NUMBERS).items():
+        if name in block.variables and block[name].dims != dims:
+            return f"`{name}` has the dimensions {block[name].dims}, not {dims}"
+    for name in ("metric", *_NUMBERS):
+        if name not in block.coords:
+            return f"it has no coordinate `{name}`"
+    for name in _NUMBERS:
+        if not np.issubdtype(block[name].dtype, np.integer):
+            return f"`{name}` holds {block[name].dtype}, no whole numbers"
+    return ""

@@ -1,0 +1,355 @@
+"""Inputs that went wrong, in their thousands: whatever is in a file or on the command line, only errors of headcats.
+
+`python tests/fuzzing.py --n 10000` prints how often each kind was tried and what became of it. Every input is a change
+of a good one: of its bytes, or of its structure with a checksum that fits, as if another program had written it.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import logging
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+import xarray as xr
+from hostile_names import GROUPS
+from simulated import block
+from typer.testing import CliRunner
+
+import headcats as hc
+from headcats import cli
+from headcats.categories.reading import Reading, map_tables
+from headcats.cli.settings import settings
+from headcats.errors import HeadcatsError
+from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
+from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.run_results import RunResults
+from headcats.results.tables import table_bytes
+
+LONGEST = 10.0  # seconds that one input may take
+LABELS = ("denoising_patch@last", "mean_ablation@all")
+TASKS = {"capital": "Knowledge", "plural": "Linguistic", "language": "Knowledge", "tense": "Linguistic"}
+STUDY = 'suite = "icl"\nmethods = ["denoising_patch"]\nn_prompts = 8\nseed = 0\ntasks = ["plural"]\n'
+CSV = "input,output,category\nFrance,Paris,Knowledge\nItaly,Rome,Knowledge\nwalk,walked,Linguistic\n"
+JSON = json.dumps([{"input": "France", "output": "Paris"}, {"input": "Italy", "output": "Rome"}])
+VALUES: list[Any] = [
+    None, True, 0, -1, 3, 10**30, 0.5, float("nan"), float("inf"), "", "x", "é\x00", "../../x", [], [1], ["x"], {},
+    {"x": 1}, "denoising_patch@last", "2026-01-01", "#ff7f0e", [[]], {"": {}},
+]  # fmt: skip
+
+
+KNOWN = "--method --metric --rule --min-tasks --effect --sign --positions --csv --json --x"
+WORDS = (
+    " x -1 0 3 nan inf half fdr fdr:alpha=x threshold:value=0.1 : a=b total helping last logit_diff elbow "
+    "fdr:alpha=0.05,alpha=1 task_specific suppressing all"
+)
+
+
+class TooLongError(Exception):
+    """An input took longer than ten seconds."""
+
+
+def good_folder(path: Path) -> Path:
+    """Results of four tasks by two methods."""
+    folder, draw = ResultsFolder(path), np.random.default_rng(0)
+    for task in TASKS:
+        for label in LABELS:
+            values = draw.normal(0.05, 0.02, (12, 2, 3))
+            folder.write_block(task, label, block(values).assign_attrs(fingerprint="f"))
+    folder.write_suite(json.dumps({"format": 1, "name": "made up", "tasks": [{"name": task} for task in TASKS]}))
+    folder.write_manifest(
+        Manifest(
+            plan=PlanRecord("made up", ("logit_diff",), 12, 2, "arrow", "other_task", 0),
+            model=ModelRecord("toy", weights_hash="h", dtype="float32", layers=(0, 1), heads=(3, 3)),
+            categories=(CategoryRecord("Knowledge", "#ff7f0e"), CategoryRecord("Linguistic", "#2ca02c")),
+            methods=LABELS,
+            requested=tuple(TASKS),
+            tasks={task: TaskRecord(category, accuracy=0.9, n_items=12) for task, category in TASKS.items()},
+            blocks={task: {label: BlockRecord("f", "last_position") for label in LABELS} for task in TASKS},
+            versions={"headcats": "0.1.0"},
+            created="2026-01-01T00:00:00+00:00",
+        )
+    )
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------- the changes
+def change_bytes(data: bytes, draw: random.Random) -> bytes:
+    """A few bytes flipped, cut, doubled, zeroed or put in."""
+    changed = bytearray(data)
+    for _ in range(draw.choice([1, 1, 1, 2, 5])):
+        at, n = draw.randrange(len(changed) + 1), draw.choice([1, 1, 8, 64, 500])
+        what = draw.choice(["flip", "cut", "double", "zero", "put in", "end"])
+        if what == "flip" and at < len(changed):
+            changed[at] ^= 1 << draw.randrange(8)
+        elif what == "cut":
+            del changed[at : at + n]
+        elif what == "double":
+            changed[at:at] = changed[at : at + n]
+        elif what == "zero":
+            changed[at : at + n] = bytes(len(changed[at : at + n]))
+        elif what == "put in":
+            changed[at:at] = draw.randbytes(n)
+        else:
+            del changed[at:]
+    return bytes(changed)
+
+
+def change_structure(value: Any, draw: random.Random) -> Any:
+    """One entry of JSON replaced, removed, renamed or doubled, somewhere in it."""
+    if isinstance(value, dict) and value and draw.random() < 0.9:
+        key = draw.choice(list(value))
+        what = draw.choice(["deeper", "deeper", "deeper", "replace", "remove", "rename"])
+        rest = {name: entry for name, entry in value.items() if name != key}
+        if what == "deeper":
+            return value | {key: change_structure(value[key], draw)}
+        if what == "remove":
+            return rest
+        if what == "rename":
+            return rest | {draw.choice(["", "x", f"{key} ", key.upper()]): value[key]}
+        return value | {key: draw.choice(VALUES)}
+    if isinstance(value, list) and value and draw.random() < 0.9:
+        at = draw.randrange(len(value))
+        what = draw.choice(["deeper", "replace", "remove", "double"])
+        entry = {
+            "deeper": lambda: [change_structure(value[at], draw)],
+            "replace": lambda: [draw.choice(VALUES)],
+            "remove": list,
+            "double": lambda: [value[at]] * 2,
+        }[what]()
+        return [*value[:at], *entry, *value[at + 1 :]]
+    return draw.choice(VALUES)
+
+
+def change_table(table: xr.Dataset, draw: random.Random) -> xr.Dataset:
+    """A variable, dimension or attribute of a table lost, renamed, cut or of another type."""
+    what = draw.choice(["drop", "rename", "cut", "text", "lost axis", "attribute", "nan", "transpose", "no labels"])
+    names = [str(name) for name in table.variables]
+    name = draw.choice(names)
+    if what == "drop":
+        return table.drop_vars(name)
+    if what == "rename":
+        return table.rename({name: draw.choice(["x", "patched2", "head_"])})
+    if what == "cut":
+        dim = draw.choice([str(dim) for dim in table.dims])
+        return table.isel({dim: slice(0, draw.choice([0, 1]))})
+    if what == "lost axis":
+        return table.isel({draw.choice([str(dim) for dim in table.dims]): 0}, drop=draw.random() < 0.5)
+    if what == "attribute":
+        key = draw.choice(list(table.attrs))
+        return table.assign_attrs({key: draw.choice(["", "x", "{", "[]", "3", 3, "null"])})
+    if what == "nan":
+        return table.assign({"patched": table["patched"] * np.nan})
+    if what == "transpose":
+        return table.transpose(*reversed(list(table.dims)))
+    if what == "no labels":
+        return table.drop_vars([str(name) for name in table.coords])
+    return table.assign({"patched": table["patched"].astype(str)})
+
+
+# ------------------------------------------------------------------------------------------------------ the attacks
+def read_all(folder: Path) -> None:
+    """What commands without a model do with results."""
+    run = RunResults(hc.load(folder))
+    if run.tasks:
+        map_tables(run, Reading.parse().resolve(run))
+    hc.report(folder)
+    hc.diff(folder, folder)
+
+
+def manifest_bytes(folder: Path, draw: random.Random) -> None:
+    """Bytes of the manifest."""
+    path = folder / "manifest.json"
+    path.write_bytes(change_bytes(path.read_bytes(), draw))
+    read_all(folder)
+
+
+def manifest_structure(folder: Path, draw: random.Random) -> None:
+    """Entries of the manifest, with a checksum that fits."""
+    path = folder / "manifest.json"
+    stored = change_structure(json.loads(json_content_of(path.read_bytes()).data), draw)
+    path.write_bytes(json_with_checksum(json.dumps(stored)) if isinstance(stored, dict) and stored else b"0")
+    read_all(folder)
+
+
+def old_manifest_structure(folder: Path, draw: random.Random) -> None:
+    """The same of version 0.1, which wrote no checksums."""
+    path = folder / "manifest.json"
+    stored = json.loads(json_content_of(path.read_bytes()).data) | {"format": 1}
+    path.write_text(json.dumps(change_structure(stored, draw)), encoding="utf-8")
+    read_all(folder)
+
+
+def block_bytes(folder: Path, draw: random.Random) -> None:
+    """Bytes of a block."""
+    path = draw.choice(sorted(folder.rglob("*.nc")))
+    before = path.read_bytes()
+    path.write_bytes(change_bytes(before, draw))
+    with contextlib.suppress(HeadcatsError):
+        ResultsFolder(folder).read_block(*path_key(path, folder))
+        assert path.read_bytes() == before, "a damaged block was read"
+    read_all(folder)
+
+
+def path_key(path: Path, folder: Path) -> tuple[str, str]:
+    """Task and method of a block."""
+    task, label = path.relative_to(folder / "blocks").parts
+    return task, label.removesuffix(".nc")
+
+
+def block_structure(folder: Path, draw: random.Random) -> None:
+    """A block that is no block, with a checksum that fits."""
+    path = draw.choice(sorted(folder.rglob("*.nc")))
+    made = ResultsFolder(folder).read_block(*path_key(path, folder))
+    path.write_bytes(table_bytes(change_table(made, draw)))
+    read_all(folder)
+
+
+def suite_file(folder: Path, draw: random.Random) -> None:
+    """Bytes or entries of the suite."""
+    path = folder / "suite.json"
+    stored = change_structure(json.loads(json_content_of(path.read_bytes()).data), draw)
+    path.write_bytes(json_with_checksum(json.dumps(stored)) if isinstance(stored, dict) and stored else b"[]")
+    read_all(folder)
+    settings(None, {"out": folder})
+
+
+def study_toml(folder: Path, draw: random.Random) -> None:
+    """A study.toml."""
+    path = folder / "study.toml"
+    path.write_bytes(change_bytes(STUDY.encode(), draw))
+    hc.suite(settings(path, {})["suite"])
+
+
+def data_file(folder: Path, draw: random.Random) -> None:
+    """A CSV or JSON file of word pairs."""
+    name, text = draw.choice([("words.csv", CSV), ("words.json", JSON), ("words.jsonl", JSON[1:-1])])
+    path = folder / name
+    path.write_bytes(change_bytes(text.encode(), draw))
+    for task in hc.suite(path).tasks:
+        task.pairs(4, seed=0)
+
+
+def names(folder: Path, draw: random.Random) -> None:
+    """Names of tasks, categories and suites."""
+    pool = [name for group in GROUPS for name in group] + ["", " ", "\0", "\ud800", "a" * 300, "..", "CON", "_x", "-x"]
+    task, category, suite = (draw.choice(pool) + draw.choice(["", chr(draw.randrange(1, 0x3000))]) for _ in range(3))
+    pairs = [("a", "b"), ("c", "d")]
+    hc.make_suite([hc.Task(task, category, "made up", lambda n, *, seed: pairs)], name=suite)
+
+
+def options(folder: Path, draw: random.Random) -> None:
+    """Options of commands without a model."""
+    values = [*LABELS, *WORDS.split(" "), "9" * 40, "\x1b[1m"]
+    known = KNOWN.split(" ")
+    command = draw.choice(["map", "report", "compare", "figure", "export", "diff", "list"])
+    arguments = {"figure": ["overlap_map", str(folder)], "list": ["tasks"], "diff": [str(folder)] * 2}
+    chosen = [command, *arguments.get(command, [str(folder)])]
+    for _ in range(draw.randrange(1, 4)):
+        chosen += [draw.choice(known), draw.choice(values)]
+    result = CliRunner().invoke(cli.app, chosen)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+
+
+ATTACKS: dict[str, Callable[[Path, random.Random], None]] = {
+    "manifest, bytes": manifest_bytes,
+    "manifest, entries": manifest_structure,
+    "manifest of version 0.1, entries": old_manifest_structure,
+    "block, bytes": block_bytes,
+    "block, structure": block_structure,
+    "suite, entries": suite_file,
+    "study.toml": study_toml,
+    "CSV, JSON": data_file,
+    "names": names,
+    "options": options,
+}
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Interrupt what takes longer."""
+
+    def stop(*_: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Path, seed: str) -> str:
+    """What became of one input, on a copy of good results."""
+    folder = Path(shutil.copytree(good, root / "r"))
+    outside = sorted(path.name for path in root.iterdir())
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), at_most(LONGEST):
+            warnings.simplefilter("ignore")
+            attack(folder, random.Random(seed))
+        found = "read"
+    except HeadcatsError:
+        found = "named"
+    except TooLongError:
+        found = "hang"
+    except BaseException as error:  # noqa: BLE001 - what is looked for
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        found = f"{type(error).__name__}: {str(error)[:80]} ({Path(place.filename).name}:{place.lineno})"
+    if sorted(path.name for path in root.iterdir()) != outside:
+        found = "wrote outside"
+    shutil.rmtree(folder)
+    return found
+
+
+def table(n: int, *, seed: int = 0, kinds: Sequence[str] = tuple(ATTACKS)) -> Counter[tuple[str, str]]:
+    """(kind, outcome) -> how often, over so many inputs of these kinds in turn."""
+    outcomes: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
+        root = Path(place)
+        good, work = good_folder(root / "good"), root / "work"
+        work.mkdir()
+        for number in range(n):
+            kind = kinds[number % len(kinds)]
+            found = outcome(ATTACKS[kind], good, work, f"{seed} {number}")
+            if found not in ("read", "named"):
+                print(f"{kind}, input {number} of seed {seed}: {found}", flush=True)
+            outcomes[kind, found] += 1
+    return outcomes
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="*", default=list(ATTACKS), choices=list(ATTACKS))
+    arguments = parser.parse_args()
+    logging.disable()
+    outcomes = table(arguments.n, seed=arguments.seed, kinds=arguments.kinds)
+    for (kind, found), count in sorted(outcomes.items()):
+        print(f"{count:6d}  {kind}: {found}")
+    wrong = sum(count for (_, found), count in outcomes.items() if found not in ("read", "named"))
+    print(f"{outcomes.total()} inputs, {wrong} with a foreign error, a hang or a write outside")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
