@@ -96,7 +96,7 @@ def _compared(first: xr.Dataset | None, second: xr.Dataset | None, *, eps: float
         return ONLY_SECOND if first is None else ONLY_FIRST, np.nan, np.nan
     if first.attrs.get("fingerprint") != second.attrs.get("fingerprint"):
         return OTHER_PROMPTS, np.nan, np.nan
-    if not first.coords.to_dataset().identical(second.coords.to_dataset()) or not _alike(first, second):
+    if not first.coords.to_dataset().equals(second.coords.to_dataset()) or not _alike(first, second):
         return OTHER_SHAPE, np.nan, np.nan
     if all(_bits(first[name]) == _bits(second[name]) for name in first.data_vars):
         return SAME, 0.0, np.nan
