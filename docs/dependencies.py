@@ -90,7 +90,7 @@ def licence_of(package: Distribution) -> str:
     """
     fields = package.metadata
     classifiers = [line.rpartition(" :: ")[2] for line in fields.get_all("Classifier") or () if line[:7] == "License"]
-    texts = [fields["License-Expression"], fields["License"], " OR ".join(_SPDX.get(x, x) for x in classifiers)]
+    texts = [fields.get("License-Expression"), fields.get("License"), " OR ".join(_SPDX.get(x, x) for x in classifiers)]
     texts += [package.read_text(f"licenses/{file}") for file in fields.get_all("License-File") or ()]
     for text in filter(None, texts):
         first_line = text.strip().partition("\n")[0]

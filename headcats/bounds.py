@@ -1,6 +1,7 @@
 """Numbers that a caller gives: whole, and neither smaller nor larger than anything possible."""
 
 import math
+import numbers
 from typing import Any
 
 from headcats.errors import OptionError
@@ -12,9 +13,9 @@ _LONGEST = 60  # digits of a number that is shown in full
 
 def check_count(name: str, value: Any, *, least: int = 1, most: float = MOST_STEPS) -> None:
     """Raises OptionError unless `value` is a whole number from `least` to `most`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < least:
         raise OptionError(f"{name} must be a whole number of at least {least}; got {shown(value)}.")
-    if value > most:
+    if int(value) > most:
         raise OptionError(f"{name} must be a whole number of at most {most:,}; got {shown(value)}.")
 
 

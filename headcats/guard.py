@@ -47,7 +47,7 @@ class Guard:
     name: str
     code: Any
 
-    def __call__(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def __call__(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         """What `function`, a part of the item, returns.
 
         Raises:
@@ -60,7 +60,7 @@ class Guard:
             return function(*map(copied, arguments), **{name: copied(value) for name, value in options.items()})
         except HeadcatsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if is_out_of_memory(error):
                 raise
             raise ExtensionError(f"{self} raised {type(error).__name__}{_on_subject()}: {_text(error)}") from error

@@ -62,7 +62,6 @@ def test_the_message_says_what_where_and_on_what() -> None:
     "error",
     [
         KeyboardInterrupt(),
-        SystemExit(),
         MemoryError(),
         torch.OutOfMemoryError("CUDA out of memory"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory"),

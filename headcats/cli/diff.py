@@ -35,7 +35,8 @@ def diff_command(
     names = (first, second) if first != second else (first, f"{second} (2)")
     runs = dict(zip(names, map(RunResults, results), strict=True))
     table = diff(*results)
-    equal = set(table["state"].values.tolist()) <= {SAME, ROUNDING}
+    states = set(table["state"].values.tolist())
+    equal = bool(states) and states <= {SAME, ROUNDING}
     if as_json:
         blocks = table.to_dataframe()[["task", "method", "state", "largest", "rounding"]].to_dict("records")
         parts = {part: dict(zip(runs, values, strict=True)) for part, values in differences(runs).items()}

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import ExtensionError
-from headcats.guard import Guard
+from headcats.guard import Guard, is_built_in
 
 _DIMS = ("metric", "prompt", "layer", "head")
 # Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
@@ -28,9 +28,9 @@ def check_members(guard: Guard, method: Any, *, kind: str) -> None:
         raise ExtensionError(f"{guard} lacks {', '.join(lacking)}, which a method of kind {kind!r} has.")
 
 
-def guarded(method: str, member: Callable[..., Any]) -> Callable[..., Any]:
-    """A member of a method of that name, called through its guard, whose result is checked."""
-    guard = Guard("Method", method, member)
+def guarded(method: str, member: Callable[..., Any], *, code: str) -> Callable[..., Any]:
+    """A member of a method of that name, called through its guard, whose result is checked; `code` is the method's."""
+    guard = Guard("Method", method, code if is_built_in(member) else member)
     expected, problem = _RESULTS.get(member.__name__, ("", lambda result: ""))
 
     @functools.wraps(member)

@@ -62,7 +62,7 @@ class LazyMethod:
         if is_built_in(self._code) or not callable(self._method):
             return self._method(*args, **options)
         inspect.signature(self._method).bind(*args, **options)  # a TypeError that is the caller's
-        return guarded(self.name, self._method.__call__)(*args, **options)
+        return guarded(self.name, self._method.__call__, code=self._code)(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -72,7 +72,9 @@ class LazyMethod:
         if name in getattr(folder, "__all__", ()) or isinstance(vars(folder or self).get(name), types.ModuleType):
             return getattr(folder, name)
         value = getattr(self._method, name)
-        return guarded(self.name, value) if inspect.ismethod(value) and not is_built_in(self._code) else value
+        if is_built_in(self._code) or not inspect.isroutine(value):
+            return value
+        return guarded(self.name, value, code=self._code)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *getattr(self._folder, "__all__", ())})

@@ -1,5 +1,6 @@
 """Options of methods: one of several names, or a whole number; and methods with their options, from text."""
 
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +53,12 @@ def check_whole(option: WholeNumber, value: object, *, name: str, method: str) -
 def check_at_least(least: float, settings: object, *names: str, of: str = "") -> None:
     """Raises OptionError if one of these fields of the settings of a method is smaller, or larger than can be done."""
     for name in names:
-        value, field = getattr(settings, name), f"{name}{of and f' of {of}'}"
-        if not isinstance(value, int | float) or isinstance(value, bool) or not value >= least:
+        value: Any = getattr(settings, name)
+        field, is_number = (
+            f"{name}{of and f' of {of}'}",
+            isinstance(value, numbers.Real) and not isinstance(value, bool),
+        )
+        if not is_number or not value >= least:
             raise OptionError(f"{field} must be at least {least}; got {shown(value)}.")
         if value > MOST_STEPS:
             raise OptionError(f"{field} must be at most {MOST_STEPS:,}; got {shown(value)}.")

@@ -135,7 +135,9 @@ def _is_prompt(written: Any) -> bool:
     if not isinstance(text, str) or not isinstance(roles, dict):
         return False
     spans = [span for span in roles.values() if isinstance(span, tuple) and len(span) == 2]
-    return len(spans) == len(roles) and all(0 <= start <= stop <= len(text) for start, stop in spans)
+    if len(spans) != len(roles) or any(type(end) is not int for span in spans for end in span):
+        return False
+    return all(0 <= start <= stop <= len(text) for start, stop in spans)
 
 
 _TEXT: tuple[str, Callable[[Any], bool]] = "text", lambda written: isinstance(written, str)

@@ -1,7 +1,7 @@
 """Checksums that files carry, so that damage is seen before anything is parsed.
 
-A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has it as its last entry. Either way it
-comes and goes with the content: a copied file keeps it, and no kill can part the two.
+A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has it as its last entry. It is stored in
+the file itself, so that neither a copy nor a kill separates them.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def content_of(data: bytes) -> Content:
     """Take the checksum off a binary file, or raise a DamagedFileError if it does not fit."""
     if data[-_TAIL:-_DIGITS] != _MARK:
         return Content(data, has_checksum=False)
-    return _fitting(data[:-_TAIL], data[-_DIGITS:].decode("ascii", errors="replace"))
+    return _verified(data[:-_TAIL], data[-_DIGITS:].decode("ascii", errors="replace"))
 
 
 def json_with_checksum(text: str) -> bytes:
@@ -55,10 +55,10 @@ def json_content_of(data: bytes) -> Content:
     entry = _ENTRY.search(text)
     if entry is None:
         return Content(data, has_checksum=False)
-    return _fitting((text[: entry.start()] + text[entry.end() :]).encode("utf-8"), entry[1])
+    return _verified((text[: entry.start()] + text[entry.end() :]).encode("utf-8"), entry[1])
 
 
-def _fitting(data: bytes, expected: str) -> Content:
+def _verified(data: bytes, expected: str) -> Content:
     if checksum(data) != expected:
         raise DamagedFileError("its checksum does not fit its content: it was damaged, or changed by hand")
     return Content(data, has_checksum=True)

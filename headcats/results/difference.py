@@ -12,6 +12,7 @@ from headcats.results.manifest import SUITE, Manifest
 from headcats.results.run_results import RunResults
 
 SAME, ROUNDING, DIFFERENT = "same bits", "within rounding", "different"
+MISSING = "damaged or missing"
 ONLY_FIRST, ONLY_SECOND, OTHER_PROMPTS, OTHER_SHAPE = "only in the first", "only in the second", "prompts", "shape"
 _ROUNDINGS = 32  # as in the checks of a model
 _EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -30,10 +31,10 @@ def diff(first: xr.DataTree | str | os.PathLike[str], second: xr.DataTree | str 
 
     Returns:
         One row per block, along `block`, with the coordinates `task` ("_suite" for a joint method) and `method`:
-        `state` ("same bits", "within rounding", "different", "only in the first", "only in the second", "prompts":
-        made from other prompts, "shape": other variables, dims or labels), `largest` difference of any number, in its
-        own unit, and `rounding`, of the variable that comes nearest to it or exceeds it most; NaN where nothing was
-        compared.
+        `state` ("same bits", "within rounding", "different", "only in the first", "only in the second", "damaged or
+        missing": one lacks what its manifest names, "prompts": made from other prompts, "shape": other variables, dims
+        or labels), `largest` difference of any number, in its own unit, and `rounding`, of the variable that comes
+        nearest to it or exceeds it most; NaN where nothing was compared.
 
     Raises:
         DataError: Something else than whole results.
@@ -51,8 +52,12 @@ def diff(first: xr.DataTree | str | os.PathLike[str], second: xr.DataTree | str 
     runs = [_run(results) for results in (first, second)]
     blocks = [_blocks(run) for run in runs]
     eps = max(_eps(run.manifest) for run in runs)
-    keys = list(dict.fromkeys([*blocks[0], *blocks[1]]))
-    rows = [_compared(blocks[0].get(key), blocks[1].get(key), eps=eps) for key in keys]
+    lacking = {key for run, there in zip(runs, blocks, strict=True) for key in run.manifest.finished() - there.keys()}
+    keys = list(dict.fromkeys([*blocks[0], *blocks[1], *sorted(lacking)]))
+    rows = [
+        (MISSING, np.nan, np.nan) if key in lacking else _compared(blocks[0].get(key), blocks[1].get(key), eps=eps)
+        for key in keys
+    ]
     columns: tuple[Any, ...] = tuple(zip(*rows, strict=True)) if rows else ((), (), ())
     return xr.Dataset(
         {
@@ -119,9 +124,9 @@ def _apart(first: np.ndarray, second: np.ndarray, *, eps: float) -> tuple[float,
     if not np.issubdtype(first.dtype, np.number):
         return 0.0 if first.tolist() == second.tolist() else np.inf, 1.0
     first, second = first.astype(float), second.astype(float)
-    if not np.array_equal(np.isnan(first), np.isnan(second)):
+    finite = np.isfinite(first)
+    if not np.array_equal(first[~finite], second[~finite], equal_nan=True) or not np.isfinite(second[finite]).all():
         return np.inf, 1.0
-    size = max(1.0, float(np.nanmax(np.abs(first), initial=0.0)), float(np.nanmax(np.abs(second), initial=0.0)))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(first == second, 0.0, np.abs(first - second))
-    return float(np.nanmax(difference, initial=0.0)), _ROUNDINGS * eps * size
+    first, second = first[finite], second[finite]
+    size = max(1.0, float(np.max(np.abs(first), initial=0.0)), float(np.max(np.abs(second), initial=0.0)))
+    return float(np.max(np.abs(first - second), initial=0.0)), _ROUNDINGS * eps * size

@@ -11,9 +11,9 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem
-from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.checksum import checksum, content_of, json_content_of, json_with_checksum, with_checksum
 from headcats.results.descriptors import DESCRIPTORS_FILE
-from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest
+from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
@@ -80,7 +80,7 @@ class ResultsFolder:
         Raises:
             StorageError: It is a file or on the hub, or a folder that holds other things.
         """
-        if self.manifest_path.is_file():
+        if self.manifest_path.is_file() or self.holds_results:
             return
         if address := address_of(self.path):
             raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
@@ -110,39 +110,65 @@ class ResultsFolder:
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest; files of version 0.1 are given their checksums first."""
-        if manifest.format == 1:
+        """Replace the manifest; files of version 0.1 are given their checksums first.
+
+        Raises:
+            StorageError: The folder cannot be written.
+        """
+        if self.unchecked == "accepted":
             self._add_checksums()
         write_whole(self.manifest_path, manifest.file_bytes())
-        manifest.format = self._format = FORMAT
+        self._format = FORMAT
 
-    def set_manifest_aside(self) -> Path:
-        """Rename a damaged manifest, so that a run can begin a new one beside the finished blocks; returns its name."""
-        aside = self.manifest_path.with_name(f"{MANIFEST}.damaged")
-        os.replace(self.manifest_path, aside)
-        return aside
+    def copy_manifest(self) -> Path:
+        """Copy a damaged manifest before a run replaces it; returns the copy, which is named after its content.
+
+        Raises:
+            StorageError: The folder cannot be written.
+        """
+        data = self.manifest_path.read_bytes()
+        copy = self.manifest_path.with_name(f"{MANIFEST}.damaged-{checksum(data)[:8]}")
+        write_whole(copy, data)
+        return copy
 
     @property
-    def _unchecked(self) -> Unchecked:
+    def holds_results(self) -> bool:
+        """Whether there are files of headcats beside the manifest, or without it."""
+        return self.suite_path.is_file() or any(self.path.glob(f"{BLOCKS}/*/*.nc"))
+
+    @property
+    def unchecked(self) -> Unchecked:
         """What a file without checksum is here: version 0.1 wrote none."""
         if self._format is None:
             try:
                 self.read_manifest()
             except StorageError:
-                self._format = FORMAT
+                self._format = format_of_damaged(self.manifest_path)
         return "accepted" if self._format == 1 else "damaged"
 
     def _add_checksums(self) -> None:
-        for path in sorted(self.path.rglob("*.nc")):
-            data = path.read_bytes()
-            if not content_of(data).has_checksum:
-                write_whole(path, with_checksum(data))
-        if suite := self.read_suite():
-            self.write_suite(suite)
+        """To whole files alone: what is damaged stays as it is, without a checksum, and is named by who reads it."""
+        tables = [*self.path.glob(f"{BLOCKS}/**/*.nc"), *self.path.glob("evidence*/**/*.nc"), self.descriptors_path]
+        for path in sorted(tables):
+            try:
+                self.read_table(path, again=_AGAIN)
+                data = path.read_bytes()
+                if not content_of(data).has_checksum:
+                    write_whole(path, with_checksum(data))
+            except DamagedFileError:
+                continue
+            except StorageError:
+                if path.exists():
+                    raise
+        try:
+            if suite := self.read_suite():
+                self.write_suite(suite)
+        except DamagedFileError:
+            pass
 
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
         """`headcats.results.tables.read_table` of a file in this folder."""
-        return read_table(path, again=again, unchecked=self._unchecked)
+        return read_table(path, again=again, unchecked=self.unchecked)
 
     @property
     def suite_path(self) -> Path:
@@ -157,7 +183,7 @@ class ResultsFolder:
         """
         try:
             content = json_content_of(self.suite_path.read_bytes())
-            if not content.has_checksum and self._unchecked == "damaged":
+            if not content.has_checksum and self.unchecked == "damaged":
                 raise DamagedFileError("it lacks its checksum, so it is not whole")
             return content.data.decode("utf-8")
         except FileNotFoundError:
@@ -185,8 +211,9 @@ class ResultsFolder:
         """
         path = self.block_path(task, label)
         block = self.read_table(path, again=_AGAIN)
-        if (of := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
-            raise DamagedFileError(f"{path} is damaged: it is of {of}, not {(task, label)}. {_AGAIN} makes it again.")
+        if (stored := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
+            problem = f"it is of {stored}, not {(task, label)}"
+            raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
         if task != SUITE and (problem := block_problem(block)):
             raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
         return block
@@ -247,7 +274,9 @@ class ResultsFolder:
             try:
                 block = self.read_block(task, label)
                 if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
-                    raise DamagedFileError(f"{path} is of other prompts than {MANIFEST} says. {_AGAIN} checks both.")
+                    raise DamagedFileError(
+                        f"{path} is of other prompts than {MANIFEST} says. Delete it and repeat the `headcats run`."
+                    )
                 blocks[task, label] = block
             except StorageError as error:
                 problems[path.relative_to(self.path).as_posix()] = str(error)

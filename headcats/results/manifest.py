@@ -1,6 +1,7 @@
 """The manifest of a results folder: what was run, on which model, and what became of every task and block."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,7 @@ class Manifest:
         """
         try:
             content = json_content_of(path.read_bytes())
-            stored = _parse(content.data, source=str(path))
+            stored = parse_object(content.data, source=str(path))
             if stored.get("format") != 1 and not content.has_checksum:
                 raise DamagedFileError("it lacks its checksum, so it is not whole")
             if lacking := [part for part in _REQUIRED if part not in stored]:
@@ -81,7 +82,7 @@ class Manifest:
             manifest = cls._from_dict(stored)
             if problem := manifest.contradiction():
                 raise DamagedFileError(problem)
-            for category in manifest.categories:
+            for category in manifest.categories if manifest.format > 1 else ():  # version 0.1 took any text
                 check_colour(category.colour, category=category.name)
         except (DamagedFileError, DataError) as error:
             problem = str(error).rstrip(".")
@@ -99,7 +100,7 @@ class Manifest:
         """The manifest in the attributes of results; what the text lacks has its default."""
         source = "The manifest of these results"
         try:
-            return cls._from_dict(_parse(text.encode("utf-8", errors="replace"), source=source))
+            return cls._from_dict(parse_object(text.encode("utf-8", errors="replace"), source=source))
         except DamagedFileError as error:
             raise DamagedFileError(f"{source} is damaged: {error}.") from None
 
@@ -230,20 +231,20 @@ def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
 
 
-def _parse(data: bytes, *, source: str) -> dict[str, Any]:
-    """The JSON object, of a format that this version reads."""
+def parse_object(data: bytes, *, source: str, newest: int = FORMAT) -> dict[str, Any]:
+    """The JSON object of a file, of a format up to the `newest`; a DamagedFileError says what is wrong with another."""
     try:
         stored = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"it is no JSON ({error})") from None
     if not isinstance(stored, dict):
         raise DamagedFileError(f"it holds a {type(stored).__name__}")
-    version = stored.get("format", FORMAT)  # results in memory had none in version 0.1
+    version = stored.get("format", newest)  # results in memory had none in version 0.1
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise DamagedFileError(f"its format is {version!r}")
-    if version > FORMAT:
+    if version > newest:
         raise StorageError(
-            f"{source} has format {version}, and this version of headcats reads formats up to {FORMAT}: "
+            f"{source} has format {version}, and this version of headcats reads formats up to {newest}: "
             f"{_advice(stored.get('versions'))}."
         )
     return stored
@@ -253,3 +254,11 @@ def _advice(versions: Any) -> str:
     """What to install for a newer format."""
     writer = versions.get("headcats") if isinstance(versions, dict) else None
     return f'pip install "headcats>={writer}"' if isinstance(writer, str) else "pip install --upgrade headcats"
+
+
+def format_of_damaged(path: Path) -> int:
+    """The format that a damaged manifest says it has; the newest where that cannot be read."""
+    try:
+        return 1 if re.search(rb'"format":\s*1\b', path.read_bytes()) else FORMAT
+    except OSError:
+        return FORMAT

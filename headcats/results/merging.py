@@ -51,7 +51,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 
 
 def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> None:
-    if target.read_manifest() is not None:
+    if target.read_manifest() is not None or target.holds_results:
         raise StorageError(f"{target.path} holds results already; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")

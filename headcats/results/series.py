@@ -2,20 +2,22 @@
 
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError
+from headcats.errors import DamagedFileError, StorageError, StorageWarning
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.manifest import MANIFEST, Manifest, parse_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
-from headcats.results.whole_file import remove_empty, write_whole
+from headcats.results.typed import MisfitError
+from headcats.results.whole_file import write_whole
 
 FORMAT = 2
 """2: the file carries a checksum, which that of format 1 (version 0.1) does not."""
@@ -104,10 +106,9 @@ class SeriesFolder:
         write_whole(self.file, json_with_checksum(series.to_json(indent=1)))
 
     def remove_if_empty(self) -> None:
-        """Remove the list, and the folder, where no revision of it has results."""
+        """Remove the list where no revision of it has results; who holds the folder removes that."""
         if not any(self.results(revision).manifest_path.is_file() for revision in self.read().revisions):
             self.file.unlink(missing_ok=True)
-            remove_empty([self.path])
 
     def results(self, revision: RevisionRecord) -> ResultsFolder:
         """The results of a revision."""
@@ -143,7 +144,11 @@ def load_series(path: str | os.PathLike[str]) -> xr.DataTree:
         `weights_hash`); a revision that a stopped run has not come to is listed there and has no node.
 
     Raises:
-        StorageError: No such folder, no series in it, or a damaged file.
+        DamagedFileError: The list of the series is damaged.
+        StorageError: No such folder, or no series in it.
+
+    Warns:
+        StorageWarning: A revision is left out whose manifest is damaged, or a block of one.
 
     Example:
         >>> import headcats as hc
@@ -157,11 +162,13 @@ def load_series(path: str | os.PathLike[str]) -> xr.DataTree:
         single = " It holds the results of one model: hc.load reads them." if (folder.path / MANIFEST).is_file() else ""
         raise StorageError(f"{folder.path} is not a series of revisions (it has no {SERIES}).{single}")
     record = folder.read()
-    results = {
-        revision.name: load(folder.results(revision).path)
-        for revision in record.revisions
-        if folder.results(revision).manifest_path.is_file()
-    }
+    results = {}
+    for revision in record.revisions:
+        if folder.results(revision).manifest_path.is_file():
+            try:
+                results[revision.name] = load(folder.results(revision).path)
+            except DamagedFileError as error:
+                warnings.warn(f"Revision {revision.name} is left out: {error}", StorageWarning, stacklevel=2)
     series = xr.DataTree(xr.Dataset(attrs={"series": record.to_json()}), children=results)
     series.encoding["source"] = os.fspath(path)
     return series
@@ -175,7 +182,7 @@ def series_record(series: xr.DataTree) -> SeriesRecord:
 def _parsed(path: Path) -> SeriesRecord:
     try:
         return _record_of(path.read_bytes(), source=str(path))
-    except (DamagedFileError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (DamagedFileError, MisfitError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
     except StorageError:
         raise
@@ -185,16 +192,11 @@ def _parsed(path: Path) -> SeriesRecord:
 
 def _record_of(data: bytes, *, source: str) -> SeriesRecord:
     content = json_content_of(data)
-    stored = json.loads(content.data)
-    version = stored["format"]
-    if isinstance(version, int) and version > FORMAT:
-        raise StorageError(
-            f"{source} has format {version}, and this version of headcats reads formats up to {FORMAT}: pip install "
-            "--upgrade headcats."
-        )
-    if version != 1 and not content.has_checksum:
+    stored = parse_object(content.data, source=source, newest=FORMAT)
+    if stored.get("format") != 1 and not content.has_checksum:
         raise DamagedFileError("it lacks its checksum, so it is not whole")
     record = SeriesRecord.from_dict(stored)
-    if outside := [each.folder for each in record.revisions if Path(each.folder).name != each.folder]:
-        raise DamagedFileError(f"{outside[0]!r} is no folder within that of the series")
+    for revision in record.revisions:
+        if Path(revision.folder).name != revision.folder or revision.folder in ("", "..", "."):
+            raise DamagedFileError(f"{revision.folder!r} is no folder within that of the series")
     return record

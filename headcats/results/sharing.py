@@ -8,6 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
+from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
 from headcats.results.loading import place_of, read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.place import HUB, Place, belongs, find_place
@@ -51,7 +52,7 @@ def push(
     place = _place(results)
     manifest = RunResults(read_whole_results(place)).manifest
     address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
-    files = _files(place.folder) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
+    files = _files(place.folder, manifest) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
     from headcats.hub.problem import HubProblem
     from headcats.hub.upload import upload
@@ -76,16 +77,24 @@ def _place(results: xr.DataTree | str | os.PathLike[str]) -> Place:
     return place
 
 
-def _files(folder: Path) -> dict[str, bytes | Path]:
+def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
     """Path in a results folder -> what is uploaded of it."""
     files: dict[str, bytes | Path] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and belongs(name):
-            files[name] = path
+            files[name] = path if manifest.format > 1 else _checked(path)
             if path.name == MANIFEST:
                 files[name] = _without_folders(Manifest.read(path)).file_bytes()
     return files
+
+
+def _checked(path: Path) -> bytes:
+    """The content of a file of version 0.1, with the checksum that it would have today."""
+    data = path.read_bytes()
+    if path.suffix == ".nc":
+        return data if content_of(data).has_checksum else with_checksum(data)
+    return data if json_content_of(data).has_checksum else json_with_checksum(data.decode("utf-8"))
 
 
 def _without_folders(manifest: Manifest) -> Manifest:

@@ -10,11 +10,9 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.checksum import checksum, content_of, with_checksum
+from headcats.results.writer import WRITER
 
 T = TypeVar("T")
-
-_SET = "written_with"
-_TRIES, _PAUSE = 20, 0.1
 
 _SET = "written_with"
 _TRIES, _PAUSE = 20, 0.1
@@ -44,7 +42,8 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
     try:
         return _parsed(path.read_bytes(), unchecked=unchecked)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}. {again} makes it again.") from None
+        advice = f" {again} makes it again." if isinstance(error, FileNotFoundError) else ""
+        raise StorageError(f"{path} cannot be read: {error.strerror}.{advice}") from None
     except DamagedFileError as error:
         raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
     except OSError as error:
@@ -59,6 +58,8 @@ def _parsed(data: bytes, *, unchecked: Unchecked) -> xr.Dataset:
         with xr.open_dataset(io.BytesIO(content.data), engine="h5netcdf") as stored:
             # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
             return stored.load().drop_encoding()
+    except (MemoryError, ImportError):
+        raise
     except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
         raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from error
 
@@ -79,11 +80,14 @@ def check_set(tables: Iterable[xr.Dataset]) -> None:
         raise MixedTablesError("its tables are of two calls, the second of which was stopped while it wrote them")
 
 
-def read_whole(read: Callable[[], T]) -> T:
+def read_whole(read: Callable[[], T], folder: Path) -> T:
     """What `read` gives; it reads again, for two seconds at most, while a writer is replacing the tables of a set."""
     for _ in range(_TRIES):
+        written = (folder / WRITER).exists()
         try:
             return read()
         except MixedTablesError:
+            if not written:
+                break
             time.sleep(_PAUSE)
     return read()

@@ -24,11 +24,15 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        char
-        if char.isprintable() or char in keep or (char in _JOINERS and _joins(text, place))
-        else _MARKS.get(char) or _escaped(char)
+        char if _is_plain(text, place) or char in keep else _MARKS.get(char) or _escaped(char)
         for place, char in enumerate(text)
     )
+
+
+def _is_plain(text: str, place: int) -> bool:
+    """Whether the character there is seen as it is, or is a space, of any script."""
+    char = text[place]
+    return char.isprintable() or unicodedata.category(char) == "Zs" or (char in _JOINERS and _joins(text, place))
 
 
 def _joins(text: str, place: int) -> bool:

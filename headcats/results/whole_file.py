@@ -1,5 +1,6 @@
 """The one writer of files: each appears complete or not at all."""
 
+import contextlib
 import csv
 import errno
 import os
@@ -15,8 +16,9 @@ from headcats.errors import StorageError
 
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""
-_OWNER = re.compile(r"\.(?P<process>\d+)-\d+@(?P<host>.*)\.tmp$")
-_LONGEST = 60  # of the part of a temporary name that tells people what it is
+# Process, thread and, since version 0.2, host.
+_OWNER = re.compile(r"\.(?P<process>\d+)(-\d+)?(@(?P<host>.*))?\.tmp$")
+_LONGEST = 60  # bytes of the part of a temporary name that tells people what it is
 _ABANDONED = 3600.0  # seconds: no file takes as long to write
 
 
@@ -28,7 +30,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             was there stays as it was.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name[:_LONGEST]}.{os.getpid()}-{threading.get_ident()}@{_host()}.tmp")
+    temporary = target.with_name(_temporary_name(target.name))
     absent = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -51,24 +53,30 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         ) from None
 
 
+def _temporary_name(name: str) -> str:
+    start = os.fsencode(name)[:_LONGEST].decode("utf-8", "ignore")
+    return f".{start}.{os.getpid()}-{threading.get_ident()}@{_host()}.tmp"
+
+
 def remove_leftovers(folder: Path) -> None:
     """Delete temporary files that killed processes left behind, and none of a process that may still be writing.
 
     Processes of another host cannot be asked; their files are left behind if they are much older than one that is
     written now, by the clock of the disk.
     """
-    leftovers = [path for path in folder.rglob(TEMPORARY) if not _owner_lives(path)]
-    for path in leftovers:
-        path.unlink(missing_ok=True)
+    for path in list(folder.rglob(TEMPORARY)):
+        owner = _OWNER.search(path.name)
+        if owner is not None and not _lives(int(owner["process"]), owner["host"], path):
+            with contextlib.suppress(OSError):  # of another user, for example
+                path.unlink(missing_ok=True)
 
 
-def _owner_lives(path: Path) -> bool:
-    owner = _OWNER.search(path.name)
-    if owner is None or owner["host"] != _host():
-        return owner is not None and _age(path) < _ABANDONED
+def _lives(process: int, host: str | None, path: Path) -> bool:
+    if host not in (None, _host()):
+        return _age(path) < _ABANDONED
     import psutil  # takes a while, and there are leftovers only after a kill
 
-    return psutil.pid_exists(int(owner["process"]))
+    return psutil.pid_exists(process)
 
 
 def _age(path: Path) -> float:
@@ -80,7 +88,8 @@ def _age(path: Path) -> float:
     except OSError:
         return 0.0
     finally:
-        probe.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
 
 
 def _host() -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import errno
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from headcats.errors import OccupiedError, StorageError
 from headcats.results.whole_file import below_a_file, remove_empty, remove_leftovers, write_whole
 
 LOCK, WRITER = ".writer.lock", ".writer.json"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _PATIENCE = 10.0  # seconds: longer than a report takes, shorter than anybody wants to wait in silence
 
 _held: set[tuple[int, Path]] = set()
@@ -47,7 +49,8 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         raise OccupiedError(_occupied(folder)) from None
     except OSError as error:
         remove_empty(absent)
-        problem = below_a_file(folder) or f"{error.strerror or error}. Make it writable or choose another folder."
+        advice = "Its disk has no file locks: choose" if error.errno in _NO_LOCKS else "Make it writable or choose"
+        problem = below_a_file(folder) or f"{error.strerror or error}. {advice} another folder."
         raise StorageError(f"Cannot write to {folder}: {problem}") from None
     _held.add(key)
     try:
@@ -56,10 +59,10 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         yield
     finally:
         _held.discard(key)
-        (folder / WRITER).unlink(missing_ok=True)
-        if isinstance(lock, UnixFileLock):
-            # Before it is given back: who waits for it then sees that it is gone, and makes a new one.
-            (folder / LOCK).unlink(missing_ok=True)
+        # The lock before it is given back: who waits for it then sees that it is gone, and makes a new one.
+        for name in (WRITER, LOCK) if isinstance(lock, UnixFileLock) else (WRITER,):
+            with contextlib.suppress(OSError):
+                (folder / name).unlink(missing_ok=True)
         lock.release()
         remove_empty(absent)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.bounds import check_count
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores, resolve_tested
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -107,9 +108,8 @@ def run_evidence(
         Multiple Testing, for family-wise p by maxima; Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39, for
         p that count the observed labelling. The statistics and verdicts are headcats' own.
     """
-    for name, value, least in (("n_prompts", n_prompts, 2), ("relabellings", relabellings, LEAST_LABELLINGS - 1)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    check_count("n_prompts", n_prompts, least=2)
+    check_count("relabellings", relabellings, least=LEAST_LABELLINGS - 1)
     if positions not in ("last", "all"):
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
     check_order(model, results, by="hc.run_evidence")

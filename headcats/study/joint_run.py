@@ -82,9 +82,11 @@ class JointWork:
         # A run may have been stopped between writing a part and its record.
         stored = {part: BlockRecord(str(block.attrs["fingerprint"])) for part, block in done.items()}
         record = self._record(spec)
+        # A part whose file is damaged, and which this run does not make again, is not in the block any more.
+        kept = {part: entry for part, entry in record.parts.items() if entry.refusal or part in {*done, *fingerprints}}
         # Recorded even if every part is skipped.
         self.manifest.joint_blocks[spec.label] = JointRecord(
-            parts={**record.parts, **stored, **record.parts}, tasks={**record.tasks, **self.inputs.categories}
+            parts={**kept, **stored, **kept}, tasks={**record.tasks, **self.inputs.categories}
         )
         if done:
             self._save(spec)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from headcats import __version__
-from headcats.errors import DamagedFileError, PlanError
+from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.loading import load, tree
@@ -173,10 +173,13 @@ def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
     try:
         return folder.read_manifest()
     except DamagedFileError as error:
-        if not (folder.path / BLOCKS).is_dir():
-            raise  # somebody else's file of this name
-        aside = folder.set_manifest_aside()
-        _log.warning("%s It is %s now, and this run begins a new one.", error, aside.name)
+        if not folder.holds_results:
+            raise StorageError(
+                f"{folder.manifest_path} is not of headcats, or damaged beside no results: name another folder with "
+                "--out (out=...), or remove it."
+            ) from None
+        copy = folder.copy_manifest()
+        _log.warning("%s This run begins a new one; the damaged one is kept as %s.", error, copy.name)
         return None
 
 

@@ -10,16 +10,24 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, ModelError, NothingScoredError, OptionError, PlanError, pluralize
+from headcats.errors import (
+    DamagedFileError,
+    ModelError,
+    NothingScoredError,
+    OptionError,
+    PlanError,
+    StorageError,
+    pluralize,
+)
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
 from headcats.results.folder import ResultsFolder, slug
-from headcats.results.manifest import Manifest
+from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
-from headcats.results.sources import stored_source
+from headcats.results.sources import moved_source, stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.results.writer import held_for_writing
 from headcats.study.defaults import DEFAULT_PROMPTS
@@ -97,7 +105,8 @@ def run_series(
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     found = find_revisions(source, revisions)
     folder = SeriesFolder(out)
-    _before(folder)  # refuses what is no folder for a series
+    if not folder.file.is_file():
+        folder.read()  # refuses what is no folder for a series
     with held_for_writing(folder.path, by="headcats run"):
         before = _before(folder)
         manifests = {revision.name: _manifest(folder, revision) for revision in before.revisions}
@@ -129,12 +138,29 @@ def run_series(
 
 
 def _before(folder: SeriesFolder) -> SeriesRecord:
-    """What a series says of itself; nothing where its list is damaged, which this run writes again."""
+    """What a series says of itself; where its list is damaged, what the folders of its revisions say."""
     try:
         return folder.read()
     except DamagedFileError as error:
-        _log.warning("%s", error)
-        return SeriesRecord()
+        manifests = {path.parent: _manifest_in(path) for path in sorted(folder.path.glob(f"*/{MANIFEST}"))}
+        records = [_rebuilt(results, manifest.model) for results, manifest in manifests.items() if manifest is not None]
+        found = ", ".join(record.name for record in records) or "none"
+        _log.warning("%s This run writes it again, with the revisions that are there: %s.", error, found)
+        return SeriesRecord().with_revisions(records)
+
+
+def _rebuilt(results: Path, model: ModelRecord) -> RevisionRecord:
+    """A revision as its own results know it."""
+    folder, source = results.name, moved_source(model.source, results, results.parent)
+    name = model.revision if model.revision is not None and slug(model.revision) == folder else folder
+    return RevisionRecord(name, folder, source, model.revision, training_step(name), model.weights_hash)
+
+
+def _manifest_in(path: Path) -> Manifest | None:
+    try:
+        return Manifest.read(path)
+    except StorageError:
+        return None
 
 
 def _manifest(folder: SeriesFolder, revision: RevisionRecord) -> Manifest | None:

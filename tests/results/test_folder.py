@@ -184,8 +184,8 @@ def test_places_that_cannot_be_written_are_named(tmp_path, place):
 def test_leftovers_of_a_killed_run_are_removed_and_nothing_else(tmp_path):
     path = folder(tmp_path / "r", "a")
     before = files(path)
-    (path / ".manifest.json.123.tmp").write_bytes(b"half")
-    (path / "blocks" / "a" / f".{LABEL}.nc.99.tmp").write_bytes(b"half")
+    (path / ".manifest.json.999999999.tmp").write_bytes(b"half")
+    (path / "blocks" / "a" / f".{LABEL}.nc.999999999-1.tmp").write_bytes(b"half")
     with ResultsFolder(path).writing("a test"):
         pass
     assert files(path) == before

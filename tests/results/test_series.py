@@ -40,7 +40,7 @@ def test_what_is_written_is_read(tmp_path):
     assert json.loads(folder.file.read_text())["format"] == FORMAT
     assert dict(load_series(folder.path).children) == {}
     folder.remove_if_empty()
-    assert not folder.path.exists()
+    assert not folder.file.exists()
 
 
 @pytest.mark.parametrize(

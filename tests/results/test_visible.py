@@ -16,7 +16,7 @@ from headcats.results.visible import visible
         ("\x1b[31m\x07\x9b\x0c\0", r"\x1b[31m\x07\x9b\x0c\x00"),
         ("\u202eevil\u200b", r"\u202eevil\u200b"),
         ("[bold]é 首[/] 👩 \\", "[bold]é 首[/] 👩 \\"),
-        ("no\u00a0break", r"no\xa0break"),
+        ("no\u00a0break\u3000either", "no\u00a0break\u3000either"),
         ("a\u2028b\ue000\U000e0041\ud800", r"a\u2028b\ue000\U000e0041\ud800"),
         ("a\u200cb \u200dc\u200d", r"a\u200cb \u200dc\u200d"),
     ],

@@ -125,9 +125,11 @@ def test_a_place_that_cannot_be_written_is_named():
         (f"{os.getpid()}-1@HERE", True),
         ("999999999-1@HERE", False),
         (f"{os.getpid()}-1@elsewhere", True),
-        ("12-34", False),
+        ("999999999-34", False),
+        (f"{os.getpid()}-34", True),
+        ("syncthing", True),
     ],
-    ids=["alive", "dead", "another host, just now", "version 0.1"],
+    ids=["alive", "dead", "another host, just now", "dead, version 0.1", "alive, version 0.1", "of another program"],
 )
 def test_temporary_files_of_the_living_stay(tmp_path, owner, stays):
     host = re.sub(r"[^A-Za-z0-9_-]", "_", platform.node())

@@ -621,9 +621,21 @@ def test_a_run_goes_on_beside_a_damaged_manifest(model, options, finished, tmp_p
         hc.load(path)
     with caplog.at_level(logging.WARNING, "headcats"):
         assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
-    assert "It is manifest.json.damaged now, and this run begins a new one" in caplog.text
+    assert "This run begins a new one" in caplog.text
     assert blocks(path) == before, "nothing is computed again"
-    assert (path / "manifest.json.damaged").read_bytes() == content[:-100]
+    (kept,) = path.glob("manifest.json.damaged-*")
+    assert kept.read_bytes() == content[:-100]
+    assert kept.name in caplog.text
+
+
+def test_a_refused_run_beside_a_damaged_manifest_changes_nothing(model, options, finished, tmp_path):
+    path = shutil.copytree(finished, tmp_path / "r")
+    (path / "manifest.json").write_bytes(b"damaged")
+    for _ in range(2):
+        with pytest.raises(PlanError, match="with other prompts"):
+            hc.run(model, out=path, **options | {"n_prompts": 7})
+    assert len(list(path.glob("manifest.json.damaged-*"))) == 1
+    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
 def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_path):
@@ -639,6 +651,6 @@ def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):
     path = tmp_path / "r"
     path.mkdir()
     (path / "manifest.json").write_text('{"name": "my web site"}', encoding="utf-8")
-    with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged"):
+    with pytest.raises(StorageError, match=r"manifest\.json is not of headcats"):
         hc.run(model, out=path, **options)
     assert [file.name for file in path.iterdir()] == ["manifest.json"]

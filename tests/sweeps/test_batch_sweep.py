@@ -14,7 +14,15 @@ from toys import D_VOCAB, N_CTX, Toy, random_tokens, tiny_model
 
 import headcats as hc
 from headcats import registry
-from headcats.errors import DataError, HeadcatsError, ModelError, ModelWarning, OptionError, UnknownNameError
+from headcats.errors import (
+    DataError,
+    ExtensionError,
+    HeadcatsError,
+    ModelError,
+    ModelWarning,
+    OptionError,
+    UnknownNameError,
+)
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
@@ -244,7 +252,7 @@ def test_no_hook_is_left_after_a_metric_that_raises(toy: Toy, monkeypatch: pytes
 
     model, tokens = adapt(toy.model), random_tokens()
     before = model.logits(tokens)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ExtensionError, match=r"Metric 'fails_on_patched_rows' .* raised ZeroDivisionError"):
         sweep(model, random_batch(), "denoising_patch", metrics=["fails_on_patched_rows"])
     assert calls == [32]  # all patched rows: four prompts, eight heads
     assert torch.equal(model.logits(tokens), before)

@@ -18,6 +18,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.stored import stored_suite, suite_differences, suite_text
 from headcats.tasks.suites import Suite, coloured, make_suite, suite
 
+any_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(
     str.strip
 )
@@ -39,12 +40,12 @@ def prompt_pairs(draw):
     second_roles = {name: draw(spans(second)) for name in draw(st.lists(names, max_size=2))}
     pair = {
         "key": draw(st.text()),
-        "item": draw(st.text()),
+        "item": draw(any_texts),
         "clean": clean,
         "corrupted": corrupted,
         "answer": answer,
         "distractor": draw(texts.filter(lambda text: text != answer)),
-        "distractor_task": draw(st.text()),
+        "distractor_task": draw(any_texts),
         "roles": roles,
     }
     return pair, draw(st.none() | st.tuples(st.just(second), texts, st.just(second_roles)))

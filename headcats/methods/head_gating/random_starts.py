@@ -122,7 +122,7 @@ class DatasetFits:
 def _saved(path: Path) -> xr.Dataset | None:
     """A fit that an earlier call has saved; None, and a warning, for a damaged file."""
     try:
-        return read_table(path, again="This call") if path.exists() else None
+        return read_table(path, again="This call", unchecked="accepted") if path.exists() else None
     except DamagedFileError as error:
         _log.warning("%s", error)
         return None

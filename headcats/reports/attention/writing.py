@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from headcats.bounds import check_count
 from headcats.categories.argument_checks import check_rule
 from headcats.categories.reading import Reading
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import DataError, StatisticsWarning
 from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
@@ -129,9 +130,8 @@ def write_views(
         >>> (written.folder / "algorithmic.html").exists()
         True
     """
-    for name, value in (("heads", heads), ("prompts", prompts)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    check_count("heads", heads)
+    check_count("prompts", prompts)
     check_rule(rule, by="hc.write_views")
     reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import xarray as xr
 
@@ -14,7 +14,7 @@ from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.checksum import checksum, json_content_of
 from headcats.results.folder import ResultsFolder, slug
-from headcats.results.tables import MixedTablesError, check_set, read_whole, set_bytes
+from headcats.results.tables import MixedTablesError, Unchecked, check_set, read_whole, set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.results.writer import held_for_writing
 
@@ -41,7 +41,7 @@ class Robustness:
 
 @dataclass(frozen=True)
 class Saved(Generic[T]):
-    """What lies in a results folder, by name, and what is wrong with that which cannot be shown."""
+    """What lies in a results folder, by name, and what is wrong with what cannot be shown."""
 
     contents: dict[str, T]
     problems: dict[str, str]
@@ -61,13 +61,10 @@ def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
     """Name of its folder -> test of categories in a results folder, as `hc.run_evidence` returns it."""
     saved = Saved[xr.DataTree]({}, {})
     for test in sorted(folder.glob(f"{EVIDENCE}*")):
-        lacking = [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]
-        if len(lacking) == len(EVIDENCE_TABLES):
+        if not any((test / f"{name}.nc").is_file() for name in EVIDENCE_TABLES):
             continue  # it holds something else, such as robustness
         try:
-            if lacking:
-                raise DamagedFileError(f"it lacks {', '.join(lacking)}. `headcats evidence {folder}` makes it again.")
-            saved.contents[test.name] = read_whole(functools.partial(_tree, test))
+            saved.contents[test.name] = read_whole(functools.partial(_tree, test), folder)
         except StorageError as error:
             saved.problems[test.name] = without_place(error, folder)
     return saved
@@ -75,11 +72,15 @@ def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
 
 def without_place(error: StorageError, folder: Path) -> str:
     """What is wrong with a file of a results folder, for a page that others read: without where the folder is."""
+    if folder == Path():  # which is in no path
+        return str(error)
     return str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), folder.name)
 
 
 def _tree(test: Path) -> xr.DataTree:
     results, again = ResultsFolder(test.parent), f"`headcats evidence {test.parent}`"
+    if lacking := [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]:
+        raise MixedTablesError(f"it lacks {', '.join(lacking)}. {again} makes it again.")
     nodes = {f"/{name}": results.read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
@@ -123,7 +124,9 @@ def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustne
         DamagedFileError: A damaged file.
     """
     home = Path(folder) / subfolder
-    return read_whole(functools.partial(_robustness, home, Path(folder))) if (home / _AGREEMENT).is_file() else None
+    if not (home / _AGREEMENT).is_file():
+        return None
+    return read_whole(functools.partial(_robustness, home, Path(folder)), Path(folder))
 
 
 def _robustness(home: Path, folder: Path) -> Robustness:
@@ -143,20 +146,37 @@ def _robustness(home: Path, folder: Path) -> Robustness:
 
 def saved_views(folder: Path) -> Saved[View]:
     """The views that `views/index.json` lists, by file."""
-    home, saved = folder / VIEWS, Saved[View]({}, {})
+    home = folder / VIEWS
     if not (home / INDEX).is_file():
-        return saved
+        return Saved({}, {})
     try:
-        content = json.loads(json_content_of((home / INDEX).read_bytes()).data)
-        by = str(content.get("by", ""))
-        for entry in content["views"]:
-            view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
-            if problem := _view_problem(view.path, entry.get("checksum")):
-                saved.problems[f"{VIEWS}/{view.path.name}"] = problem
-            else:
-                saved.contents[view.path.name] = view
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        saved.problems[f"{VIEWS}/{INDEX}"] = f"it is damaged ({error})"
+        return read_whole(functools.partial(_views, home, ResultsFolder(folder).unchecked), folder)
+    except MixedTablesError:
+        return _views(home, ResultsFolder(folder).unchecked, mixed="named")
+    except DamagedFileError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror or type(error).__name__})"
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        problem = "it is damaged: its entries are not those of a list of views"
+    return Saved({}, {f"{VIEWS}/{INDEX}": problem})
+
+
+def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error") -> Saved[View]:
+    """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
+    content, saved = json_content_of((home / INDEX).read_bytes()), Saved[View]({}, {})
+    if not content.has_checksum and unchecked == "damaged":
+        raise DamagedFileError("it is damaged: it lacks its checksum, so it is not whole")
+    index = json.loads(content.data)
+    by = str(index.get("by", ""))
+    for entry in index["views"]:
+        view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
+        if problem := _view_problem(view.path, entry.get("checksum")):
+            saved.problems[f"{VIEWS}/{view.path.name}"] = problem
+        else:
+            saved.contents[view.path.name] = view
+    if saved.problems and mixed == "error":
+        raise MixedTablesError("its pages are of another call")
     return saved
 
 
@@ -165,4 +185,4 @@ def _view_problem(path: Path, expected: str | None) -> str:
     try:
         return "" if expected in (None, checksum(path.read_bytes())) else "it is damaged"
     except OSError as error:
-        return str(error.strerror or error)
+        return str(error.strerror or type(error).__name__)

@@ -15,6 +15,7 @@ import headcats as hc
 from headcats.figures.panels.text import shortened
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.page import Shared, view_page
+from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
 
 _OF_BROWSER = "\n\t\u00a0"  # between cells of tables, and in our captions
@@ -66,7 +67,7 @@ def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> 
     (home / "views").mkdir()
     (home / "views" / "a.html").write_text(view_of(group), encoding="utf-8")
     entry = {"file": "a.html", "category": group[0], "what": group[1]}
-    (home / "views" / "index.json").write_text(json.dumps({"by": group[2], "views": [entry]}), encoding="utf-8")
+    (home / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"by": group[2], "views": [entry]})))
     return home
 
 

@@ -12,7 +12,7 @@ from results.folders import change_manifest
 
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
-from headcats.results.checksum import checksum
+from headcats.results.checksum import checksum, json_with_checksum
 
 __all__ = ["copied"]  # a fixture
 
@@ -43,7 +43,7 @@ def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
         (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
         mark = checksum(b"<p>patterns")
         entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}", "checksum": mark})
-    (copied / "views" / "index.json").write_text(json.dumps({"by": "", "views": entries}), encoding="utf-8")
+    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"by": "", "views": entries})))
     (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
     saved = saved_views(copied)
     assert (list(saved.contents), saved.problems) == (["a.html"], {"views/b.html": "it is damaged"})
@@ -57,7 +57,7 @@ def test_views_of_heads_chosen_in_another_way_say_so(copied: Path):
     (copied / "views" / "a.html").write_text("<p>patterns", encoding="utf-8")
     entry = {"file": "a.html", "category": "A", "what": "patterns of L0H0"}
     index = {"by": "mean_ablation at all, model m", "views": [entry]}
-    (copied / "views" / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
     assert sentence("views.chosen_by", by=index["by"]) in section(written(copied), "views")
 
 

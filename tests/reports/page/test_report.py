@@ -18,6 +18,7 @@ import headcats as hc
 from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
 from headcats.prompts.answers import ANSWERS
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked, _sentence
+from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
 from headcats.results.records import NOT_USED
 
@@ -155,7 +156,7 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
         {"file": name, "category": name[:1].upper(), "what": "patterns of L0H0"} for name in ("a.html", "b.html")
     ]
     (copied / "views").mkdir()
-    (copied / "views" / "index.json").write_text(json.dumps({"views": entries}), encoding="utf-8")
+    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"views": entries})))
     (copied / "views" / "a.html").write_text("<p>patterns", encoding="utf-8")
     # Only those that are there.
     assert re.findall(r'<a href="(views/[^"]*)"', written(copied)) == ["views/a.html"]
