@@ -84,7 +84,7 @@ def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.Hook
     before = files(folder)
     generated = (folder / "views" / "knowledge.html").read_bytes()
     (folder / "views" / "gone.html").write_bytes(generated)
-    (folder / "views" / ".knowledge.html.1.tmp").write_bytes(b"half")
+    (folder / "views" / ".knowledge.html.999999999.tmp").write_bytes(b"half")
     (folder / "views" / "mine.html").write_text("my own notes", encoding="utf-8")
     write_views(model, folder, heads=1, prompts=1)
     after = files(folder)
