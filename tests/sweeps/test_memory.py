@@ -53,6 +53,7 @@ class TestBudget:
         monkeypatch.setattr(free_memory, "free_memory", lambda device: 1001)
         assert budget(None, CPU) == 500
 
+    @pytest.mark.usefixtures("unchecked_types")
     @pytest.mark.parametrize(
         "given",
         [
