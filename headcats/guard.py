@@ -1,4 +1,4 @@
-"""The border between headcats and the code that others register.
+"""The boundary between headcats and the code that others register.
 
 Every call of a registered item (task, template, metric, method, rule, figure, suite) goes through its `Guard`. Items of
 headcats itself are called as they are: an error in them is a fault of headcats, and copies would cost time. Other

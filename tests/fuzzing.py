@@ -179,11 +179,15 @@ def manifest_bytes(folder: Path, draw: random.Random) -> None:
     read_all(folder)
 
 
-def manifest_structure(folder: Path, draw: random.Random) -> None:
-    """Entries of the manifest, with a checksum that fits."""
-    path = folder / "manifest.json"
+def change_entries(path: Path, draw: random.Random) -> None:
+    """Change the structure of a JSON file, with a checksum that fits."""
     stored = change_structure(json.loads(json_content_of(path.read_bytes()).data), draw)
     path.write_bytes(json_with_checksum(json.dumps(stored)) if isinstance(stored, dict) and stored else b"0")
+
+
+def manifest_structure(folder: Path, draw: random.Random) -> None:
+    """Entries of the manifest, with a checksum that fits."""
+    change_entries(folder / "manifest.json", draw)
     read_all(folder)
 
 
@@ -221,10 +225,8 @@ def block_structure(folder: Path, draw: random.Random) -> None:
 
 
 def suite_file(folder: Path, draw: random.Random) -> None:
-    """Bytes or entries of the suite."""
-    path = folder / "suite.json"
-    stored = change_structure(json.loads(json_content_of(path.read_bytes()).data), draw)
-    path.write_bytes(json_with_checksum(json.dumps(stored)) if isinstance(stored, dict) and stored else b"[]")
+    """Entries of the suite."""
+    change_entries(folder / "suite.json", draw)
     read_all(folder)
     settings(None, {"out": folder})
 

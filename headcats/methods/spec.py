@@ -54,10 +54,8 @@ def check_at_least(least: float, settings: object, *names: str, of: str = "") ->
     """Raises OptionError if one of these fields of the settings of a method is smaller, or larger than can be done."""
     for name in names:
         value: Any = getattr(settings, name)
-        field, is_number = (
-            f"{name}{of and f' of {of}'}",
-            isinstance(value, numbers.Real) and not isinstance(value, bool),
-        )
+        field = f"{name}{of and f' of {of}'}"
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not is_number or not value >= least:
             raise OptionError(f"{field} must be at least {least}; got {shown(value)}.")
         if value > MOST_STEPS:

@@ -70,7 +70,7 @@ class Template:
                 raise OptionError(f"{name} of a template must be text; got {text!r:.80}.")
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """What a template of somebody else writes itself is called through the guard of the border."""
+        """What a template of somebody else writes itself is called through a guard."""
         super().__init_subclass__(**options)
         for name, (expected, fits) in _WRITTEN.items():
             if name in vars(cls) and not is_built_in(cls):

@@ -21,7 +21,6 @@ from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sources import moved_source
 from headcats.results.suite_text import parse_suite, suite_tasks
-from headcats.results.whole_file import remove_empty
 
 _NAMED = 5
 """Tasks that a message names."""
@@ -107,7 +106,6 @@ def _write(
     suite: str,
     descriptors: xr.Dataset | None,
 ) -> None:
-    absent = [folder for folder in (target.path, *target.path.parents) if not folder.exists()]
     try:
         for (task, label), block in blocks.items():
             target.write_block(task, label, block)
@@ -124,7 +122,6 @@ def _write(
         shutil.rmtree(target.path / BLOCKS, ignore_errors=True)
         target.suite_path.unlink(missing_ok=True)
         target.descriptors_path.unlink(missing_ok=True)
-        remove_empty(absent)
         raise
 
 

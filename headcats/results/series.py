@@ -13,7 +13,7 @@ from headcats.errors import DamagedFileError, StorageError, StorageWarning
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST, Manifest, parse_object
+from headcats.results.manifest import MANIFEST, parse_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.typed import MisfitError
@@ -113,11 +113,6 @@ class SeriesFolder:
     def results(self, revision: RevisionRecord) -> ResultsFolder:
         """The results of a revision."""
         return ResultsFolder(self.path / revision.folder)
-
-    def manifest(self, revision: RevisionRecord) -> Manifest | None:
-        """The manifest of a revision; None where it was not run yet."""
-        path = self.results(revision).manifest_path
-        return Manifest.read(path) if path.is_file() else None
 
 
 def is_series(path: str | os.PathLike[str]) -> bool:

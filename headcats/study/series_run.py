@@ -16,7 +16,6 @@ from headcats.errors import (
     NothingScoredError,
     OptionError,
     PlanError,
-    StorageError,
     pluralize,
 )
 from headcats.models.adapter import HookedModel
@@ -109,7 +108,7 @@ def run_series(
         folder.read()  # refuses what is no folder for a series
     with held_for_writing(folder.path, by="headcats run"):
         before = _before(folder)
-        manifests = {revision.name: _manifest(folder, revision) for revision in before.revisions}
+        manifests = {record.name: _undamaged(folder.results(record).manifest_path) for record in before.revisions}
         scored = {name: manifest for name, manifest in manifests.items() if manifest is not None}
         for record in before.revisions:
             if record.name in scored.keys() - {revision.name for revision in found}:
@@ -142,10 +141,10 @@ def _before(folder: SeriesFolder) -> SeriesRecord:
     try:
         return folder.read()
     except DamagedFileError as error:
-        manifests = {path.parent: _manifest_in(path) for path in sorted(folder.path.glob(f"*/{MANIFEST}"))}
+        manifests = {path.parent: _undamaged(path) for path in sorted(folder.path.glob(f"*/{MANIFEST}"))}
         records = [_rebuilt(results, manifest.model) for results, manifest in manifests.items() if manifest is not None]
-        found = ", ".join(record.name for record in records) or "none"
-        _log.warning("%s This run writes it again, with the revisions that are there: %s.", error, found)
+        names = ", ".join(record.name for record in records) or "none"
+        _log.warning("%s This run writes it again, with the revisions that are there: %s.", error, names)
         return SeriesRecord().with_revisions(records)
 
 
@@ -156,17 +155,10 @@ def _rebuilt(results: Path, model: ModelRecord) -> RevisionRecord:
     return RevisionRecord(name, folder, source, model.revision, training_step(name), model.weights_hash)
 
 
-def _manifest_in(path: Path) -> Manifest | None:
-    try:
-        return Manifest.read(path)
-    except StorageError:
-        return None
-
-
-def _manifest(folder: SeriesFolder, revision: RevisionRecord) -> Manifest | None:
+def _undamaged(path: Path) -> Manifest | None:
     """The manifest of a revision; None where there is none, or a damaged one, beside which a run begins a new one."""
     try:
-        return folder.manifest(revision)
+        return Manifest.read(path) if path.is_file() else None
     except DamagedFileError:
         return None
 

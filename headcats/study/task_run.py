@@ -252,5 +252,5 @@ def _given_answers(record: TaskRecord) -> str:
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:
-    own = {"fingerprint": block.attrs["fingerprint"], "dropped": int(block.attrs["dropped"])}
-    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | own)
+    counted = {"fingerprint": block.attrs["fingerprint"], "dropped": int(block.attrs["dropped"])}
+    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | counted)

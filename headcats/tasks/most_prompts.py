@@ -1,4 +1,4 @@
-"""More prompts than there can be: than the tasks of a suite can tell apart, or than fit into memory."""
+"""Refuse more prompts than the tasks of a suite have, or than fit into memory."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,11 +29,11 @@ def check_n_prompts(n_prompts: int, tasks: Iterable[Task], *, n_demos: int, seed
             f"n_prompts is {shown(n_prompts)}, but no task of this suite has more than {_readable(most)} distinct "
             "prompts. Ask for at most as many."
         )
-    needed, there = sum(min(n_prompts, count) for count in counts) * _BYTES, psutil.virtual_memory().total
-    if needed > there:
+    needed, memory = sum(min(n_prompts, count) for count in counts) * _BYTES, psutil.virtual_memory().total
+    if needed > memory:
         raise OptionError(
             f"n_prompts is {shown(n_prompts)}, but the texts of so many prompts take at least "
-            f"{_readable(needed // 10**9)} GB, and this machine has {there // 10**9} GB of memory. Ask for fewer."
+            f"{_readable(needed // 10**9)} GB, and this machine has {memory // 10**9} GB of memory. Ask for fewer."
         )
 
 

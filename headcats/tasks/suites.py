@@ -207,8 +207,7 @@ def _of_text(source: str) -> Suite:
 
 
 def _registered(name: str) -> Suite:
-    make = lookup("suite", name)
-    guard = Guard("Suite", name, make)
+    guard = Guard("Suite", name, make := lookup("suite", name))
     made = guard(make)
     if not isinstance(made, Suite):
         raise guard.refusal("a suite, hc.make_suite(tasks)", made)

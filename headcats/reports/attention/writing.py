@@ -18,6 +18,7 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
+from headcats.reports.page.saved import INDEX, VIEWS
 from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.finding import line
 from headcats.results.folder import ResultsFolder, slug
@@ -31,8 +32,6 @@ from headcats.study.restore import check_order, check_prompts, restored_model, r
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
-VIEWS = "views"
-INDEX = "index.json"
 _log = logging.getLogger("headcats")
 
 

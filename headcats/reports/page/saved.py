@@ -133,8 +133,8 @@ def _robustness(home: Path, folder: Path) -> Robustness:
     results, again = ResultsFolder(folder), f"`headcats compare {folder}`"
     agreement = results.read_table(home / _AGREEMENT, again=again)
     # Version 0.1 did not list them.
-    there = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
-    names = json.loads(agreement.attrs["tables"]) if "tables" in agreement.attrs else there
+    stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
+    names = json.loads(agreement.attrs["tables"]) if "tables" in agreement.attrs else stored
     if gone := [name for name in names if not (home / name).is_file()]:
         raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
     tables = {name: results.read_table(home / name, again=again) for name in names}
