@@ -75,6 +75,17 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     assert "curves.nc is damaged" in section(written(copied), "evidence")
 
 
+def test_a_damaged_block_is_said_and_not_counted(copied: Path):
+    """Of the tasks that were scored, one has no other block."""
+    before = section(written(copied), "summary")
+    for file in (copied / "blocks" / "always_a").glob("*.nc"):
+        file.write_bytes(file.read_bytes()[:-1])
+    content = written(copied)
+    assert "scored on 3 of 4 tasks" in before
+    assert "scored on 2 of 4 tasks" in section(content, "summary")
+    assert "blocks/always_a/" in section(content, "caution")
+
+
 def test_tables_of_two_tests_are_not_taken_for_one(copied: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tables, "_PAUSE", 0.0)
     file = copied / "evidence" / "curves.nc"

@@ -34,7 +34,7 @@ def summary(material: Material) -> Iterator[Part]:
 def _model(material: Material) -> Finding:
     manifest = material.run.manifest
     tasks, model = manifest.tasks, manifest.model
-    scored = len(tasks) - len(manifest.skipped())
+    scored = len(material.run.scored_tasks)
     return line(
         "summary.model",
         model=model.name,
