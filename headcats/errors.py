@@ -43,7 +43,8 @@ class ModelError(HeadcatsError, ValueError):
 class ExtensionError(HeadcatsError):
     """A task, metric, method, rule, figure or template of somebody else that failed, or gave something else.
 
-    The message names it; what it raised, with its own traceback, is the `__cause__`.
+    The message names it; what it raised, with its own traceback, is the `__cause__`. Pairs that a task gives are data:
+    what is wrong with them is a `DataError`.
     """
 
 

@@ -98,14 +98,14 @@ def is_built_in(code: Any) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """A copy of what one item could write into and another one reads: arrays, tables, lists and dicts of them.
+    """A copy of what one item could write into and another one reads: arrays, tables, and collections of them.
 
     What has a method `copied` is asked for it. Models and everything else come back as they are.
     """
     if isinstance(value, dict):
         return {key: copied(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return list(map(copied, value))
+    if type(value) in (list, tuple):
+        return type(value)(map(copied, value))
     if type(value).__module__.partition(".")[0] in _TABLES:
         return copy.deepcopy(value)
     for name in ("copied", "clone"):  # the second is that of tensors

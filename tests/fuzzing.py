@@ -6,6 +6,7 @@ of a good one: of its bytes, or of its structure with a checksum that fits, as i
 
 import argparse
 import contextlib
+import functools
 import io
 import json
 import logging
@@ -24,7 +25,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
+import torch
 import xarray as xr
+from counting import SUITE, counting_folder
 from hostile_names import GROUPS
 from simulated import block
 from typer.testing import CliRunner
@@ -34,6 +37,7 @@ from headcats import cli
 from headcats.categories.reading import Reading, map_tables
 from headcats.cli.settings import settings
 from headcats.errors import HeadcatsError
+from headcats.models.adapter import HookedModel
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
@@ -86,6 +90,38 @@ def good_folder(path: Path) -> Path:
         )
     )
     return path
+
+
+@functools.cache
+def model() -> HookedModel:
+    """A model that can do the tasks of `counting`."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as place:
+        return hc.load_model(counting_folder(Path(place)), device="cpu")
+
+
+def run_again(folder: Path) -> None:
+    """A run of it into a folder, begun or continued."""
+    options = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"], "progress": False}
+    hc.run(model(), suite=SUITE, tasks=["always_a", "always_b", "always_c"], out=folder, **options)
+
+
+def studied_folder(path: Path) -> Path:
+    """That run with evidence and robustness."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        run_again(path)
+        hc.run_evidence(model(), path, n_prompts=4, relabellings=19)
+        invoked("compare", str(path), "--halves", "2")
+    assert (path / "evidence" / "robustness" / "agreement.nc").is_file()
+    return path
+
+
+def invoked(*arguments: str) -> None:
+    """Run a command line; what it raises beside its own errors is raised."""
+    result = CliRunner().invoke(cli.app, list(arguments))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
 
 
 # ----------------------------------------------------------------------------------------------------- the changes
@@ -264,12 +300,35 @@ def options(folder: Path, draw: random.Random) -> None:
     chosen = [command, *arguments.get(command, [str(folder)])]
     for _ in range(draw.randrange(1, 4)):
         chosen += [draw.choice(known), draw.choice(values)]
-    result = CliRunner().invoke(cli.app, chosen)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    invoked(*chosen)
 
 
-ATTACKS: dict[str, Callable[[Path, random.Random], None]] = {
+def evidence_bytes(folder: Path, draw: random.Random) -> None:
+    """Bytes of a file of evidence or robustness."""
+    path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
+    path.write_bytes(change_bytes(path.read_bytes(), draw))
+    if draw.random() < 0.5:
+        hc.report(folder)
+    else:
+        figure = draw.choice(["relabelled_tasks", "ablation_curves"])
+        invoked("figure", figure, str(folder), "--out", str(folder / "figure.html"))
+
+
+def continued_run(folder: Path, draw: random.Random) -> None:
+    """Bytes or entries of a manifest, which a run then finds."""
+    path = folder / "manifest.json"
+    if draw.random() < 0.5:
+        path.write_bytes(change_bytes(path.read_bytes(), draw))
+    else:
+        change_entries(path, draw)
+    run_again(folder)
+
+
+OF_A_RUN: dict[str, Callable[[Path, random.Random], None]] = {
+    "evidence, bytes": evidence_bytes,
+    "manifest under `run`": continued_run,
+}
+ATTACKS = OF_A_RUN | {
     "manifest, bytes": manifest_bytes,
     "manifest, entries": manifest_structure,
     "manifest of version 0.1, entries": old_manifest_structure,
@@ -331,10 +390,11 @@ def table(n: int, *, seed: int = 0, kinds: Sequence[str] = tuple(ATTACKS)) -> Co
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         root = Path(place)
         good, work = good_folder(root / "good"), root / "work"
+        studied = studied_folder(root / "studied") if OF_A_RUN.keys() & set(kinds) else good
         work.mkdir()
         for number in range(n):
             kind = kinds[number % len(kinds)]
-            found = outcome(ATTACKS[kind], good, work, f"{seed} {number}")
+            found = outcome(ATTACKS[kind], studied if kind in OF_A_RUN else good, work, f"{seed} {number}")
             if found not in ("read", "named"):
                 print(f"{kind}, input {number} of seed {seed}: {found}", flush=True)
             outcomes[kind, found] += 1

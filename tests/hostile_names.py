@@ -28,7 +28,7 @@ _OBEYED_BY_FIGURES_AND_TEMPLATES = (
     "[[title]] [[figure]]",
     "{{ 7*7 }} {% raw %}",
     "$x$ $$\\alpha$$",
-    "a 'single' and \"double\" \\n \\",
+    "a 'single' and \"double\" \\n \\ `back` `` `",
     "[red]x[/red] [/] [link=file:///]y[/link]",
 )
 _OBEYED_BY_TERMINALS = (

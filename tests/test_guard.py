@@ -126,12 +126,13 @@ class TestCopies:
             xr.DataArray([0.0, 0.0, 0.0]),
             [np.zeros(3)],
             {"a": [torch.zeros(3)]},
+            (np.zeros(3), "text"),
         ],
-        ids=["array", "tensor", "pandas", "xarray", "list", "dict"],
+        ids=["array", "tensor", "pandas", "xarray", "list", "dict", "tuple"],
     )
     def test_of_what_can_be_written_into(self, value: Any) -> None:
         def first(value: Any) -> Any:
-            while isinstance(value, dict | list):
+            while isinstance(value, dict | list | tuple):
                 value = value["a"] if isinstance(value, dict) else value[0]
             return value
 
@@ -140,7 +141,7 @@ class TestCopies:
         assert float(first(value)[0]) == 0.0
 
     def test_others_come_back_themselves(self) -> None:
-        for value in (object(), "text", (1, 2), None, own, hc.methods.mean_ablation):
+        for value in (object(), "text", None, own, hc.methods.mean_ablation):
             assert copied(value) is value
 
     def test_tensors_keep_their_gradient(self) -> None:

@@ -18,7 +18,7 @@ from toys import word_tokenizer
 
 import headcats as hc
 from headcats import registry
-from headcats.errors import HeadcatsError
+from headcats.errors import ExtensionError, HeadcatsError
 from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
 from headcats.methods.causal.on_task import TaskInputs
@@ -261,6 +261,12 @@ def with_nan() -> xr.Dataset:
     return block
 
 
+def with_a_hole() -> xr.Dataset:
+    block = misbehaving.task_block()
+    block["patched"][0, 1, 0, 2] = np.nan
+    return block
+
+
 TASK_BLOCKS = {
     "nothing": None,
     "an array": misbehaving.task_block()["patched"],
@@ -269,6 +275,8 @@ TASK_BLOCKS = {
     "other dims": misbehaving.task_block().transpose(),
     "infinity": misbehaving.task_block() / 0,
     "NaN": with_nan(),
+    "NaN of one head in one prompt": with_a_hole(),
+    "NaN alone": misbehaving.task_block() * np.nan,
     "whole numbers": misbehaving.task_block().astype(int),
     "no attributes": misbehaving.task_block().drop_attrs(),
 }
@@ -285,6 +293,36 @@ def test_a_method_of_tasks(behaves: Callable[..., Any]) -> None:
     inputs = TaskInputs((BaseRuns(adapt(tiny_bridge("gpt2")), random_batch()),), ("logit_diff",), lambda kind: None)
     with np.errstate(all="ignore"), pytest.raises(HeadcatsError, match="Method 'bad'"):
         method.on_task(inputs, positions="last")
+
+
+def test_a_layer_may_lack_heads() -> None:
+    block = misbehaving.task_block()
+    block["patched"][..., 0, 3] = np.nan
+    method = declared("task", "OnTask")
+    misbehaving.BEHAVIOUR["on_task"] = giving(block)
+    inputs = TaskInputs((BaseRuns(adapt(tiny_bridge("gpt2")), random_batch()),), ("logit_diff",), lambda kind: None)
+    assert method.on_task(inputs, positions="last").identical(block)
+
+
+@pytest.mark.parametrize("planned", [3, {"peak": 1}, "1 GB"], ids=str)
+def test_a_plan_of_memory_that_is_none(planned: Any) -> None:
+    method = declared("task", "OnTask")
+    misbehaving.BEHAVIOUR["memory_plan"] = giving(planned)
+    with pytest.raises(ExtensionError, match="must give a MemoryPlan or None by `memory_plan`"):
+        method.memory_plan(None, None)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("options", value) for value in (["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)})]
+    + [("positions", ""), ("positions", 3), ("work", 3), ("on_task", "text")],
+    ids=str,
+)
+def test_members_of_another_type(member: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared("task", "OnTask")
+    monkeypatch.setattr(misbehaving.OnTask, member, value)
+    with pytest.raises(ExtensionError, match=f"Method 'bad' .* as `{member}`"):
+        plan(suite_source=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
 
 
 @pytest.mark.parametrize("code", ["Bare", "NoSuchClass", "BEHAVIOUR"])
@@ -315,14 +353,18 @@ def test_a_method_in_place_changes_no_pairs_parts_or_runs() -> None:
     xr.testing.assert_identical(parts["plural"], misbehaving.part("plural"))
     runs, of_tasks = BaseRuns(adapt(tiny_bridge("gpt2")), random_batch()), declared("task", "OnTask")
     z, logits = runs.clean.z(0, first=0).clone(), runs.clean.logits.clone()
+    reference = Reference(random_batch(20, seed=5))
 
     def destroys(inputs: TaskInputs) -> xr.Dataset:
-        for tensor in (inputs.runs[0].clean.z(0, first=0), inputs.runs[0].clean.logits, inputs.runs[0].batch.clean):
+        run, theirs = inputs.runs[0].clean, inputs.reference("task")
+        assert theirs is inputs.reference("task")
+        for tensor in (run.z(0, first=0), run.logits, inputs.runs[0].batch.clean, theirs.batches[0].clean):
             tensor.zero_()
         return misbehaving.task_block()
 
     misbehaving.BEHAVIOUR["on_task"] = destroys
-    of_tasks.on_task(TaskInputs((runs,), ("logit_diff",), lambda kind: None), positions="last")
+    of_tasks.on_task(TaskInputs((runs,), ("logit_diff",), lambda kind: reference), positions="last")
+    assert torch.equal(reference.batches[0].clean, random_batch(20, seed=5).clean)
     assert torch.equal(runs.clean.z(0, first=0), z)
     assert torch.equal(runs.clean.logits, logits)
     assert torch.equal(runs.batch.clean, random_batch().clean)

@@ -47,7 +47,8 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_count("relabellings", self.relabellings, most=MOST_RELABELLINGS)
+        most = MOST_RELABELLINGS
+        check_count("relabellings", self.relabellings, most=most, why_most="the result of each is held in memory")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headcats.errors import ExtensionError
 from headcats.guard import Guard, is_built_in
+from headcats.methods.spec import WholeNumber
 
 _DIMS = ("metric", "prompt", "layer", "head")
 # Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
@@ -22,10 +23,33 @@ _MEMBERS = {
 
 
 def check_members(guard: Guard, method: Any, *, kind: str) -> None:
-    """An ExtensionError for a method that lacks what every method of its kind has."""
-    lacking = [name for name in _MEMBERS.get(kind, ()) if not hasattr(method, name)]
-    if lacking:
+    """An ExtensionError for a method that lacks what every method of its kind has, or has something else there."""
+    members = {name: guard(getattr, method, name, None) for name in _MEMBERS.get(kind, ())}
+    if lacking := [name for name, member in members.items() if member is None]:
         raise ExtensionError(f"{guard} lacks {', '.join(lacking)}, which a method of kind {kind!r} has.")
+    for name, member in members.items():
+        expected, fits = _FIELDS.get(name, ("a method", callable))
+        if not fits(member):
+            raise guard.refusal(f"{expected} as `{name}`", f"{member!r:.80}")
+
+
+def _are_options(options: Any) -> bool:
+    """Whether this says what options take, as `headcats.methods.spec.Option` does."""
+    return isinstance(options, dict) and all(
+        isinstance(name, str) and (isinstance(option, WholeNumber) or (is_texts(option) and len(option) > 0))
+        for name, option in options.items()
+    )
+
+
+def _is_text(member: Any) -> bool:
+    return isinstance(member, str) and member != ""
+
+
+# Members that are no methods -> what they are.
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "options": ("a dict of the names and values of options", _are_options),
+    "positions": ("text such as 'last'", _is_text),
+}
 
 
 def guarded(method: str, member: Callable[..., Any], *, code: str) -> Callable[..., Any]:
@@ -62,8 +86,9 @@ def _of_task_block(result: Any) -> str:
     for name, dims in (("patched", _DIMS), ("clean", _DIMS[:2]), ("corrupted", _DIMS[:2])):
         if name not in result or result[name].dims != dims or result[name].dtype.kind != "f":
             return f"`{name}` over {result[name].dims}" if name in result else f"no `{name}`"
-        # Heads that a layer lacks are NaN; a prompt without any number is none of those.
-        if bool(result[name].isnull().all([dim for dim in dims if dim in _DIMS[2:]]).any()):
+        # Heads that a layer lacks are NaN in every prompt; all others have a number in each.
+        missing = result[name].isnull()
+        if bool((missing.any(dims[:2]) != missing.all(dims[:2])).any()) or bool(missing.all()):
             return f"NaN in `{name}` of a prompt"
     try:
         json.loads(result.attrs["provenance"])
@@ -80,6 +105,12 @@ def _of_parts(result: Any) -> str:
     return f"part {wrong[0]!r} of {result[wrong[0]]!r:.80}" if wrong else ""
 
 
+def _of_plan(result: Any) -> str:
+    from headcats.sweeps.memory import MemoryPlan  # with torch, which a method that plans has imported
+
+    return "" if result is None or isinstance(result, MemoryPlan) else f"a {type(result).__name__}"
+
+
 def _of_number(result: Any) -> str:
     fits = isinstance(result, numbers.Real) and not isinstance(result, bool) and 0 <= float(result) < np.inf
     return "" if fits else repr(result)[:80]
@@ -93,5 +124,6 @@ _RESULTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "join": ("a Dataset without infinite values", _of_block),
     "on_task": (f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block),
     "work": _NUMBER,
+    "memory_plan": ("a MemoryPlan or None", _of_plan),
     "rehearse": _NUMBER,
 }

@@ -4,7 +4,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.bounds import MOST_STEPS, shown
+from headcats.bounds import MOST_STEPS, TOO_LONG, shown
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
 from headcats.results.label import Label, format_call
@@ -46,7 +46,7 @@ def check_whole(option: WholeNumber, value: object, *, name: str, method: str) -
             f"Option {name!r} of {method} takes a whole number of at least {option.least}; got {shown(value)}."
         )
     if value > option.most:
-        raise OptionError(f"Option {name!r} of {method} takes at most {option.most:,}; got {shown(value)}.")
+        raise OptionError(f"Option {name!r} of {method} takes at most {option.most:,}: {TOO_LONG}; got {shown(value)}.")
     return value
 
 
@@ -59,7 +59,7 @@ def check_at_least(least: float, settings: object, *names: str, of: str = "") ->
         if not is_number or not value >= least:
             raise OptionError(f"{field} must be at least {least}; got {shown(value)}.")
         if value > MOST_STEPS:
-            raise OptionError(f"{field} must be at most {MOST_STEPS:,}; got {shown(value)}.")
+            raise OptionError(f"{field} must be at most {MOST_STEPS:,}: {TOO_LONG}; got {shown(value)}.")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError, OptionError, UnknownNameError
+from headcats.errors import ModelError, UnknownNameError
 from headcats.guard import Guard, function_name, is_built_in
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
@@ -195,8 +195,8 @@ def measure(
 
     Raises:
         UnknownNameError: A name that is no registered metric.
-        OptionError: A metric that gives anything but one real number per row.
-        ExtensionError: A metric of yours that raises something; that is its cause.
+        ExtensionError: A metric of yours that raises something, which is its cause, or gives anything but one real
+            number per row.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
 
     Example:
@@ -227,12 +227,13 @@ def measure(
 def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
     name = metric_name(metric)
     # Somebody else's may work in place, on copies: neither other metrics nor later sweeps may see it.
-    values = Guard("Metric", name, metric)(metric, logits, targets)
+    guard = Guard("Metric", name, metric)
+    values = guard(metric, logits, targets)
     expected = f"one real number per row, a tensor of shape ({len(logits)},)"
     if not isinstance(values, Tensor):
-        raise OptionError(f"Metric {name!r} must give {expected}; got a {type(values).__name__}.")
+        raise guard.refusal(expected, values)
     if values.shape != logits.shape[:1] or values.is_complex():
-        raise OptionError(f"Metric {name!r} must give {expected}; got shape {tuple(values.shape)}, {values.dtype}.")
+        raise guard.refusal(expected, f"shape {tuple(values.shape)}, {values.dtype}")
     if not is_built_in(metric) and (n_wrong := int((~values.isfinite()).sum())):
-        raise OptionError(f"Metric {name!r} must give {expected}; got NaN or infinity in {n_wrong} rows.")
+        raise guard.refusal(expected, f"NaN or infinity in {n_wrong} rows")
     return values.to(logits.device, logits.dtype)

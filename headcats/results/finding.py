@@ -17,6 +17,8 @@ import xarray as xr
 from headcats.errors import pluralize
 
 Place = Literal["line", "item", "paragraph", "note"]
+OWN_BACKTICK = "\ufdd0"
+"""Which Unicode reserves for the inside of programs."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Finding:
 
     def __str__(self) -> str:
         """One line of plain text; commands and names in it stand in backticks."""
+        return self.marked().replace(OWN_BACKTICK, "`")
+
+    def marked(self) -> str:
+        """The same for a page that reads the backticks: those that a name has itself are `OWN_BACKTICK`."""
         return _FORMATTER.vformat(templates()[self.id], (), self.fields)
 
     @property
@@ -146,7 +152,7 @@ def first_names(names: Sequence[str], n: int, separator: str = ", ") -> str:
 
 class _Formatter(string.Formatter):
     """`{names:first 8}`, `{names:and}`, `{names:series}` ("a, b and c"), `{n:count head}`, `{n:plural was|were}`,
-    `{effect:number 2}`, `{effect:share}`.
+    `{effect:number 2}`, `{effect:share}`; `{reason:sentence}` of text that marks commands with backticks itself.
 
     None is empty; `{more: }` puts a space before what is there.
     """
@@ -155,8 +161,8 @@ class _Formatter(string.Formatter):
         spec, _, argument = format_spec.partition(" ")
         if value is None:
             return ""
-        if format_spec == " ":
-            return f" {value}"
+        if spec == "sentence":
+            return value.marked() if isinstance(value, Finding) else str(value)
         if spec == "count":
             return pluralize(value, *argument.split("|"))
         if spec == "plural":
@@ -167,12 +173,20 @@ class _Formatter(string.Formatter):
         if spec == "share":
             return share_text(value)
         if isinstance(value, list | tuple):
+            texts = list(map(_marked, value))
             if spec == "first":
-                return first_names(value, int(argument))
+                return first_names(texts, int(argument))
             if spec == "series":
-                return " and ".join(filter(None, [", ".join(value[:-1]), value[-1]]))
-            return {"": ", ", "and": " and ", "or": " or ", "semicolon": "; "}[spec].join(map(str, value))
-        return str(format(value, format_spec)) if format_spec else str(value)
+                return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+            return {"": ", ", "and": " and ", "or": " or ", "semicolon": "; "}[spec].join(texts)
+        if format_spec in ("", " "):
+            return f"{format_spec}{_marked(value)}"
+        return str(format(value, format_spec))
+
+
+def _marked(value: Any) -> str:
+    """The text of what may be a finding, or a name whose backticks are no marks."""
+    return value.marked() if isinstance(value, Finding) else str(value).replace("`", OWN_BACKTICK)
 
 
 _FORMATTER = _Formatter()

@@ -78,14 +78,14 @@ def _place(results: xr.DataTree | str | os.PathLike[str]) -> Place:
 
 
 def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
-    """Path in a results folder -> what is uploaded of it."""
+    """Path in a results folder -> what is uploaded of it; `manifest` was read before, so all that it names is there."""
     files: dict[str, bytes | Path] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and belongs(name):
             files[name] = path if manifest.format > 1 else _checked(path)
             if path.name == MANIFEST:
-                files[name] = _without_folders(Manifest.read(path)).file_bytes()
+                files[name] = _without_folders(manifest).file_bytes()
     return files
 
 

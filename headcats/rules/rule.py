@@ -98,16 +98,15 @@ class Rule:
             As described.
 
         Raises:
-            DataError: The rule gives something else than 1, 0 and -1, or whatever it refuses itself.
-            ExtensionError: A rule of yours that raises something; that is its cause.
+            DataError: What the rule itself refuses.
+            ExtensionError: A rule of yours that raises something, which is its cause, or gives something else than 1, 0
+                and -1.
         """
         effect = scores["effect"]
-        outcome = Guard("Rule", self.name, self.judge)(self.judge, scores)
+        guard = Guard("Rule", self.name, self.judge)
+        outcome = guard(self.judge, scores)
         if came := _no_outcome(outcome, effect):
-            raise DataError(
-                f"Rule {self.name!r} must return 1, 0 or -1 for each of the {dict(effect.sizes)} cells of `effect`; "
-                f"it returned {came}."
-            )
+            raise guard.refusal(f"1, 0 or -1 for each of the {dict(effect.sizes)} cells of `effect`", came)
         values = np.where(np.isnan(effect.values), 0, outcome.transpose(*effect.dims).values).astype(np.int8)
         return effect.copy(data=values).rename("outcome")
 

@@ -128,7 +128,7 @@ def _interval_text(interval: tuple[float, float, float]) -> str:
 def memory_plan(
     model: HookedModel, study: Study, preparation: Preparation, *, limit: str | int | None, path: str = "auto"
 ) -> MemoryPlan | None:
-    """The plan of the sweep that needs most; None if no task can be written as prompts.
+    """The plan of the sweep that needs most; None if no task can be written as prompts, or no method plans its own.
 
     An OptionError for a limit that cannot be read, or that nothing fits into.
     """
@@ -145,7 +145,7 @@ def memory_plan(
         for task in study.tasks
         for batch in preparation.prepared[task.name].scored
     }
-    plans = [
+    plans: list[MemoryPlan | None] = [
         spec.method.memory_plan(
             model,
             batch,
@@ -158,7 +158,7 @@ def memory_plan(
         for batch in batches.values()
         for spec in methods
     ]
-    return max(plans, key=lambda sweep: sweep.peak, default=None)
+    return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)
 
 
 def seconds_expected(

@@ -48,7 +48,12 @@ class Output:
         self._descriptors: xr.Dataset | None = None
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
-        """A finished block, or None; a PlanError if it was made from other prompts, or of another model."""
+        """A finished block, or None where there is none or a damaged one.
+
+        Raises:
+            PlanError: It was made from other prompts, or of another model.
+            StorageError: It cannot be read, for another reason than damage.
+        """
         if self.folder is None or not (path := self.folder.block_path(task, label)).exists():
             return None
         folder = self.folder
@@ -58,9 +63,11 @@ class Output:
         return block
 
     def parts(self, label: str, *, fingerprints: dict[str, str]) -> dict[str, xr.Dataset]:
-        """Every finished part of a joint method, those without a fingerprint here too.
+        """Every finished part of a joint method, those without a fingerprint here too; damaged ones are left out.
 
-        A PlanError if a part with a fingerprint here was made from other prompts.
+        Raises:
+            PlanError: A part with a fingerprint here was made from other prompts, or of another model.
+            StorageError: A part cannot be read, for another reason than damage.
         """
         if self.folder is None:
             return {}
@@ -149,7 +156,12 @@ class Output:
 
 
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
-    """Where a study goes on; a PlanError if the folder holds another plan, a StorageError if it cannot be read."""
+    """Where a study goes on.
+
+    Raises:
+        PlanError: The folder holds another plan.
+        StorageError: It cannot be read, or its manifest is of no run of headcats.
+    """
     folder = None if out is None else ResultsFolder(out)
     manifest = None if folder is None else _usable_manifest(folder)
     if folder is None or manifest is None:

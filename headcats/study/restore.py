@@ -18,7 +18,7 @@ from headcats.results.loading import place_of
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located
-from headcats.results.suite_text import suite_tasks
+from headcats.results.suite_text import SUITE_FILE, suite_tasks
 from headcats.study.output import Output, fingerprint, model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
@@ -65,12 +65,11 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     """The study of results, to make more of its prompts.
 
     Its suite is the one that the results hold. `suite_source` replaces it, such as one with more pairs of the same
-    tasks. Results of versions that did not keep the suite need it where it is neither registered nor found where it was
-    loaded from.
+    tasks. Results of versions that did not keep the suite, and those whose copy is damaged, need it where it is neither
+    registered nor found where it was loaded from; whether it gives the same prompts is for `check_prompts`.
 
     Raises:
         PlanError: The suite is not found, or `suite_source` has other tasks or categories.
-        StorageError: The suite of the results is damaged.
     """
     manifest = run.manifest
     options = asdict(manifest.plan)
@@ -98,9 +97,10 @@ def _found_suite(run: RunResults, name: str) -> Suite:
         place, source = place_of(run.tree), run.manifest.suite_source
         return suite((located(source, place.folder) if place else source) or name)
     except (UnknownNameError, DataError) as error:
+        damaged = f"{run.missing[SUITE_FILE]} " if SUITE_FILE in run.missing else ""
         raise PlanError(
-            f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that the "
-            "run had as suite=..., or where it is, as --suite path/to/file.py:name."
+            f"{damaged}The results are of suite {name!r}, which is not found in this process. {error} Pass the suite "
+            "that the run had as suite=..., or where it is, as --suite path/to/file.py:name."
         ) from None
 
 

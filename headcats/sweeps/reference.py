@@ -67,6 +67,11 @@ class Reference:
         self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
         self._counts: dict[str, int] = {}
 
+    def copied(self) -> "Reference":
+        """The same with batches and means of its own: what is written into them changes no other method's numbers."""
+        batches = [batch.select(range(len(batch))) for batch in self.batches]
+        return Reference(batches, run=self.run, seed=self.seed, name=self.name)
+
     def mean(
         self,
         model: HookedModel,

@@ -13,7 +13,7 @@ from scipy import stats
 from simulated import with_null
 
 from headcats import registry, rules
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import DataError, ExtensionError, OptionError, StatisticsWarning
 from headcats.rules.rule import Rule, parse_rule, rule_text
 from headcats.statistics.multiplicity import smallest_p
 
@@ -246,7 +246,7 @@ def test_a_rule_of_your_own_is_registered_and_checked() -> None:
         """Returns effects instead of outcomes."""
         return Rule(lambda scores: scores["effect"])
 
-    with pytest.raises(DataError, match="'wrong' must return"):
+    with pytest.raises(ExtensionError, match=r"Rule 'wrong' .* must give 1, 0 or -1"):
         wrong()(scores_of([0.6, 0.1]))
 
 

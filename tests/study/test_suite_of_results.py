@@ -99,6 +99,17 @@ def test_the_prompts_of_a_run_are_made_again_from_what_it_kept(model, mine):
     assert [entry["name"] for entry in json.loads(results.attrs["categories"])][:2] == ["Knowledge", "Linguistic"]
 
 
+def test_a_damaged_copy_is_said_where_the_suite_is_not_found_either(model, mine, tmp_path):
+    hc.run(model, suite=hc.make_suite(mine.tasks, name="nobody's"), out=tmp_path / "r", **OPTIONS)
+    (tmp_path / "r" / "suite.json").write_bytes(b"{")
+    with pytest.warns(StorageWarning):
+        run = RunResults(hc.load(tmp_path / "r"))
+    with pytest.raises(PlanError, match=r"suite\.json is damaged.* suite \"nobody's\", which is not found"):
+        restored_study(run)
+    # One that is given does as well: the prompts say whether it is the same.
+    assert hc.run_evidence(model, run.tree, suite=mine, **QUICK)["specificity"].sizes["task"] >= 2
+
+
 def test_own_tasks_beside_those_of_a_bundled_suite(mini):
     own = Task("backwards", "translation", "made up", lambda n, *, seed: [(b, a) for a, b in capitals.pairs(n, seed=0)])
     (capitals,) = hc.suite("icl").named(["country_capital"])

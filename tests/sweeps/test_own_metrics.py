@@ -13,7 +13,7 @@ from toys import Toy
 
 import headcats as hc
 from headcats import registry
-from headcats.errors import OptionError
+from headcats.errors import ExtensionError, OptionError
 from headcats.metrics import Targets
 from headcats.metrics.given import check_metrics, registered_name
 from headcats.sweeps.batch_sweep import sweep
@@ -100,7 +100,7 @@ def test_anything_but_a_real_number_per_row_is_refused(gives: Any, came: str) ->
     def wrong(logits: torch.Tensor, targets: Targets) -> Any:
         return gives(logits)
 
-    with pytest.raises(OptionError, match=rf"Metric 'wrong' must give one real number per row.*; .*{came}"):
+    with pytest.raises(ExtensionError, match=rf"Metric 'wrong' .* must give one real number per row.*; .*{came}"):
         sweep(tiny_bridge("gpt2"), random_batch(), "denoising_patch", metrics=[wrong])
 
 

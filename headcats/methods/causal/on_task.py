@@ -1,5 +1,6 @@
 """A causal method on all batches of a task."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -41,7 +42,8 @@ class TaskInputs:
 
     def copied(self) -> "TaskInputs":
         """The same with runs of their own, made anew: what is written into them changes no other method's numbers."""
-        return replace(self, runs=tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs))
+        runs = tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs)
+        return replace(self, runs=runs, reference=functools.cache(lambda name: self.reference(name).copied()))
 
 
 class TaskMethod(Protocol):
@@ -72,8 +74,8 @@ class TaskMethod(Protocol):
         budget: int,
         path: str,
         **options: Any,
-    ) -> MemoryPlan:
-        """How the work on a batch is cut to fit into memory."""
+    ) -> MemoryPlan | None:
+        """How the work on a batch is cut to fit into memory; None for a method that does not cut it."""
 
     def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:
         """Tell the unpatched runs what `on_task` will read of them."""

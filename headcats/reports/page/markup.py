@@ -18,7 +18,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
 from headcats.reports.shown import shown, shown_lines
-from headcats.results.finding import Finding, templates
+from headcats.results.finding import OWN_BACKTICK, Finding, templates
 from headcats.results.head_axes import cell_name, noun
 from headcats.results.visible import visible
 
@@ -92,12 +92,14 @@ def _figures(parts: Iterable[Part]) -> Iterator[Drawn]:
 
 def _sentence(finding: object) -> Markup:
     """Escaped; `code` and [links](#within) as such, and heads as buttons."""
-    safe = str(escape(visible(str(finding))))
+    marked = finding.marked() if isinstance(finding, Finding) else str(finding)
+    safe = str(escape(visible(marked, keep=OWN_BACKTICK)))
     for link, words, target in _links():
         safe = safe.replace(link, f'<a href="#{target}">{words}</a>')
     # Every second piece stood between backticks.
     pieces = enumerate(_CODE.split(safe))
-    return Markup("".join(f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in pieces))
+    html = "".join(f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in pieces)
+    return Markup(html.replace(OWN_BACKTICK, "`"))
 
 
 @functools.cache

@@ -14,7 +14,7 @@ import xarray as xr
 from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.reports.page.saved import Saved, View, saved_evidence, saved_views
+from headcats.reports.page.saved import Saved, SavedView, saved_evidence, saved_views
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
@@ -71,7 +71,7 @@ class Material:
         return [self.reading.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
-    def views(self) -> list[View]:
+    def views(self) -> list[SavedView]:
         """Attention views that lie in the folder."""
         return list(self._views.contents.values())
 
@@ -81,7 +81,7 @@ class Material:
         return self._views.problems
 
     @cached_property
-    def _views(self) -> Saved[View]:
+    def _views(self) -> Saved[SavedView]:
         return Saved({}, {}) if self.folder is None else saved_views(self.folder)
 
     @cached_property

@@ -1,12 +1,16 @@
 """What a section of the page is made of. Findings and tables are those of `headcats.reports.text`."""
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.results.finding import Finding
+from headcats.errors import DataError, ExtensionError, UnknownNameError
+from headcats.results.finding import Finding, line
+
+_log = logging.getLogger("headcats")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,19 @@ class Folded:
 
     title: Finding
     parts: tuple["Part", ...]
+
+
+def drawn_or_why_not(
+    name: str, draw: Callable[[], go.Figure], alt: Finding, heads: Literal["layer-head", "head-layer", ""] = ""
+) -> Drawn | Finding:
+    """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
+    try:
+        return Drawn(name, draw(), alt, heads)
+    except (DataError, UnknownNameError) as error:  # a probe at chance, or a package that is not installed
+        return line("text.not_drawn", reason=error)
+    except ExtensionError as error:
+        _log.warning("The report is without a figure. %s", error)
+        return line("text.not_drawn", reason=error)
 
 
 Part = Finding | Drawn | Facts | Code | Link | Heading | Explorer | Folded

@@ -48,7 +48,7 @@ class Saved(Generic[T]):
 
 
 @dataclass(frozen=True)
-class View:
+class SavedView:
     """One page of attention patterns; `by` is the method, metric and rule that its heads were chosen by."""
 
     path: Path
@@ -144,7 +144,7 @@ def _robustness(home: Path, folder: Path) -> Robustness:
     return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
 
 
-def saved_views(folder: Path) -> Saved[View]:
+def saved_views(folder: Path) -> Saved[SavedView]:
     """The views that `views/index.json` lists, by file."""
     home = folder / VIEWS
     if not (home / INDEX).is_file():
@@ -162,15 +162,15 @@ def saved_views(folder: Path) -> Saved[View]:
     return Saved({}, {f"{VIEWS}/{INDEX}": problem})
 
 
-def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error") -> Saved[View]:
+def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error") -> Saved[SavedView]:
     """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
-    content, saved = json_content_of((home / INDEX).read_bytes()), Saved[View]({}, {})
+    content, saved = json_content_of((home / INDEX).read_bytes()), Saved[SavedView]({}, {})
     if not content.has_checksum and unchecked == "damaged":
         raise DamagedFileError("it is damaged: it lacks its checksum, so it is not whole")
     index = json.loads(content.data)
     by = str(index.get("by", ""))
     for entry in index["views"]:
-        view = View(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
+        view = SavedView(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
         if problem := _view_problem(view.path, entry.get("checksum")):
             saved.problems[f"{VIEWS}/{view.path.name}"] = problem
         else:

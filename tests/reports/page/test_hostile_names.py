@@ -15,6 +15,7 @@ import headcats as hc
 from headcats.figures.panels.text import shortened
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.page import Shared, view_page
+from headcats.reports.page.markup import _sentence
 from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
 
@@ -75,6 +76,16 @@ def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> 
 def report(folder: Path) -> Path:
     """Beside the folder, so that links begin with its name."""
     return hc.report(folder, folder.parent / "report.html")
+
+
+def test_backticks_of_a_name_are_text_and_those_of_a_sentence_are_code() -> None:
+    finding = line("explorer.not_scored", label="a `b` c", reason="see `headcats run`")
+    assert _sentence(finding) == "<code>a `b` c</code> is not among them: see <code>headcats run</code>"
+    assert str(finding) == "`a `b` c` is not among them: see `headcats run`"
+    within = line("summary.joint", label="x", size=line("text.untitled"))
+    named = line("caution.missing", n=2, files=["`a`", within])
+    assert _sentence(named).count("<code>") == 2  # of the finding within, and of its own
+    assert "`a`" in _sentence(named)
 
 
 def test_the_pages_hold_names_as_text_alone(group: tuple[str, ...], report: Path, folder: Path) -> None:

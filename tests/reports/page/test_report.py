@@ -86,6 +86,17 @@ def test_a_figure_of_another_package_is_shown(finished: Path, tmp_path: Path):
     assert "effect_counts" in written(hc.load(finished), tmp_path / "one.html")
 
 
+def test_a_figure_of_another_package_that_fails_leaves_the_rest(finished: Path, tmp_path: Path, caplog):
+    @hc.figures.figure
+    def half_drawn(overlap):
+        raise ValueError("no axes")
+
+    content = written(hc.load(finished), tmp_path / "one.html")
+    assert re.findall(r'<section id="(\w+)"', content) == SECTIONS
+    assert re.search(r"Not drawn: Figure .*half_drawn.* raised ValueError: no axes", section(content, "heads"))
+    assert [record.getMessage().count("half_drawn") for record in caplog.records] == [1]
+
+
 def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)

@@ -1,5 +1,6 @@
 """The overlap map, the heads of every category, what categories share, and the numbers of every head."""
 
+import functools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -12,7 +13,7 @@ from headcats.figures.overlap_map import overlap_map
 from headcats.figures.set_counts import set_counts
 from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, section
+from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.text.maps import head_findings, shared_findings
 from headcats.reports.text.over_tasks import difference_table, required_tasks
 from headcats.results.descriptors import DESCRIPTORS
@@ -51,7 +52,8 @@ def heads(material: Material) -> Iterator[Part]:
         draw = lookup("figure", name)
         if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.tables:
             yield Heading(name)
-            yield Drawn(name, draw(material.tables[reads(draw)]), line("map.registered_figure", name=name))
+            shown = line("map.registered_figure", name=name)
+            yield drawn_or_why_not(name, functools.partial(draw, material.tables[reads(draw)]), shown)
 
 
 @section("Overlap against chance")

@@ -1,15 +1,19 @@
 """What joint methods found, and how far all methods agree."""
 
+import functools
 import warnings
 from collections.abc import Iterator
 
+import plotly.graph_objects as go
+import xarray as xr
+
 from headcats.categories.reading import Reading
-from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
+from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.results.finding import Table, line
@@ -39,16 +43,16 @@ def methods(material: Material) -> Iterator[Part]:
         yield from findings
         declared = material.run.declarations[label]
         if name := declared.figure:
-            try:
-                figure = lookup("figure", name)(table, title=title)
-            except (DataError, UnknownNameError) as error:  # a probe at chance, or a package that is not installed
-                yield line("methods.not_drawn", reason=error)
-            else:
-                shown = line("methods.figure", label=label, name=name)
-                # A cell of a head says nothing of the groups that the page is about.
-                heads = declared.figure_heads if material.unit == HEAD else ""
-                yield Drawn(f"{name}_{place}", figure, shown, heads)
+            shown = line("methods.figure", label=label, name=name)
+            # A cell of a head says nothing of the groups that the page is about.
+            heads = declared.figure_heads if material.unit == HEAD else ""
+            draw = functools.partial(_drawn, name, table, title=title)
+            yield drawn_or_why_not(f"{name}_{place}", draw, shown, heads)
     yield from _together(material)
+
+
+def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
+    return lookup("figure", name)(table, title=title)
 
 
 def _together(material: Material) -> Iterator[Part]:
