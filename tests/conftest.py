@@ -45,8 +45,13 @@ def fixed_seeds(_one_thread: None) -> None:
     torch.manual_seed(0)
 
 
+# A few tests that take minutes each: begun last, they would run alone while the other processes wait.
+LONGEST = ("test_faults.py", "test_fuzzing.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts for it."""
+    """Longest first; skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         for major in (3, 4):
             for mark in item.iter_markers(f"needs_tl{major}"):

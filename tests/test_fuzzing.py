@@ -20,6 +20,5 @@ def test_a_few_inputs():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("seed", range(4))
-def test_five_hundred_inputs(seed):
-    assert fuzzed(125, seed=seed) == "125 inputs, 0 with a foreign error, a hang or a write outside"
+def test_five_hundred_inputs():
+    assert fuzzed(500, seed=0) == "500 inputs, 0 with a foreign error, a hang or a write outside"
