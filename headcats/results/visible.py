@@ -2,7 +2,7 @@
 
 import unicodedata
 
-_MARKS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
+_MARKS = {"\n": "↵", "\t": "⇥"}
 _JOINERS = "\u200c\u200d"
 _EMOJI_STYLE = "\ufe0f"
 _VIRAMA = 9  # canonical combining class of the marks that join letters in Indic scripts

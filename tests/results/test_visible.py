@@ -12,7 +12,7 @@ from headcats.results.visible import visible
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\nb\r\tc", "a↵b␍⇥c"),
+        ("a\nb\r\tc", "a↵b\\r⇥c"),
         ("\x1b[31m\x07\x9b\x0c\0", r"\x1b[31m\x07\x9b\x0c\x00"),
         ("\u202eevil\u200b", r"\u202eevil\u200b"),
         ("[bold]é 首[/] 👩 \\", "[bold]é 首[/] 👩 \\"),
