@@ -208,10 +208,24 @@ def read_all(folder: Path) -> None:
     hc.diff(folder, folder)
 
 
+def damage(path: Path, draw: random.Random, read: Callable[[], object]) -> None:
+    """Change bytes of a file; reading it must then fail, unless nothing has changed."""
+    before = path.read_bytes()
+    path.write_bytes(change_bytes(before, draw))
+    with contextlib.suppress(HeadcatsError):
+        read()
+        assert path.read_bytes() == before, "a damaged file was read"
+
+
 def manifest_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of the manifest."""
-    path = folder / "manifest.json"
-    path.write_bytes(change_bytes(path.read_bytes(), draw))
+    damage(folder / "manifest.json", draw, ResultsFolder(folder).read_manifest)
+    read_all(folder)
+
+
+def suite_bytes(folder: Path, draw: random.Random) -> None:
+    """Bytes of the suite."""
+    damage(folder / "suite.json", draw, ResultsFolder(folder).read_suite)
     read_all(folder)
 
 
@@ -238,11 +252,7 @@ def old_manifest_structure(folder: Path, draw: random.Random) -> None:
 def block_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a block."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    before = path.read_bytes()
-    path.write_bytes(change_bytes(before, draw))
-    with contextlib.suppress(HeadcatsError):
-        ResultsFolder(folder).read_block(*path_key(path, folder))
-        assert path.read_bytes() == before, "a damaged block was read"
+    damage(path, draw, lambda: ResultsFolder(folder).read_block(*path_key(path, folder)))
     read_all(folder)
 
 
@@ -306,7 +316,7 @@ def options(folder: Path, draw: random.Random) -> None:
 def evidence_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a file of evidence or robustness."""
     path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
-    path.write_bytes(change_bytes(path.read_bytes(), draw))
+    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
     if draw.random() < 0.5:
         hc.report(folder)
     else:
@@ -334,6 +344,7 @@ ATTACKS = OF_A_RUN | {
     "manifest of version 0.1, entries": old_manifest_structure,
     "block, bytes": block_bytes,
     "block, structure": block_structure,
+    "suite, bytes": suite_bytes,
     "suite, entries": suite_file,
     "study.toml": study_toml,
     "CSV, JSON": data_file,
