@@ -4,6 +4,7 @@
 """
 
 import argparse
+import datetime
 import errno
 import io
 import itertools
@@ -20,6 +21,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -28,8 +30,9 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats.errors import HeadcatsError
-from headcats.results import whole_file
+from headcats.results import whole_file, writer
 from headcats.results.checksum import content_of
+from headcats.study import output
 
 OPTIONS = {
     "suite": SUITE,
@@ -48,6 +51,36 @@ class Fault(NamedTuple):
     what: str
     operation: str
     at: int
+
+
+class ShiftedTime(datetime.datetime):
+    """What the clock on the wall says after a jump."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        return datetime.datetime.fromtimestamp(time.time(), tz)
+
+
+def shift_clocks(seconds: float) -> None:
+    """Every clock that headcats looks at jumps; the disk's too, for what has been written."""
+    for name in ("time", "monotonic", "perf_counter"):
+        now = getattr(time, name)
+        setattr(time, name, lambda now=now: now() + seconds)
+    for module in (output, writer):
+        module.datetime = SimpleNamespace(datetime=ShiftedTime, UTC=datetime.UTC)  # type: ignore[attr-defined]
+    stat = Path.stat
+    Path.stat = lambda path, **options: _Shifted(stat(path, **options), seconds)  # type: ignore[assignment, method-assign, return-value]
+
+
+class _Shifted:
+    """What a disk whose clock is ahead or behind says of a file."""
+
+    def __init__(self, found: os.stat_result, seconds: float) -> None:
+        self._found = found
+        self.st_mtime = found.st_mtime - seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found, name)
 
 
 def die() -> None:
@@ -84,8 +117,7 @@ class Injector:
         if what == "disk error":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         if what in ("clock goes back", "clock goes ahead"):
-            now, shift = time.time, -1e8 if what == "clock goes back" else 1e8
-            time.time = lambda: now() + shift
+            shift_clocks(-1e8 if what == "clock goes back" else 1e8)
 
     def _wrapped(self, operation: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

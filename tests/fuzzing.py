@@ -189,13 +189,14 @@ def change_table(table: xr.Dataset, draw: random.Random) -> xr.Dataset:
     if what == "attribute":
         key = draw.choice(list(table.attrs))
         return table.assign_attrs({key: draw.choice(["", "x", "{", "[]", "3", 3, "null"])})
+    values = table[draw.choice([name for name, each in table.data_vars.items() if each.dtype.kind in "iuf"])]
     if what == "nan":
-        return table.assign({"patched": table["patched"] * np.nan})
+        return table.assign({values.name: values * np.nan})
     if what == "transpose":
         return table.transpose(*reversed(list(table.dims)))
     if what == "no labels":
         return table.drop_vars([str(name) for name in table.coords])
-    return table.assign({"patched": table["patched"].astype(str)})
+    return table.assign({values.name: values.astype(str)})
 
 
 # ------------------------------------------------------------------------------------------------------ the attacks
@@ -324,6 +325,14 @@ def evidence_bytes(folder: Path, draw: random.Random) -> None:
         invoked("figure", figure, str(folder), "--out", str(folder / "figure.html"))
 
 
+def evidence_structure(folder: Path, draw: random.Random) -> None:
+    """A table of evidence or robustness that is none, with a checksum that fits."""
+    path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
+    table = ResultsFolder(folder).read_table(path, again="-")
+    path.write_bytes(table_bytes(change_table(table, draw)))
+    hc.report(folder)
+
+
 def continued_run(folder: Path, draw: random.Random) -> None:
     """Bytes or entries of a manifest, which a run then finds."""
     path = folder / "manifest.json"
@@ -336,6 +345,7 @@ def continued_run(folder: Path, draw: random.Random) -> None:
 
 OF_A_RUN: dict[str, Callable[[Path, random.Random], None]] = {
     "evidence, bytes": evidence_bytes,
+    "evidence, structure": evidence_structure,
     "manifest under `run`": continued_run,
 }
 ATTACKS = OF_A_RUN | {
@@ -360,7 +370,7 @@ def in_time() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TooLongError
 
-    timers = {signal.ITIMER_PROF: (signal.SIGPROF, LONGEST), signal.ITIMER_REAL: (signal.SIGALRM, 20 * LONGEST)}
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, LONGEST), signal.ITIMER_REAL: (signal.SIGALRM, 6 * LONGEST)}
     before = {number: signal.signal(number, stop) for number, _ in timers.values()}
     for timer, (_, seconds) in timers.items():
         signal.setitimer(timer, seconds)
@@ -373,12 +383,18 @@ def in_time() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def everything(root: Path, *, without: Path) -> list[Path]:
+    """Files and folders beside the one that is attacked, and in the current directory."""
+    places = (path for place in (root, Path()) for path in place.rglob("*"))
+    return sorted(path for path in places if not path.resolve().is_relative_to(without.resolve()))
+
+
 def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Path, seed: str) -> str:
     """What became of one input, on a copy of good results."""
     folder = Path(shutil.copytree(good, root / "r"))
-    outside = sorted(path.name for path in root.iterdir())
+    outside, printed = everything(root, without=folder), io.StringIO()
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), in_time():
+        with warnings.catch_warnings(), contextlib.redirect_stderr(printed), in_time():
             warnings.simplefilter("ignore")
             attack(folder, random.Random(seed))
         found = "read"
@@ -389,7 +405,9 @@ def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Pat
     except BaseException as error:  # noqa: BLE001 - what is looked for
         place = traceback.extract_tb(error.__traceback__)[-1]
         found = f"{type(error).__name__}: {str(error)[:80]} ({Path(place.filename).name}:{place.lineno})"
-    if sorted(path.name for path in root.iterdir()) != outside:
+    if "Traceback" in printed.getvalue():
+        found = f"printed a traceback: {printed.getvalue().splitlines()[-1][:80]}"
+    if everything(root, without=folder) != outside:
         found = "wrote outside"
     shutil.rmtree(folder)
     return found

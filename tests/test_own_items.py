@@ -279,6 +279,10 @@ TASK_BLOCKS = {
     "NaN alone": misbehaving.task_block() * np.nan,
     "whole numbers": misbehaving.task_block().astype(int),
     "no attributes": misbehaving.task_block().drop_attrs(),
+    "a list as provenance": misbehaving.task_block().assign_attrs(provenance="[]"),
+    "another type in it": misbehaving.task_block().assign_attrs(provenance='{"path": 3}'),
+    "an attribute that no file holds": misbehaving.task_block().assign_attrs(extra={"a": 1}),
+    "texts and numbers": misbehaving.task_block().assign_coords(item=("prompt", np.array(["a", 1, None], object))),
 }
 
 

@@ -1,16 +1,19 @@
 """What a shell offers after a tab: names, and results folders; loads no torch."""
 
 import ast
+import contextlib
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import StorageError
-from headcats.registry import Kind, lookup, names
+from headcats.errors import HeadcatsError, StorageError
+from headcats.registry import Kind, names
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import suite as find_suite
 
 # As the registry takes them -> as they are written after `headcats list`.
 KINDS: dict[str, Kind] = {
@@ -45,7 +48,10 @@ figures, templates = _registered("figure"), _registered("template")
 def tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the suite that is named before, separated by commas."""
     suite = ctx.params.get("suite") or ctx.params.get("of_suite") or DEFAULTS["suite"]
-    suite_tasks = [task.name for task in lookup("suite", suite)().tasks] if suite in names("suite") else []
+    found: Iterable[Task] = ()
+    with contextlib.suppress(HeadcatsError):  # there is no such suite, or its own code fails
+        found = find_suite(suite).tasks
+    suite_tasks = [task.name for task in found]
     return _last_of(suite_tasks, incomplete)
 
 

@@ -12,6 +12,9 @@ import xarray as xr
 from headcats.errors import ExtensionError
 from headcats.guard import Guard, is_built_in
 from headcats.methods.spec import WholeNumber
+from headcats.results.records import BlockRecord
+from headcats.results.tables import table_bytes
+from headcats.results.typed import MisfitError
 
 _DIMS = ("metric", "prompt", "layer", "head")
 # Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
@@ -76,6 +79,10 @@ def _of_block(result: Any) -> str:
     """What is wrong with the block of a part, or of all parts; "" if nothing."""
     if not isinstance(result, xr.Dataset):
         return f"a {type(result).__name__}"
+    try:
+        table_bytes(result)
+    except Exception as error:  # noqa: BLE001 - xarray and h5netcdf answer with many types
+        return f"what cannot be written ({type(error).__name__}: {error})"
     infinite = [name for name, values in result.items() if values.dtype.kind == "f" and np.isinf(values).any()]
     return f"infinite values of {', '.join(map(str, infinite))}" if infinite else ""
 
@@ -91,10 +98,10 @@ def _of_task_block(result: Any) -> str:
         if bool((missing.any(dims[:2]) != missing.all(dims[:2])).any()) or bool(missing.all()):
             return f"NaN in `{name}` of a prompt"
     try:
-        json.loads(result.attrs["provenance"])
-        int(result.attrs["dropped"])
-    except (KeyError, TypeError, ValueError):
-        return "no attributes `provenance` (JSON) and `dropped`"
+        provenance = json.loads(result.attrs["provenance"])
+        BlockRecord.from_dict({**provenance, "dropped": int(result.attrs["dropped"])})
+    except (KeyError, TypeError, ValueError, MisfitError):
+        return "no attributes `provenance` (JSON of a dict) and `dropped`"
     return ""
 
 

@@ -1,5 +1,7 @@
 """What a block of a task must hold for effects to be computed from it (docs/schema.md, "Raw block")."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -10,6 +12,25 @@ _DIMS: dict[str, list[tuple[str, ...]]] = {
 }
 _TEXTS = {"metric": ("metric",), "item": ("prompt",), "distractor_task": ("prompt",)}
 _NUMBERS = {"layer": ("layer",), "head": ("head",)}
+
+
+_JSON = ("categories", "declaration", "provenance", "summary")
+
+
+def joint_problem(block: xr.Dataset) -> str:
+    """What is wrong with what the block of a joint method says of itself; "" for nothing."""
+    if lacking := [name for name in ("method", "label", "model") if not isinstance(block.attrs.get(name), str)]:
+        return f"it does not say its {', '.join(lacking)}"
+    return _text_problem(block)
+
+
+def _text_problem(block: xr.Dataset) -> str:
+    for name in _JSON:
+        try:
+            json.loads(block.attrs.get(name, "{}"))
+        except (TypeError, ValueError):
+            return f"its attribute `{name}` is no JSON"
+    return ""
 
 
 def block_problem(block: xr.Dataset) -> str:
@@ -33,4 +54,4 @@ def block_problem(block: xr.Dataset) -> str:
     for name in _NUMBERS:
         if name in block.variables and not np.issubdtype(block[name].dtype, np.integer):
             return f"`{name}` holds {block[name].dtype}, no whole numbers"
-    return ""
+    return _text_problem(block)

@@ -4,15 +4,20 @@ A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has 
 the file itself, so that neither a copy nor a kill separates them.
 """
 
+import errno
 import hashlib
 import re
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from headcats.errors import DamagedFileError
 
 _MARK = b"\nheadcats blake2b "
 _DIGITS = 32
 _TAIL = len(_MARK) + _DIGITS
+
+Unchecked = Literal["damaged", "accepted"]
+"""What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
 _ENTRY = re.compile(r',\n"checksum":"([0-9a-f]{32})"(?=\s*\}\s*\Z)')
 
 
@@ -21,6 +26,19 @@ class Content(NamedTuple):
 
     data: bytes
     has_checksum: bool
+
+    def accepted(self, unchecked: Unchecked = "damaged") -> bytes:
+        """The data; a DamagedFileError without a checksum, unless files without one are to be accepted."""
+        if not self.has_checksum and unchecked == "damaged":
+            raise DamagedFileError("it lacks its checksum, so it is not whole")
+        return self.data
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file; an OSError for one that cannot be read, such as a pipe, which might never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return path.read_bytes()
 
 
 def checksum(data: bytes) -> str:

@@ -17,7 +17,7 @@ import xarray as xr
 from headcats.errors import pluralize
 
 Place = Literal["line", "item", "paragraph", "note"]
-OWN_BACKTICK = "\ufdd0"
+OWN_BACKTICK, NO_LINK = "\ufdd0", "\ufdd1"
 """Which Unicode reserves for the inside of programs."""
 
 
@@ -38,10 +38,10 @@ class Finding:
 
     def __str__(self) -> str:
         """One line of plain text; commands and names in it stand in backticks."""
-        return self.marked().replace(OWN_BACKTICK, "`")
+        return self.marked().replace(OWN_BACKTICK, "`").replace(NO_LINK, "")
 
     def marked(self) -> str:
-        """The same for a page that reads the backticks: those that a name has itself are `OWN_BACKTICK`."""
+        """The same for a page that reads the marks: backticks of a name are `OWN_BACKTICK`, its `](` has `NO_LINK`."""
         return _FORMATTER.vformat(templates()[self.id], (), self.fields)
 
     @property
@@ -186,7 +186,9 @@ class _Formatter(string.Formatter):
 
 def _marked(value: Any) -> str:
     """The text of what may be a finding, or a name whose backticks are no marks."""
-    return value.marked() if isinstance(value, Finding) else str(value).replace("`", OWN_BACKTICK)
+    if isinstance(value, Finding):
+        return value.marked()
+    return str(value).replace(OWN_BACKTICK, r"\ufdd0").replace("`", OWN_BACKTICK).replace("](", f"]{NO_LINK}(")
 
 
 _FORMATTER = _Formatter()

@@ -4,24 +4,34 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
-from headcats.results.block_schema import block_problem
-from headcats.results.checksum import checksum, content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.block_schema import block_problem, joint_problem
+from headcats.results.checksum import (
+    Unchecked,
+    checksum,
+    content_of,
+    json_content_of,
+    json_with_checksum,
+    read_file,
+    with_checksum,
+)
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
+from headcats.results.records import BlockRecord
 from headcats.results.suite_text import SUITE_FILE
-from headcats.results.tables import Unchecked, read_table, table_bytes
-from headcats.results.whole_file import below_a_file, write_whole
+from headcats.results.tables import read_table, table_bytes
+from headcats.results.whole_file import below_a_file, check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 BLOCKS = "blocks"
+VIEWS, INDEX = "views", "index.json"
 _AGAIN = "The same `headcats run`"
 _LONGEST = 150  # characters of a file name; file systems take 255 bytes
 
@@ -80,6 +90,7 @@ class ResultsFolder:
         Raises:
             StorageError: It is a file or on the hub, or a folder that holds other things.
         """
+        check_path(self.path)
         if self.manifest_path.is_file() or self.holds_results:
             return
         if address := address_of(self.path):
@@ -126,7 +137,7 @@ class ResultsFolder:
         Raises:
             StorageError: The folder cannot be written.
         """
-        data = self.manifest_path.read_bytes()
+        data = read_file(self.manifest_path)
         copy = self.manifest_path.with_name(f"{MANIFEST}.damaged-{checksum(data)[:8]}")
         write_whole(copy, data)
         return copy
@@ -160,11 +171,10 @@ class ResultsFolder:
             except StorageError:
                 if path.exists():
                     raise
-        try:
-            if suite := self.read_suite():
-                self.write_suite(suite)
-        except DamagedFileError:
-            pass
+        for path in (self.suite_path, self.path / VIEWS / INDEX):
+            with suppress(FileNotFoundError, DamagedFileError, ValueError):  # ValueError: it holds no object
+                if not (content := json_content_of(read_file(path))).has_checksum:
+                    write_whole(path, json_with_checksum(content.data.decode("utf-8")))
 
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
         """`headcats.results.tables.read_table` of a file in this folder."""
@@ -182,10 +192,7 @@ class ResultsFolder:
             DamagedFileError: The file is damaged, or cannot be read.
         """
         try:
-            content = json_content_of(self.suite_path.read_bytes())
-            if not content.has_checksum and self.unchecked == "damaged":
-                raise DamagedFileError("it lacks its checksum, so it is not whole")
-            return content.data.decode("utf-8")
+            return json_content_of(read_file(self.suite_path)).accepted(self.unchecked).decode("utf-8")
         except FileNotFoundError:
             return ""
         except DamagedFileError as error:
@@ -214,7 +221,7 @@ class ResultsFolder:
         if (stored := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
             problem = f"it is of {stored}, not {(task, label)}"
             raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
-        if task != SUITE and (problem := block_problem(block)):
+        if problem := (joint_problem if task == SUITE else block_problem)(block):
             raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
         return block
 
@@ -254,7 +261,7 @@ class ResultsFolder:
         Raises:
             DamagedFileError: The file is damaged.
         """
-        return self.read_table(self.descriptors_path, again=_AGAIN) if self.descriptors_path.is_file() else None
+        return self.read_table(self.descriptors_path, again=_AGAIN) if self.descriptors_path.exists() else None
 
     def write_descriptors(self, descriptors: xr.Dataset) -> None:
         """Replace the descriptors of heads."""
@@ -273,11 +280,21 @@ class ResultsFolder:
             record = manifest.blocks.get(task, {}).get(label)
             try:
                 block = self.read_block(task, label)
-                if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
+                if problem := _other_origin(block, record, manifest):
                     raise DamagedFileError(
-                        f"{path} is of other prompts than {MANIFEST} says. Delete it and repeat the `headcats run`."
+                        f"{path} is of {problem} than {MANIFEST} says. Delete it and repeat the `headcats run`."
                     )
                 blocks[task, label] = block
             except StorageError as error:
                 problems[path.relative_to(self.path).as_posix()] = str(error)
         return blocks, problems
+
+
+def _other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manifest) -> str:
+    """What a block was made from that its manifest says differently; "" if nothing."""
+    if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
+        return "other prompts"
+    if block.attrs.get("made_on", manifest.model.identity) != manifest.model.identity:
+        return "another model"
+    layers = list(manifest.model.layers)
+    return "other layers" if layers and "layer" in block.coords and block["layer"].values.tolist() != layers else ""

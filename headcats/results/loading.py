@@ -76,6 +76,9 @@ def read_results(place: Place) -> xr.DataTree:
         descriptors = folder.read_descriptors()
     except DamagedFileError as error:
         problems[folder.descriptors_path.name] = str(error)
+    for name in manifest.beside:
+        if not (folder.path / name).exists():
+            problems[name] = f"{folder.path / name} is missing. The same `headcats run` makes it again."
     if problems and place.on_hub:
         raise StorageError(
             f"The copy of {place} in the cache is not whole: it lacks {pluralize(len(problems), 'file')}, "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DamagedFileError, DataError, StorageError
-from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.checksum import json_content_of, json_with_checksum, read_file
 from headcats.results.colour import check_colour
 from headcats.results.records import (
     BlockRecord,
@@ -53,6 +53,9 @@ class Manifest:
     """Task -> method@positions -> its record."""
     joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
     """Joint method -> its record."""
+    beside: tuple[str, ...] = ()
+    """Files beside the blocks that are part of the results, such as `suite.json`; none of a version that kept no list.
+    """
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -73,10 +76,9 @@ class Manifest:
             StorageError: It cannot be read, or has a newer format.
         """
         try:
-            content = json_content_of(path.read_bytes())
+            content = json_content_of(read_file(path))
             stored = parse_object(content.data, source=str(path))
-            if stored.get("format") != 1 and not content.has_checksum:
-                raise DamagedFileError("it lacks its checksum, so it is not whole")
+            content.accepted("accepted" if stored.get("format") == 1 else "damaged")
             if lacking := [part for part in _REQUIRED if part not in stored]:
                 raise DamagedFileError(f"it lacks {', '.join(lacking)}")
             manifest = cls._from_dict(stored)
@@ -156,6 +158,7 @@ class Manifest:
             "distractors": self.distractors,
             "tasks": _entries(self.tasks),
             "blocks": blocks,
+            "beside": self.beside,
             "checks": self.checks,
             "versions": self.versions,
             "git_commit": self.git_commit,
@@ -181,6 +184,10 @@ class Manifest:
     def unfinished(self) -> list[str]:
         """Tasks that were asked for and are still to come, since the run was stopped."""
         return [task for task in self.requested if task not in self.tasks]
+
+    def add_beside(self, name: str) -> None:
+        """List a file beside the blocks."""
+        self.beside = tuple(sorted({*self.beside, name}))
 
     def extend(
         self, *, methods: Iterable[str], requested: Iterable[str], categories: Iterable[CategoryRecord] = ()
@@ -212,6 +219,7 @@ _PARTS: dict[str, Any] = {
     "asked": tuple[str, ...],
     "distractors": dict[str, tuple[str, ...]],
     "tasks": dict[str, TaskRecord],
+    "beside": tuple[str, ...],
     "checks": dict[str, dict[str, Any]],
     "versions": dict[str, str],
     "git_commit": str | None,

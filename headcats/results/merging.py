@@ -112,10 +112,13 @@ def _write(
         for label, parts_of_method in parts.items():
             for name, part in parts_of_method.items():
                 target.write_part(label, name, part)
+        manifest.beside = ()
         if suite:
             target.write_suite(suite)
+            manifest.add_beside(target.suite_path.name)
         if descriptors is not None:
             target.write_descriptors(descriptors)
+            manifest.add_beside(target.descriptors_path.name)
         target.write_manifest(manifest)
     except BaseException:
         # Blocks without a manifest would look like somebody else's folder; there were none before.

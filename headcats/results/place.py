@@ -7,6 +7,7 @@ from pathlib import Path
 from headcats.errors import StorageError
 from headcats.results.manifest import MANIFEST
 from headcats.results.suite_text import SUITE_FILE
+from headcats.results.whole_file import check_path
 
 HUB = "hf://"
 _JSON = (MANIFEST, SUITE_FILE)
@@ -57,10 +58,12 @@ def find_place(source: str | os.PathLike[str]) -> Place:
     """The place that a folder or an address names; what is on the hub is fetched into the cache.
 
     Raises:
-        StorageError: The hub has no such results, or they cannot be fetched; one sentence says why.
+        StorageError: The hub has no such results, or they cannot be fetched, or no folder can have that path; one
+            sentence says why.
     """
     address = os.fspath(source)
     if not address.startswith(HUB):
+        check_path(Path(address))
         return Place(address, Path(address))
     # Takes a quarter of a second, which readers of folders need not wait.
     from headcats.hub.problem import HubProblem

@@ -71,6 +71,9 @@ class PlanRecord(Record):
     """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
 
 
+_IDENTITY = ("weights_hash", "model_class", "weight_processing", "dtype")
+
+
 @dataclass(frozen=True)
 class ModelRecord(Record):
     """Identity of a model."""
@@ -108,9 +111,14 @@ class ModelRecord(Record):
         """The same with other names or paths of the model and its tokenizer."""
         return replace(self, source=changed(self.source), tokenizer=changed(self.tokenizer))
 
+    @property
+    def identity(self) -> str:
+        """What makes a model another one, as blocks note it; name, revision and machine do not count."""
+        return " ".join(getattr(self, name) for name in _IDENTITY)
+
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
-        """What makes a second model another one; name, revision and machine do not count."""
-        return self.differences(second, names=("weights_hash", "model_class", "weight_processing", "dtype"))
+        """What makes a second model another one."""
+        return self.differences(second, names=_IDENTITY)
 
 
 @dataclass(frozen=True)

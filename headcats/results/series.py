@@ -10,7 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError, StorageWarning
-from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.checksum import json_content_of, json_with_checksum, read_file
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, parse_object
@@ -176,7 +176,7 @@ def series_record(series: xr.DataTree) -> SeriesRecord:
 
 def _parsed(path: Path) -> SeriesRecord:
     try:
-        return _record_of(path.read_bytes(), source=str(path))
+        return _record_of(read_file(path), source=str(path))
     except (DamagedFileError, MisfitError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
     except StorageError:
@@ -188,8 +188,7 @@ def _parsed(path: Path) -> SeriesRecord:
 def _record_of(data: bytes, *, source: str) -> SeriesRecord:
     content = json_content_of(data)
     stored = parse_object(content.data, source=source, newest=FORMAT)
-    if stored.get("format") != 1 and not content.has_checksum:
-        raise DamagedFileError("it lacks its checksum, so it is not whole")
+    content.accepted("accepted" if stored.get("format") == 1 else "damaged")
     record = SeriesRecord.from_dict(stored)
     for revision in record.revisions:
         if Path(revision.folder).name != revision.folder or revision.folder in ("", "..", "."):

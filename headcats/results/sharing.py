@@ -8,7 +8,8 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
-from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.checksum import content_of, json_with_checksum, read_file, with_checksum
+from headcats.results.folder import ResultsFolder
 from headcats.results.loading import place_of, read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.place import HUB, Place, belongs, find_place
@@ -80,21 +81,23 @@ def _place(results: xr.DataTree | str | os.PathLike[str]) -> Place:
 def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
     """Path in a results folder -> what is uploaded of it; `manifest` was read before, so all that it names is there."""
     files: dict[str, bytes | Path] = {}
+    results = ResultsFolder(folder)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and belongs(name):
-            files[name] = path if manifest.format > 1 else _checked(path)
-            if path.name == MANIFEST:
-                files[name] = _without_folders(manifest).file_bytes()
+            is_manifest = path.name == MANIFEST
+            files[name] = _without_folders(manifest).file_bytes() if is_manifest else _checked(path, results)
     return files
 
 
-def _checked(path: Path) -> bytes:
-    """The content of a file of version 0.1, with the checksum that it would have today."""
-    data = path.read_bytes()
+def _checked(path: Path, results: ResultsFolder) -> bytes | Path:
+    """A file that is whole; of version 0.1 its content, with the checksum that it would have today."""
     if path.suffix == ".nc":
-        return data if content_of(data).has_checksum else with_checksum(data)
-    return data if json_content_of(data).has_checksum else json_with_checksum(data.decode("utf-8"))
+        results.read_table(path, again="What made it")
+        content = content_of(read_file(path))
+        return path if content.has_checksum else with_checksum(content.data)
+    suite = results.read_suite()
+    return path if results.unchecked == "damaged" else json_with_checksum(suite)
 
 
 def _without_folders(manifest: Manifest) -> Manifest:

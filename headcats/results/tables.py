@@ -1,24 +1,23 @@
 """Tables as netCDF files with a checksum."""
 
+import contextlib
 import io
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError
-from headcats.results.checksum import checksum, content_of, with_checksum
+from headcats.errors import DamagedFileError, HeadcatsError, StorageError
+from headcats.results.checksum import Unchecked, checksum, content_of, read_file, with_checksum
 from headcats.results.writer import WRITER
 
 T = TypeVar("T")
 
 _SET = "written_with"
 _TRIES, _PAUSE = 20, 0.1
-
-Unchecked = Literal["damaged", "accepted"]
-"""What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
 
 
 def table_bytes(table: xr.Dataset) -> bytes:
@@ -40,7 +39,7 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
         StorageError: There is no such file, or it is not readable.
     """
     try:
-        return _parsed(path.read_bytes(), unchecked=unchecked)
+        return _parsed(read_file(path), unchecked=unchecked)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         advice = f" {again} makes it again." if isinstance(error, FileNotFoundError) else ""
         raise StorageError(f"{path} cannot be read: {error.strerror}.{advice}") from None
@@ -51,17 +50,34 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
 
 
 def _parsed(data: bytes, *, unchecked: Unchecked) -> xr.Dataset:
-    content = content_of(data)
-    if not content.has_checksum and unchecked == "damaged":
-        raise DamagedFileError("it lacks its checksum, so it is not whole")
+    content = content_of(data).accepted(unchecked)
     try:
-        with xr.open_dataset(io.BytesIO(content.data), engine="h5netcdf") as stored:
+        with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as stored:
             # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
             return stored.load().drop_encoding()
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
         raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from error
+
+
+@contextlib.contextmanager
+def as_written(what: str, *, again: str) -> Iterator[None]:
+    """Within, stored tables are taken apart: what does not fit is a DamagedFileError, no error of xarray or JSON.
+
+    Args:
+        what: The tables, as the message calls them.
+        again: The command that makes them again.
+    """
+    try:
+        yield
+    except HeadcatsError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        problem = textwrap.shorten(f"{type(error).__name__}: {error}", 120, placeholder=" …")
+        raise DamagedFileError(
+            f"{what} is not as this version of headcats writes it ({problem}). {again} makes it again."
+        ) from error
 
 
 class MixedTablesError(DamagedFileError):

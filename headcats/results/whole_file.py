@@ -16,8 +16,8 @@ from headcats.errors import StorageError
 
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""
-# Process, thread and, since version 0.2, host.
-_OWNER = re.compile(r"\.(?P<process>\d+)(-\d+)?(@(?P<host>.*))?\.tmp$")
+# Process, thread and host; version 0.1 had no host, and only files of these kinds.
+_OWNER = re.compile(r"\.(?P<process>\d+)-\d+@(?P<host>.*)\.tmp$|\.(?:json|nc|html|csv)\.(?P<old>\d+)(?:-\d+)?\.tmp$")
 _LONGEST = 60  # bytes of the part of a temporary name that tells people what it is
 _ABANDONED = 3600.0  # seconds: no file takes as long to write
 
@@ -30,6 +30,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             was there stays as it was.
     """
     target = Path(path)
+    check_path(target)
     temporary = target.with_name(_temporary_name(target.name))
     absent = [folder for folder in target.parents if not folder.exists()]
     try:
@@ -66,7 +67,7 @@ def remove_leftovers(folder: Path) -> None:
     """
     for path in list(folder.rglob(TEMPORARY)):
         owner = _OWNER.search(path.name)
-        if owner is not None and not _lives(int(owner["process"]), owner["host"], path):
+        if owner is not None and not _lives(int(owner["process"] or owner["old"]), owner["host"], path):
             with contextlib.suppress(OSError):  # of another user, for example
                 path.unlink(missing_ok=True)
 
@@ -81,7 +82,7 @@ def _lives(process: int, host: str | None, path: Path) -> bool:
 
 def _age(path: Path) -> float:
     """Seconds between the last write to a file and a write to its folder now."""
-    probe = path.with_name(f"{path.name}.{os.getpid()}")
+    probe = path.with_name(_temporary_name("age"))
     try:
         probe.touch()
         return probe.stat().st_mtime - path.stat().st_mtime
@@ -114,6 +115,21 @@ def remove_empty(folders: Sequence[Path]) -> None:
             folder.rmdir()
         except OSError:
             return
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path that no system can open.
+
+    Raises:
+        StorageError: It is too long, holds a NUL, is a circle of links, or lies where nobody may look.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise StorageError(f"{str(path)!r:.300} cannot be a results folder: {problem}. Name another.") from None
 
 
 def below_a_file(folder: Path) -> str:

@@ -3,20 +3,26 @@
 import contextlib
 import datetime
 import errno
+import inspect
 import json
 import os
 import platform
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from filelock import BaseFileLock, FileLock, Timeout, UnixFileLock
+from filelock import BaseFileLock, FileLock, Timeout
 
 from headcats.errors import OccupiedError, StorageError
-from headcats.results.whole_file import below_a_file, remove_empty, remove_leftovers, write_whole
+from headcats.results.whole_file import below_a_file, check_path, remove_empty, remove_leftovers, write_whole
 
 LOCK, WRITER = ".writer.lock", ".writer.json"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+# Else newer versions of filelock take a lock that outlives its process, with a warning of their own.
+_STRICT: dict[str, Any] = {"fallback_to_soft": False}
+if "fallback_to_soft" not in inspect.signature(FileLock.__init__).parameters:
+    _STRICT = {}
 _PATIENCE = 10.0  # seconds: longer than a report takes, shorter than anybody wants to wait in silence
 
 _held: set[tuple[int, Path]] = set()
@@ -27,8 +33,9 @@ _held: set[tuple[int, Path]] = set()
 def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
     """Be the only writer of a folder within, over all processes that see it; the folder is made.
 
-    The system gives the lock of a process back when it dies, so none is stale. A thread that has the folder already
-    goes on. On leaving, a folder that nothing was written to is removed again.
+    The system gives the lock of a process back when it dies, so none is stale; the empty file that is locked stays,
+    since who waits for it would otherwise lock a file that nobody sees. A thread that has the folder already goes on.
+    On leaving, a folder that nothing was written to is removed again.
 
     Args:
         folder: The folder.
@@ -38,6 +45,7 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         OccupiedError: Another writer did not end within ten seconds.
         StorageError: The folder cannot be made or written.
     """
+    check_path(folder)
     key = threading.get_ident(), folder.resolve()
     if key in _held:
         yield
@@ -47,10 +55,11 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         lock = _lock(folder)
     except Timeout:
         raise OccupiedError(_occupied(folder)) from None
-    except OSError as error:
+    except (OSError, NotImplementedError) as error:  # the second by old versions of filelock, where there are no locks
         remove_empty(absent)
-        advice = "Its disk has no file locks: choose" if error.errno in _NO_LOCKS else "Make it writable or choose"
-        problem = below_a_file(folder) or f"{error.strerror or error}. {advice} another folder."
+        lacks_locks = getattr(error, "errno", errno.ENOSYS) in _NO_LOCKS
+        advice = "Its disk has no file locks: choose" if lacks_locks else "Make it writable or choose"
+        problem = below_a_file(folder) or f"{getattr(error, 'strerror', None) or error}. {advice} another folder."
         raise StorageError(f"Cannot write to {folder}: {problem}") from None
     _held.add(key)
     try:
@@ -59,16 +68,16 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         yield
     finally:
         _held.discard(key)
-        # The lock before it is given back: who waits for it then sees that it is gone, and makes a new one.
-        for name in (WRITER, LOCK) if isinstance(lock, UnixFileLock) else (WRITER,):
-            with contextlib.suppress(OSError):
-                (folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (folder / WRITER).unlink(missing_ok=True)
+            if os.listdir(folder) == [LOCK]:
+                (folder / LOCK).unlink()
         lock.release()
         remove_empty(absent)
 
 
 def _lock(folder: Path) -> BaseFileLock:
-    lock = FileLock(folder / LOCK)
+    lock = FileLock(folder / LOCK, **_STRICT)
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:

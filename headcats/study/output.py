@@ -66,7 +66,7 @@ class Output:
         """Every finished part of a joint method, those without a fingerprint here too; damaged ones are left out.
 
         Raises:
-            PlanError: A part with a fingerprint here was made from other prompts, or of another model.
+            PlanError: A part was made on another model; one with a fingerprint here, from other prompts.
             StorageError: A part cannot be read, for another reason than damage.
         """
         if self.folder is None:
@@ -74,8 +74,11 @@ class Output:
         parts, problems = self.folder.read_parts(label)
         for problem in problems:
             _log.warning("%s", problem)
-        for part in parts.keys() & fingerprints.keys():
-            self._check_made_alike(self.folder.part_path(label, part), parts[part], fingerprints[part])
+        for part, block in parts.items():
+            path = self.folder.part_path(label, part)
+            self._check_model(path, block)
+            if part in fingerprints:
+                self._check_made_alike(path, block, fingerprints[part])
         return parts
 
     def _check_made_alike(self, path: Path, block: xr.Dataset, fingerprint: str) -> None:
@@ -85,19 +88,18 @@ class Output:
                 f"{path} was made with other prompts or reference prompts than this run has now: the suite (its tasks, "
                 "word pairs or prompts) or the tokenizer has changed. Name another folder with --out (out=...)."
             )
-        # Also where the manifest that said so is lost. Version 0.1 did not note it.
-        if block.attrs.get("made_on", self._made_on) != self._made_on:
-            raise PlanError(f"{path} was made on another model. Name another folder with --out (out=...).")
+        self._check_model(path, block)
 
-    @property
-    def _made_on(self) -> str:
-        """What makes a model another one, as blocks note it."""
-        model = self.manifest.model
-        return " ".join((model.weights_hash, model.model_class, model.weight_processing, model.dtype))
+    def _check_model(self, path: Path, table: xr.Dataset) -> None:
+        """A PlanError for a table of another model, also where the manifest that said so is lost."""
+        # Version 0.1 did not note it.
+        identity = self.manifest.model.identity
+        if table.attrs.get("made_on", identity) != identity:
+            raise PlanError(f"{path} was made on another model. Name another folder with --out (out=...).")
 
     def keep_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Keep a block, and the manifest with its record."""
-        block = block.assign_attrs(made_on=self._made_on)
+        block = block.assign_attrs(made_on=self.manifest.model.identity)
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
@@ -110,18 +112,29 @@ class Output:
             if not self.folder.manifest_path.exists():
                 # Without one the files are nobody's, and the next run would refuse them.
                 self._write_manifest(self.folder)
-            self.folder.write_part(label, part, block.assign_attrs(made_on=self._made_on))
+            self.folder.write_part(label, part, block.assign_attrs(made_on=self.manifest.model.identity))
 
     def descriptors(self) -> xr.Dataset | None:
-        """What is known of the model's heads; None where nothing is kept yet, or a damaged file."""
-        return self._descriptors if self.folder is None else _undamaged(self.folder.read_descriptors, None)
+        """What is known of the model's heads; None where nothing is kept yet, or a damaged file.
+
+        Raises:
+            PlanError: They are of another model.
+        """
+        if self.folder is None:
+            return self._descriptors
+        descriptors = _undamaged(self.folder.read_descriptors, None)
+        if descriptors is not None:
+            self._check_model(self.folder.descriptors_path, descriptors)
+        return descriptors
 
     def keep_descriptors(self, descriptors: xr.Dataset) -> None:
         """Keep what is known of the model's heads, where anything else of the run is kept."""
         if self.folder is None:
             self._descriptors = descriptors
         elif self.folder.manifest_path.exists():
-            self.folder.write_descriptors(descriptors)
+            self.folder.write_descriptors(descriptors.assign_attrs(made_on=self.manifest.model.identity))
+            self.manifest.add_beside(self.folder.descriptors_path.name)
+            self._write_manifest(self.folder)
 
     def save_manifest(self) -> None:
         """Write the manifest, unless nothing is scored: a run whose tasks are all skipped leaves no folder."""
@@ -142,11 +155,12 @@ class Output:
             self._write_manifest(self.folder)
 
     def _write_manifest(self, folder: ResultsFolder) -> None:
-        folder.write_manifest(self.manifest)
-        # After the manifest, without which a file would be nobody's; a run that is stopped in between writes it next.
+        # The suite first: a reader in between sees one that has more tasks than the manifest, and never one with fewer.
         if self.stored_suite != self.suite:
             folder.write_suite(self.suite)
             self.stored_suite = self.suite
+        self.manifest.add_beside(folder.suite_path.name)
+        folder.write_manifest(self.manifest)
 
     def results(self) -> xr.DataTree:
         """Everything kept, as `hc.load` returns it."""
@@ -191,7 +205,12 @@ def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
                 "--out (out=...), or remove it."
             ) from None
         copy = folder.copy_manifest()
-        _log.warning("%s This run begins a new one; the damaged one is kept as %s.", error, copy.name)
+        _log.warning(
+            "%s This run begins a new one; the damaged one is kept as %s. Blocks of tasks and methods that are not of "
+            "this run come back when theirs is repeated.",
+            error,
+            copy.name,
+        )
         return None
 
 

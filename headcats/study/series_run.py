@@ -151,7 +151,9 @@ def _before(folder: SeriesFolder) -> SeriesRecord:
 def _rebuilt(results: Path, model: ModelRecord) -> RevisionRecord:
     """A revision as its own results know it."""
     folder, source = results.name, moved_source(model.source, results, results.parent)
-    name = model.revision if model.revision is not None and slug(model.revision) == folder else folder
+    # A folder has the name of its revision as far as a file can have it: of a commit or tag, or of a local checkpoint.
+    known = filter(None, [model.revision, Path(model.source).name])
+    name = next((name for name in known if slug(name) == folder), folder)
     return RevisionRecord(name, folder, source, model.revision, training_step(name), model.weights_hash)
 
 

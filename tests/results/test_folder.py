@@ -20,12 +20,14 @@ from headcats.results import whole_file
 from headcats.results.checksum import content_of, json_content_of
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.loading import load, read_whole_results, tree
-from headcats.results.manifest import FORMAT
+from headcats.results.manifest import FORMAT, SUITE
+from headcats.results.merging import merge
 from headcats.results.place import find_place
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, JointRecord, ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.tables import table_bytes
 from headcats.results.whole_file import write_whole
+from headcats.results.writer import LOCK
 
 # ----------------------------------------------------------------------------------------------------- round trip
 names = st.text(st.sampled_from(string.ascii_letters + "éß→日-_.=2"), min_size=1, max_size=12).filter(
@@ -183,12 +185,13 @@ def test_places_that_cannot_be_written_are_named(tmp_path, place):
 
 def test_leftovers_of_a_killed_run_are_removed_and_nothing_else(tmp_path):
     path = folder(tmp_path / "r", "a")
+    (path / ".draft.999999999.tmp").write_bytes(b"of another program")
     before = files(path)
     (path / ".manifest.json.999999999.tmp").write_bytes(b"half")
     (path / "blocks" / "a" / f".{LABEL}.nc.999999999-1.tmp").write_bytes(b"half")
     with ResultsFolder(path).writing("a test"):
         pass
-    assert files(path) == before
+    assert files(path) == before | {LOCK: files(path)[LOCK]}
 
 
 # --------------------------------------------------------------------------------------------------------- damage
@@ -202,6 +205,76 @@ def test_no_results_yet(tmp_path):
     assert ResultsFolder(tmp_path / "absent").read_blocks(manifest()) == ({}, {})
     with pytest.raises(StorageError, match=r"headcats run"):
         load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
+def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
+    path = folder(tmp_path / "r", "a")
+    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    with pytest.warns(StorageWarning, match="no regular file"):
+        assert list(RunResults(load(path)).missing) == [name]
+
+
+def test_a_pipe_in_place_of_the_manifest_is_refused(tmp_path):
+    path = folder(tmp_path / "r", "a")
+    (path / "manifest.json").unlink()
+    os.mkfifo(path / "manifest.json")
+    with pytest.raises(StorageError):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["loop", "a" * 300, "nul\0", "loop/r"])
+def test_paths_that_no_system_opens_are_named(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for use in (load, lambda path: merge([], out=path), lambda path: ResultsFolder(path).read_manifest()):
+        with pytest.raises(StorageError, match="cannot be a results folder"):
+            use(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"made_on": "zzz bridge none float32"}, "is of another model"),
+        ({"fingerprint": "g"}, "is of other prompts"),
+    ],
+    ids=["model", "prompts"],
+)
+def test_a_whole_block_of_another_run_is_not_taken_for_ours(tmp_path, change, problem):
+    path = folder(tmp_path / "r", "a", "b")
+    ResultsFolder(path).write_block("a", LABEL, block().assign_attrs(change))
+    with pytest.warns(StorageWarning, match=problem):
+        assert set(RunResults(load(path)).tasks) == {"b"}
+
+
+def test_a_whole_block_of_other_layers_is_not_taken_for_ours(tmp_path):
+    model = ModelRecord("toy", weights_hash="h", layers=(0, 1), heads=(3, 3))
+    path = folder(tmp_path / "r", "a", model=model)  # the block is of layers 0 and 2
+    with pytest.warns(StorageWarning, match="is of other layers"):
+        assert not RunResults(load(path)).tasks
+
+
+@pytest.mark.parametrize("name", ["suite.json", "descriptors.nc"])
+def test_a_file_beside_the_blocks_that_is_gone_is_named(tmp_path, name):
+    path = folder(tmp_path / "r", "a", beside=("suite.json", "descriptors.nc"))
+    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    ResultsFolder(path).write_descriptors(xr.Dataset({"entropy": ("head", [1.0])}))
+    assert RunResults(load(path)).missing == {}
+    (path / name).unlink()
+    with pytest.warns(StorageWarning, match=f"{name} is missing"):
+        assert list(RunResults(load(path)).missing) == [name]
+
+
+@pytest.mark.parametrize("attrs", [{"model": None}, {"model": "toy", "summary": "{"}], ids=["no model", "summary"])
+def test_a_joint_block_that_does_not_say_what_it_is_of(tmp_path, attrs):
+    path, kept = tmp_path / "r", {"method": "made_up"} | {key: value for key, value in attrs.items() if value}
+    ResultsFolder(path).write_block(SUITE, "made_up", xr.Dataset({"score": ("head", [1.0])}, attrs=kept))
+    joint = {"made_up": JointRecord()}
+    ResultsFolder(path).write_manifest(manifest("a", blocks={}, methods=("made_up",), joint_blocks=joint))
+    with pytest.warns(StorageWarning, match="does not say its model|`summary` is no JSON"):
+        assert not RunResults(load(path)).joint_blocks
 
 
 def test_somebody_elses_folder_is_refused(tmp_path):

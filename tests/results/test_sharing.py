@@ -10,10 +10,11 @@ from hub_server import Fault, Hub, Repository
 from results import folders
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, StorageError
+from headcats.errors import DamagedFileError, DataError, OptionError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.results.tables import table_bytes
 
 NAME = "somebody/toy"
 ADDRESS = f"hf://{NAME}"
@@ -35,7 +36,7 @@ def results(tmp_path: Path) -> Path:
     """A folder with two tasks, evidence, and what is no part of results."""
     path = folders.folder(tmp_path / "results", "plural", "capital")
     ResultsFolder(path).write_suite('{"format":1,"tasks":[]}')
-    folders.block().to_netcdf(path / "evidence.nc", engine="h5netcdf")
+    (path / "evidence.nc").write_bytes(table_bytes(folders.block()))
     for name in ("report.html", "views/knowledge.html", "views/index.json", "heads.csv", ".hidden.nc", ".a/b.nc"):
         (path / name).parent.mkdir(exist_ok=True)
         (path / name).write_text("not to be shared", encoding="utf-8")
@@ -67,6 +68,13 @@ class TestPush:
         assert len(repository.commits) == 2, "the repository, and one commit"
         xr.testing.assert_identical(hc.load(ADDRESS), hc.load(results))
         xr.testing.assert_identical(hc.load(address), hc.load(results))
+
+    def test_damage_is_not_shared(self, somebody: Hub, results: Path) -> None:
+        data = (results / "evidence.nc").read_bytes()
+        (results / "evidence.nc").write_bytes(data[:-9])
+        with pytest.raises(DamagedFileError, match=r"evidence\.nc is damaged"):
+            hc.push(results, NAME)
+        assert not somebody.repositories
 
     def test_the_page_beside_it(self, somebody: Hub, results: Path) -> None:
         hc.push(hc.load(results), NAME)

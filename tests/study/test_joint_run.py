@@ -292,6 +292,17 @@ def test_a_damaged_part_is_made_again(lengths, tmp_path):
     assert lengths.made == [*TASKS, "plural"]
 
 
+def test_a_part_of_another_model_is_refused_whatever_is_asked_for(lengths, tmp_path):
+    path = tmp_path / "r"
+    run(path)
+    results = ResultsFolder(path)
+    part = results.read_table(results.part_path("lengths", "plural"), again="-")
+    results.write_part("lengths", "plural", part.assign_attrs(made_on="another"))
+    (path / "manifest.json").write_bytes(b"")
+    with pytest.raises(PlanError, match=r"plural\.nc was made on another model"):
+        run(path, tasks=[task for task in TASKS if task != "plural"])
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -645,6 +645,10 @@ def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_
     other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
     with pytest.raises(PlanError, match=r"\.nc was made on another model"):
         hc.run(other, out=path, **options)
+    # Of other tasks, none of whose blocks is there: what is known of the heads is.
+    shutil.rmtree(path / "blocks" / "always_a")
+    with pytest.raises(PlanError, match=r"descriptors\.nc was made on another model"):
+        hc.run(other, out=path, **options | {"tasks": ["always_a"]})
 
 
 def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):

@@ -120,9 +120,9 @@ class DatasetFits:
 
 
 def _saved(path: Path) -> xr.Dataset | None:
-    """A fit that an earlier call has saved; None, and a warning, for a damaged file."""
+    """A fit that an earlier call has saved; None, and a warning, for a damaged file, or one of version 0.1."""
     try:
-        return read_table(path, again="This call", unchecked="accepted") if path.exists() else None
+        return read_table(path, again="This call") if path.exists() else None
     except DamagedFileError as error:
         _log.warning("%s", error)
         return None

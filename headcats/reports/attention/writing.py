@@ -18,10 +18,9 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
-from headcats.reports.page.saved import INDEX, VIEWS
 from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.finding import line
-from headcats.results.folder import ResultsFolder, slug
+from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.loading import load
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults

@@ -18,7 +18,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
 from headcats.reports.shown import shown, shown_lines
-from headcats.results.finding import OWN_BACKTICK, Finding, templates
+from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, templates
 from headcats.results.head_axes import cell_name, noun
 from headcats.results.visible import visible
 
@@ -93,13 +93,13 @@ def _figures(parts: Iterable[Part]) -> Iterator[Drawn]:
 def _sentence(finding: object) -> Markup:
     """Escaped; `code` and [links](#within) as such, and heads as buttons."""
     marked = finding.marked() if isinstance(finding, Finding) else str(finding)
-    safe = str(escape(visible(marked, keep=OWN_BACKTICK)))
+    safe = str(escape(visible(marked, keep=OWN_BACKTICK + NO_LINK)))
     for link, words, target in _links():
         safe = safe.replace(link, f'<a href="#{target}">{words}</a>')
     # Every second piece stood between backticks.
     pieces = enumerate(_CODE.split(safe))
     html = "".join(f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in pieces)
-    return Markup(html.replace(OWN_BACKTICK, "`"))
+    return Markup(html.replace(OWN_BACKTICK, "`").replace(NO_LINK, ""))
 
 
 @functools.cache
@@ -108,9 +108,9 @@ def _links() -> list[tuple[str, str, str]]:
     return sorted({match for template in templates().values() for match in _LINK.findall(template)})
 
 
-def _linked(text: str) -> Markup:
+def _linked(text: object) -> Markup:
     """Escaped, with heads as buttons; a cell of very many names the first, and counts the others."""
-    text = visible(text)
+    text = visible(str(text))
     heads = list(_HEAD.finditer(text))
     if len(heads) > MOST_HEADS:
         text = f"{text[: heads[MOST_HEADS - 1].end()]} and {len(heads) - MOST_HEADS} more"

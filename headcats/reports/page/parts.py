@@ -7,8 +7,9 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.errors import DataError, ExtensionError, UnknownNameError
+from headcats.errors import DamagedFileError, DataError, ExtensionError, UnknownNameError
 from headcats.results.finding import Finding, line
+from headcats.results.tables import as_written
 
 _log = logging.getLogger("headcats")
 
@@ -77,8 +78,10 @@ def drawn_or_why_not(
 ) -> Drawn | Finding:
     """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
     try:
-        return Drawn(name, draw(), alt, heads)
-    except (DataError, UnknownNameError) as error:  # a probe at chance, or a package that is not installed
+        with as_written("what it shows", again="The same `headcats run`"):
+            return Drawn(name, draw(), alt, heads)
+    # A probe at chance, a package that is not installed, or a table of another version.
+    except (DataError, UnknownNameError, DamagedFileError) as error:
         return line("text.not_drawn", reason=error)
     except ExtensionError as error:
         _log.warning("The report is without a figure. %s", error)

@@ -12,14 +12,15 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import DamagedFileError, StorageError
-from headcats.results.checksum import checksum, json_content_of
-from headcats.results.folder import ResultsFolder, slug
-from headcats.results.tables import MixedTablesError, Unchecked, check_set, read_whole, set_bytes
+from headcats.evidence.verdicts import damaged_more
+from headcats.reports.text.evidence import evidence_findings
+from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
+from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
+from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
-VIEWS, INDEX = "views", "index.json"
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
@@ -84,7 +85,15 @@ def _tree(test: Path) -> xr.DataTree:
     nodes = {f"/{name}": results.read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
-    tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
+    with as_written(str(test), again=again):
+        tree.attrs = {name: str(nodes["/specificity"].attrs[name]) for name in ("reading", "options", "left_out")}
+        options = json.loads(tree.attrs["options"])
+        if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
+            raise KeyError(*lacking)
+        # What the page and the command line say of it; an error later would take the rest of them along.
+        evidence_findings(tree)
+        for category in nodes["/relabelling"]["category"].values.tolist():
+            damaged_more(nodes["/specificity"], category)
     return tree
 
 
@@ -134,14 +143,17 @@ def _robustness(home: Path, folder: Path) -> Robustness:
     agreement = results.read_table(home / _AGREEMENT, again=again)
     # Version 0.1 did not list them.
     stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
-    names = json.loads(agreement.attrs["tables"]) if "tables" in agreement.attrs else stored
-    if gone := [name for name in names if not (home / name).is_file()]:
+    with as_written(str(home), again=again):
+        names = json.loads(agreement.attrs.get("tables", json.dumps(stored)))
+        left_out = dict(json.loads(agreement.attrs["left_out"]))
+        paths = {name: home / name for name in names}
+    if gone := [name for name, path in paths.items() if not path.is_file()]:
         raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
-    tables = {name: results.read_table(home / name, again=again) for name in names}
+    tables = {name: results.read_table(path, again=again) for name, path in paths.items()}
     check_set([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
-    members = {str(table.attrs["protocol"]): table for table in tables.values()}
-    return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
+    members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
+    return Robustness(agreement, members, left_out, halves)
 
 
 def saved_views(folder: Path) -> Saved[SavedView]:
@@ -149,12 +161,14 @@ def saved_views(folder: Path) -> Saved[SavedView]:
     home = folder / VIEWS
     if not (home / INDEX).is_file():
         return Saved({}, {})
+    views = functools.partial(_views, home, ResultsFolder(folder).unchecked)
     try:
-        return read_whole(functools.partial(_views, home, ResultsFolder(folder).unchecked), folder)
-    except MixedTablesError:
-        return _views(home, ResultsFolder(folder).unchecked, mixed="named")
+        try:
+            return read_whole(views, folder)
+        except MixedTablesError:
+            return views(mixed="named")
     except DamagedFileError as error:
-        problem = str(error)
+        problem = f"it is damaged: {error}"
     except OSError as error:
         problem = f"it cannot be read ({error.strerror or type(error).__name__})"
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -164,10 +178,7 @@ def saved_views(folder: Path) -> Saved[SavedView]:
 
 def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error") -> Saved[SavedView]:
     """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
-    content, saved = json_content_of((home / INDEX).read_bytes()), Saved[SavedView]({}, {})
-    if not content.has_checksum and unchecked == "damaged":
-        raise DamagedFileError("it is damaged: it lacks its checksum, so it is not whole")
-    index = json.loads(content.data)
+    index, saved = json.loads(json_content_of(read_file(home / INDEX)).accepted(unchecked)), Saved[SavedView]({}, {})
     by = str(index.get("by", ""))
     for entry in index["views"]:
         view = SavedView(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
@@ -183,6 +194,6 @@ def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"]
 def _view_problem(path: Path, expected: str | None) -> str:
     """What is wrong with the file of a view; "" for nothing. Version 0.1 kept no checksum."""
     try:
-        return "" if expected in (None, checksum(path.read_bytes())) else "it is damaged"
+        return "" if expected in (None, checksum(read_file(path))) else "it is damaged"
     except OSError as error:
         return str(error.strerror or type(error).__name__)

@@ -1,20 +1,21 @@
 """Whether the categories are real, and what the map depends on: what is saved of that, or how to get it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE
-from headcats.errors import StorageError
+from headcats.errors import DamagedFileError, StorageError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
-from headcats.reports.page.saved import robustness_folder, saved_robustness, without_place
+from headcats.reports.page.saved import Robustness, robustness_folder, saved_robustness, without_place
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import line, note
 from headcats.results.head_axes import HEAD
+from headcats.results.tables import as_written
 
 
 @section("Evidence: are the categories real?")
@@ -25,7 +26,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _test(tree, f"own_{place}", categories)
+        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
     if not material.evidence:
         if material.reading.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -38,7 +39,8 @@ def evidence(material: Material) -> Iterator[Part]:
         yield note("evidence.unusable", folder=folder, problem=problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        yield Folded(line("evidence.other_choice", name=name), tuple(_test(tree, f"other_{place}", categories)))
+        parts = _whole(_test(tree, f"other_{place}", categories), folder, command="evidence")
+        yield Folded(line("evidence.other_choice", name=name), parts)
 
 
 @section("Robustness: what does the map depend on?")
@@ -58,8 +60,21 @@ def robustness(material: Material) -> Iterator[Part]:
         if not material.not_judged:
             yield Code(command)
         return
+    yield from _whole(_robustness(saved, material.reading.sign), subfolder, command="compare")
+
+
+def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:
+    """All parts; a note where the tables that they are of are not as they should be."""
+    try:
+        with as_written("a table in it", again=f"`headcats {command}`"):
+            return tuple(parts)
+    except DamagedFileError as error:
+        return (note("evidence.unusable", folder=folder, problem=error),)
+
+
+def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
     yield from agreement_findings(saved.agreement, saved.left_out)
-    yield from replicate_findings(saved.members, sign=material.reading.sign)
+    yield from replicate_findings(saved.members, sign=sign)
     if saved.halves is not None:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
