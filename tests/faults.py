@@ -32,7 +32,7 @@ import headcats as hc
 from headcats.errors import HeadcatsError
 from headcats.results import whole_file, writer
 from headcats.results.checksum import content_of
-from headcats.study import output
+from headcats.study import identity
 
 OPTIONS = {
     "suite": SUITE,
@@ -66,7 +66,7 @@ def shift_clocks(seconds: float) -> None:
     for name in ("time", "monotonic", "perf_counter"):
         now = getattr(time, name)
         setattr(time, name, lambda now=now: now() + seconds)
-    for module in (output, writer):
+    for module in (identity, writer):
         module.datetime = SimpleNamespace(datetime=ShiftedTime, UTC=datetime.UTC)  # type: ignore[attr-defined]
     stat = Path.stat
     Path.stat = lambda path, **options: _Shifted(stat(path, **options), seconds)  # type: ignore[assignment, method-assign, return-value]

@@ -393,6 +393,7 @@ RULES = {
     "two": lambda scores: ones(scores) * 2,
     "NaN": lambda scores: scores["effect"] * np.nan,
     "texts": lambda scores: ones(scores).astype(str),
+    "truth values": lambda scores: scores["effect"] > 0,
     "one dim less": lambda scores: ones(scores).isel(head=0),
     "one head less": lambda scores: ones(scores).isel(head=slice(1, None)),
     "another dim": lambda scores: ones(scores).rename(head="heads"),

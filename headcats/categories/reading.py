@@ -98,7 +98,7 @@ class Reading:
         return replace(
             self,
             label=label,
-            metric=self.metric or run.manifest.plan.metrics[0],
+            metric=self.metric or _first_metric(run),
             approximation=run.approximation(label),
             model=run.manifest_or_empty.model.name,
             answers=_answers(run),
@@ -174,6 +174,12 @@ class Reading:
             "min-tasks": str(self.min_tasks),
             "sign": self.sign,
         }
+
+
+def _first_metric(run: RunResults) -> str:
+    if not run.manifest.plan.metrics:
+        raise DataError("The manifest of these results names no metric: name one with --metric (metric=...).")
+    return run.manifest.plan.metrics[0]
 
 
 def _answers(run: RunResults) -> str:

@@ -75,7 +75,7 @@ def map_command(
     `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the tasks that are `skipped`
     and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null where not judged, and the
     heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean effect, `q`, `found`).
-    `files` has `map` null where the folder cannot be written.
+    `files` has `map` null where the folder cannot be written; `missing` are files that are damaged or gone, and why.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -96,7 +96,7 @@ def map_command(
     note_control(reading.label)
     tables = map_tables(run, reading)
     answer.say(map_findings(tables, reading))
-    answer.numbers = map_numbers(tables, reading)
+    answer.numbers = map_numbers(tables, reading) | {"missing": run.missing}
     suffix = reading.file_suffix(run)
     draw_map(answer, "overlap_map", tables["overlap"], place.pages / f"overlap_map{suffix}.html", title=reading.title)
     if csv:

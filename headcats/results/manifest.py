@@ -136,6 +136,8 @@ class Manifest:
             return f"blocks names the task {min(unknown)!r}, which tasks does not"
         if len(self.model.layers) != len(self.model.heads):
             return f"model has {len(self.model.layers)} layers and heads of {len(self.model.heads)}"
+        if not all(0 < heads <= _MOST_HEADS for heads in self.model.heads):
+            return f"model.heads is {list(self.model.heads)!r:.80}"
         return ""
 
     def file_bytes(self) -> bytes:
@@ -211,6 +213,7 @@ class Manifest:
             self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
 
 
+_MOST_HEADS = 100_000  # of a layer; maps have a cell for each
 _PARTS: dict[str, Any] = {
     "plan": PlanRecord,
     "model": ModelRecord,

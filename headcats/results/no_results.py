@@ -29,6 +29,8 @@ def no_results(path: Path) -> str:
     if inside := [folder.as_posix() for folder in _folders(path)]:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
         return f"{path} is {what}, with results in {', '.join(inside[:_NAMED])}{more}: name one of these."
+    if any(path.glob("blocks/*/*.nc")):
+        return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
     return f"{path} is {what}; run `headcats run --out {path}` first."
 
 

@@ -26,11 +26,15 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, and rename it; its folder is made.
 
     Raises:
-        StorageError: The folder cannot be made or written, or the disk is full. Nothing is left behind, and a file that
-            was there stays as it was.
+        StorageError: It is a device or a pipe, the folder cannot be made or written, or the disk is full. Nothing is
+            left behind, and a file that was there stays as it was.
     """
     target = Path(path)
     check_path(target)
+    if target.is_symlink():  # else the link would be replaced, and not what it names
+        target = target.resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise StorageError(f"Cannot write {target}: it is a device or a pipe. Name a file.")
     temporary = target.with_name(_temporary_name(target.name))
     absent = [folder for folder in target.parents if not folder.exists()]
     try:

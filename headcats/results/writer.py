@@ -35,7 +35,7 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
 
     The system gives the lock of a process back when it dies, so none is stale; the empty file that is locked stays,
     since who waits for it would otherwise lock a file that nobody sees. A thread that has the folder already goes on.
-    On leaving, a folder that nothing was written to is removed again.
+    On leaving, a folder that nothing was written to is removed again, and so is the lock of who fails at first.
 
     Args:
         folder: The folder.
@@ -51,6 +51,7 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         yield
         return
     absent = [each for each in (folder, *folder.parents) if not each.exists()]
+    is_ours = (folder / LOCK).exists()
     try:
         lock = _lock(folder)
     except Timeout:
@@ -66,11 +67,12 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         write_whole(folder / WRITER, json.dumps(_this_process(by)).encode("utf-8"))
         remove_leftovers(folder)
         yield
+        is_ours = True
     finally:
         _held.discard(key)
         with contextlib.suppress(OSError):
             (folder / WRITER).unlink(missing_ok=True)
-            if os.listdir(folder) == [LOCK]:
+            if not is_ours or os.listdir(folder) == [LOCK]:
                 (folder / LOCK).unlink()
         lock.release()
         remove_empty(absent)

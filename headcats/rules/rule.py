@@ -142,7 +142,7 @@ def _no_outcome(outcome: Any, effect: xr.DataArray) -> str:
         return str(dict(outcome.sizes))
     if any(not index.equals(effect.indexes[dim]) for dim, index in outcome.indexes.items() if dim in effect.indexes):
         return "other coordinates"
-    if outcome.dtype.kind not in "biuf" or not np.isin(outcome.values, (-1, 0, 1)).all():
+    if outcome.dtype.kind not in "iuf" or not np.isin(outcome.values, (-1, 0, 1)).all():
         return f"{outcome.dtype} values, such as {outcome.values.ravel()[0]!r:.40}"
     return ""
 

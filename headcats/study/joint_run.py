@@ -19,7 +19,8 @@ from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
 from headcats.results.records import BlockRecord, JointRecord
-from headcats.study.output import Output, fingerprint, versions_since
+from headcats.study.identity import fingerprint, versions_since
+from headcats.study.output import Output
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
 

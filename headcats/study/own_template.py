@@ -11,7 +11,7 @@ from headcats.prompts.chat import CHAT
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import Conversation, Template
 from headcats.results.folder import ResultsFolder
-from headcats.study.output import describe_differences
+from headcats.study.identity import describe_differences
 from headcats.study.plan import Study
 from headcats.tasks.stored import stored_suite
 

@@ -187,7 +187,7 @@ def plan(
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
     )
     check_n_prompts(n_prompts, chosen.tasks, n_demos=n_demos, seed=seed)
-    check_n_demos(n_demos, lambda: study.pairs)
+    check_n_demos(n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
     named = methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]

@@ -19,7 +19,8 @@ from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located
 from headcats.results.suite_text import SUITE_FILE, suite_tasks
-from headcats.study.output import Output, fingerprint, model_differences
+from headcats.study.identity import fingerprint, model_differences
+from headcats.study.output import Output
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task

@@ -30,7 +30,7 @@ from headcats.results.sources import moved_source, stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.results.writer import held_for_writing
 from headcats.study.defaults import DEFAULT_PROMPTS
-from headcats.study.output import describe_differences, model_record
+from headcats.study.identity import describe_differences, model_record
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.runner import open_study, score_study, writing
 from headcats.sweeps.paths import check_path

@@ -18,7 +18,8 @@ from headcats.models.checks import check_clean_unchanged, check_hooks, check_res
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
-from headcats.study.output import Output, fingerprint, versions_since
+from headcats.study.identity import fingerprint, versions_since
+from headcats.study.output import Output
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar

@@ -13,7 +13,7 @@ from headcats.tasks.definition import Task
 # As many may be asked for of a suite that has fewer: then it gives all it has, and says so.
 _ALWAYS_ALLOWED = 10_000
 _ASKED_FOR = 2_048  # takes a second or two of a suite whose prompts are drawn
-_DEMONSTRATIONS = 100
+_DEMONSTRATIONS = 20  # fewer are no reason to ask a task for its pairs
 _BYTES = 1_000  # a prompt pair takes at least: two texts and the spans of its roles
 
 Pairs = Sequence[WordPair] | Sequence[PromptPair]
@@ -44,7 +44,7 @@ def check_n_demos(n_demos: int, pairs: Callable[[], Mapping[str, Pairs]]) -> Non
     words = [len(of_task) for of_task in pairs().values() if not isinstance(of_task[0], PromptPair)]
     if words and n_demos >= max(words):
         raise OptionError(
-            f"n_demos is {shown(n_demos)}, but no task of this suite has more than {max(words):,} word pairs, and a "
+            f"n_demos is {shown(n_demos)}, but none of these tasks has more than {max(words):,} word pairs, and a "
             "prompt shows a pair once. Ask for fewer."
         )
 

@@ -225,6 +225,25 @@ def test_a_pipe_in_place_of_the_manifest_is_refused(tmp_path):
         load(path)
 
 
+def test_devices_and_pipes_are_never_replaced_and_links_are_followed(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StorageError, match="is a device or a pipe"):
+        write_whole(tmp_path / "pipe", b"new")
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_blocks_without_a_manifest_are_said(tmp_path):
+    path = folder(tmp_path / "r", "a")
+    (path / "manifest.json").unlink()
+    with pytest.raises(StorageError, match=r"has blocks, but no manifest\.json: repeat the `headcats run`"):
+        load(path)
+
+
 @pytest.mark.parametrize("name", ["loop", "a" * 300, "nul\0", "loop/r"])
 def test_paths_that_no_system_opens_are_named(tmp_path, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,12 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     assert {again["model"].pop(name) for name in ("n_layers", "d_model", "parallel_attn_mlp")} == {None}
     assert (stored.pop("format"), again.pop("format")) == (1, FORMAT)
     assert again == stored
+
+
+@pytest.mark.parametrize("heads", [(0, 4), (10**9, 4)])
+def test_a_model_that_cannot_be_is_a_contradiction(heads):
+    manifest = replace(Manifest.read(OLD[0]), model=ModelRecord("toy", layers=(0, 1), heads=heads))
+    assert "model.heads is" in manifest.contradiction()
 
 
 def test_an_old_manifest_in_types():

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from results.folders import change_manifest
 
 import headcats as hc
 from headcats import cli
@@ -156,6 +157,7 @@ def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch
 def test_results_of_a_version_that_kept_no_suite(model, own, tmp_path):
     run(model, f"{own}:mine", out=tmp_path / "results")
     (tmp_path / "results" / "suite.json").unlink()
+    change_manifest(tmp_path / "results", lambda manifest: manifest.pop("beside"))
     assert restored_study(RunResults(hc.load(tmp_path / "results"))).suite.source == f"{own}:mine"
     own.unlink()
     with pytest.raises(PlanError, match=r"there is no file .*own\.py.*--suite"):

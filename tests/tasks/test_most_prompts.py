@@ -65,7 +65,7 @@ def test_absurd_numbers_of_texts() -> None:
 
 
 def test_demonstrations_are_different_pairs() -> None:
-    message = re.escape("n_demos is 120, but no task of this suite has more than 120 word pairs")
+    message = re.escape("n_demos is 120, but none of these tasks has more than 120 word pairs")
     with pytest.raises(OptionError, match=message):
         plan(suite_source=[of_words(120), finished(300)], n_prompts=4, n_demos=120)
     assert plan(suite_source=[of_words(121), finished(300)], n_prompts=4, n_demos=120).n_demos == 120

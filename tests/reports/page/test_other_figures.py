@@ -48,7 +48,8 @@ def test_a_click_where_heads_are_along_x_gives_that_head(gated: Tab, layer: int,
 
 
 def test_a_run_that_says_nothing_about_heads_asks_for_none(browser: Browser, tmp_path: Path):
-    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs={"method": "made_up"})
+    says = {"method": "made_up", "model": "made-up"}
+    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs=says)
     page = hc.report(suite_run(tmp_path / "results", "made_up", block, per_layer={0: 3, 1: 3}))
     with Tab.on(browser, page, width=390, address="#L0H1") as tab:
         assert not tab.page.is_visible("#find")

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.categories.reading import Reading
@@ -12,6 +12,11 @@ from headcats.reports.text.comparison import value_text
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import line, table
 from headcats.results.place import Place
+
+
+def _ends(numbers: Sequence[int]) -> list[int]:
+    """The first and the last, or the only one."""
+    return list(dict.fromkeys([*numbers[:1], *numbers[-1:]]))
 
 
 @section("What was run, and how to repeat it")
@@ -24,8 +29,8 @@ def run(material: Material) -> Iterator[Part]:
         {
             "name": model.name,
             "revision": model.revision,
-            "layers with heads": f"{len(model.layers)} ({model.layers[0]} to {model.layers[-1]})",
-            "heads per layer": " to ".join(map(str, sorted({min(model.heads), max(model.heads)}))),
+            "layers with heads": f"{len(model.layers)} ({' to '.join(map(str, _ends(model.layers)))})",
+            "heads per layer": " to ".join(map(str, _ends(sorted(model.heads)))),
             "class": model.model_class,
             "weight processing": model.weight_processing,
             "number type": model.dtype,

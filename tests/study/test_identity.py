@@ -15,7 +15,7 @@ from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.study.output import check_same_plan, fingerprint, model_record, new_manifest, versions
+from headcats.study.identity import check_same_plan, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
 

@@ -1,0 +1,109 @@
+"""What tells one run from another: the plan, the model, the versions, and what a block was made from."""
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headcats import __version__
+from headcats.errors import PlanError
+from headcats.models.adapter import HookedModel
+from headcats.results.manifest import Manifest
+from headcats.results.records import CategoryRecord, ModelRecord
+from headcats.results.sources import stored_source
+from headcats.study.plan import Study
+
+_PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
+
+
+def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None) -> Manifest:
+    """A manifest without tasks and blocks; paths of folders are kept relative to that of the results."""
+    return Manifest(
+        plan=study.record(),
+        model=model_record(model).with_sources(lambda source: stored_source(source, folder)),
+        categories=category_records(study),
+        versions=versions(),
+        git_commit=_git_commit(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def category_records(study: Study) -> tuple[CategoryRecord, ...]:
+    """The suite's categories, in the order of the figures."""
+    return tuple(CategoryRecord(category.name, category.colour) for category in study.suite.categories)
+
+
+def model_record(model: HookedModel) -> ModelRecord:
+    """Identity of a model."""
+    return ModelRecord(
+        name=model.name,
+        revision=model.revision,
+        weights_hash=model.weights_hash(),
+        model_class=model.model_class,
+        weight_processing=model.weight_processing,
+        dtype=str(model.dtype).removeprefix("torch."),
+        device=model.placement,
+        layers=tuple(model.layers),
+        heads=tuple(model.n_heads[layer] for layer in model.layers),
+        n_layers=model.n_layers,
+        d_model=model.d_model,
+        parallel_attn_mlp=bool(getattr(model.model.cfg, "parallel_attn_mlp", False)),
+        source=model.origin.source,
+        loader=model.origin.recorded_loader(),
+        tokenizer=model.origin.tokenizer,
+    )
+
+
+def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, folder: Path) -> None:
+    """A PlanError with every difference if the folder holds another plan; more tasks and methods may be added."""
+    differences = describe_differences(manifest.plan.differences(study.record()))
+    differences += [f"model {difference}" for difference in model_differences(manifest, model)]
+    if differences:
+        raise PlanError(
+            f"{folder} holds results of another plan ({'; '.join(differences)}). More tasks or methods can be added to "
+            "a folder; for another plan name another folder with --out (out=...)."
+        )
+
+
+def model_differences(manifest: Manifest, model: HookedModel) -> list[str]:
+    """What makes a model another one than that of a manifest."""
+    return describe_differences(manifest.model.identity_differences(model_record(model)))
+
+
+def describe_differences(differences: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """`name: before there, after now`."""
+    return [f"{name}: {before!r} there, {after!r} now" for name, (before, after) in differences.items()]
+
+
+def fingerprint(*parts: Any) -> str:
+    """Hash of all that a block's numbers depend on besides the model."""
+    return hashlib.blake2b(json.dumps(parts).encode("utf-8"), digest_size=16).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages whose numbers matter."""
+    installed = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    return {"python": platform.python_version(), "headcats": __version__, **installed}
+
+
+def versions_since(manifest: Manifest) -> dict[str, str]:
+    """Today's versions if they are not those of the manifest, else {}."""
+    return {} if versions() == manifest.versions else versions()
+
+
+def _git_commit() -> str | None:
+    """Commit of a checkout of headcats; None for an installed package."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        git = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return git.stdout.strip() if git.returncode == 0 else None
