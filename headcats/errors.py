@@ -61,7 +61,7 @@ class DamagedFileError(StorageError):
 
 
 class OccupiedError(StorageError):
-    """A results folder that another process is writing."""
+    """A results folder that another process, or another thread, is writing."""
 
 
 class HeadcatsWarning(UserWarning):

@@ -27,6 +27,7 @@ from headcats.results.loading import read_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
+from headcats.results.tables import as_written
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
@@ -139,7 +140,8 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
     arguments.refuse_unused(reading.options.keys() - met, by=f"The map of {method}")
     tried = run.tried_categories(str(block.attrs["label"]))
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
-    shared, findings = relation_map(block, threshold=threshold, tried=tried)
+    with as_written(f"The block of {method}", again="The same `headcats run`"):
+        shared, findings = relation_map(block, threshold=threshold, tried=tried)
     shared = with_descriptors(shared, run.descriptors)
     answer.say(findings)
     answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried)

@@ -47,8 +47,8 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        most = MOST_RELABELLINGS
-        check_count("relabellings", self.relabellings, most=most, why_most="the result of each is held in memory")
+        why = "the result of each is held in memory"
+        check_count("relabellings", self.relabellings, most=MOST_RELABELLINGS, why_most=why)
 
 
 @dataclass(frozen=True)

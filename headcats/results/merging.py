@@ -51,7 +51,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 
 def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> None:
     if target.read_manifest() is not None or target.holds_results:
-        raise StorageError(f"{target.path} holds results already; merge into a new folder.")
+        left = "" if target.manifest_path.is_file() else ", or those of a merge that was stopped: remove them"
+        raise StorageError(f"{target.path} holds results already{left}; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
     places = [find_place(path) for path in folders]

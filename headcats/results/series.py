@@ -106,7 +106,7 @@ class SeriesFolder:
         write_whole(self.file, json_with_checksum(series.to_json(indent=1)))
 
     def remove_if_empty(self) -> None:
-        """Remove the list where no revision of it has results; who holds the folder removes that."""
+        """Remove the list where no revision of it has results; `held_for_writing` then removes the empty folder."""
         if not any(self.results(revision).manifest_path.is_file() for revision in self.read().revisions):
             self.file.unlink(missing_ok=True)
 

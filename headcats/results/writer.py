@@ -18,6 +18,8 @@ from headcats.errors import OccupiedError, StorageError
 from headcats.results.whole_file import below_a_file, check_path, remove_empty, remove_leftovers, write_whole
 
 LOCK, WRITER = ".writer.lock", ".writer.json"
+RUN = "headcats run"
+"""What a run calls itself to those who come second."""
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 # Else newer versions of filelock take a lock that outlives its process, with a warning of their own.
 _STRICT: dict[str, Any] = {"fallback_to_soft": False}
@@ -55,7 +57,7 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
     try:
         lock = _lock(folder)
     except Timeout:
-        raise OccupiedError(_occupied(folder)) from None
+        raise OccupiedError(_occupied(folder, by)) from None
     except (OSError, NotImplementedError) as error:  # the second by old versions of filelock, where there are no locks
         remove_empty(absent)
         lacks_locks = getattr(error, "errno", errno.ENOSYS) in _NO_LOCKS
@@ -96,13 +98,14 @@ def _this_process(by: str) -> dict[str, str | int]:
     return {"command": by, "process": os.getpid(), "host": platform.node(), "since": since}
 
 
-def _occupied(folder: Path) -> str:
+def _occupied(folder: Path, by: str) -> str:
     try:
         writer = json.loads((folder / WRITER).read_text(encoding="utf-8"))
         who = f"`{writer['command']}` (process {writer['process']} on {writer['host']}, since {writer['since']})"
     except (OSError, ValueError, KeyError, TypeError):  # it has just begun or ended
         who = "another process"
-    return (
-        f"{folder} is being written by {who}. Repeat this when that has ended; to run several tasks or methods at "
-        "once, give each run a folder of its own (--out, out=...) and join them with `headcats merge`."
+    at_once = (
+        "; to run several tasks or methods at once, give each run a folder of its own (--out, out=...) and join them "
+        "with `headcats merge`"
     )
+    return f"{folder} is being written by {who}. Repeat this when that has ended{at_once if by == RUN else ''}."

@@ -16,6 +16,7 @@ from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
+from headcats.results.writer import RUN
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.describing import describe_run
 from headcats.study.doable_suites import advice_on_suites
@@ -135,7 +136,7 @@ def run(
 
 def writing(out: str | os.PathLike[str] | None) -> contextlib.AbstractContextManager[None]:
     """Be the only writer of the results folder of a run within; of results in memory there is nothing to hold."""
-    return contextlib.nullcontext() if out is None else ResultsFolder(out).writing("headcats run")
+    return contextlib.nullcontext() if out is None else ResultsFolder(out).writing(RUN)
 
 
 def open_study(study: Study, model: HookedModel, out: str | os.PathLike[str] | None) -> tuple[Study, Output]:

@@ -28,7 +28,7 @@ from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
 from headcats.results.sources import moved_source, stored_source
 from headcats.results.suite_text import suite_tasks
-from headcats.results.writer import held_for_writing
+from headcats.results.writer import RUN, held_for_writing
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.identity import describe_differences, model_record
 from headcats.study.plan import Study, check_options, plan
@@ -106,7 +106,7 @@ def run_series(
     folder = SeriesFolder(out)
     if not folder.file.is_file():
         folder.read()  # refuses what is no folder for a series
-    with held_for_writing(folder.path, by="headcats run"):
+    with held_for_writing(folder.path, by=RUN):
         before = _before(folder)
         manifests = {record.name: _undamaged(folder.results(record).manifest_path) for record in before.revisions}
         scored = {name: manifest for name, manifest in manifests.items() if manifest is not None}

@@ -17,7 +17,7 @@ from headcats.results import writer
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.whole_file import remove_leftovers
-from headcats.results.writer import LOCK, WRITER
+from headcats.results.writer import LOCK, RUN, WRITER
 
 HOLD = """
 import sys
@@ -49,7 +49,9 @@ def test_a_second_process_is_told_who_writes(tmp_path, other, impatient):
         raise AssertionError("two at once")
     told = re.search(r"`a long command` \(process (\d+) on (.+), since (.+ .+)\)", str(error.value))
     assert told.groups()[:2] == (str(other.pid), platform.node())
-    assert "headcats merge" in str(error.value)
+    assert "headcats merge" not in str(error.value)
+    with pytest.raises(OccupiedError, match="headcats merge"), ResultsFolder(path).writing(RUN):
+        raise AssertionError("two at once")
     assert list(load(path)["a"].children), "readers are not held up"
 
 
