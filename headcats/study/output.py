@@ -127,7 +127,6 @@ class Output:
             self._descriptors = descriptors
         elif self.folder.manifest_path.exists():
             self.folder.write_descriptors(descriptors.assign_attrs(made_on=self.manifest.model.identity))
-            self.manifest.add_beside(self.folder.descriptors_path.name)
             self._write_manifest(self.folder)
 
     def save_manifest(self) -> None:
@@ -153,7 +152,9 @@ class Output:
         if self.stored_suite != self.suite:
             folder.write_suite(self.suite)
             self.stored_suite = self.suite
-        self.manifest.add_beside(folder.suite_path.name)
+        for path in (folder.suite_path, folder.descriptors_path):
+            if path.exists():
+                self.manifest.add_beside(path.name)
         folder.write_manifest(self.manifest)
 
     def results(self) -> xr.DataTree:
