@@ -122,7 +122,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
 
 
 def check_path(path: Path) -> None:
-    """Refuse a path that no system can open.
+    """Refuse a path that this system cannot open.
 
     Raises:
         StorageError: It is too long, holds a NUL, is a circle of links, or lies where nobody may look.
@@ -133,7 +133,7 @@ def check_path(path: Path) -> None:
         return
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
-        raise StorageError(f"{str(path)!r:.300} cannot be a results folder: {problem}. Name another.") from None
+        raise StorageError(f"{str(path)!r:.300} cannot be used as a path: {problem}. Name another.") from None
 
 
 def below_a_file(folder: Path) -> str:
