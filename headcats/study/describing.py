@@ -17,6 +17,7 @@ def describe_run(output: Output, preparation: Preparation) -> None:
     names = [task.name for task in tasks if task.name not in done and task.name in records]
     missing = [name for name in names if not records[name].refusal]
     if stored is not None and not missing:
+        output.list_descriptors()
         return
     described, paths = describe_model(model, seed=study.seed)
     if missing:

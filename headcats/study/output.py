@@ -129,6 +129,11 @@ class Output:
             self.folder.write_descriptors(descriptors.assign_attrs(made_on=self.manifest.model.identity))
             self._write_manifest(self.folder)
 
+    def list_descriptors(self) -> None:
+        """Write the manifest where it does not list them: a run was stopped between the two."""
+        if self.folder is not None and self.folder.descriptors_path.name not in self.manifest.beside:
+            self._write_manifest(self.folder)
+
     def save_manifest(self) -> None:
         """Write the manifest, unless nothing is scored: a run whose tasks are all skipped leaves no folder."""
         manifest = self.manifest
