@@ -381,7 +381,8 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
     methods = ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all")
     blocks = {f"blocks/always_{x}/{method}.nc" for x in "abc" for method in methods}
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert files == {"manifest.json", "suite.json", "descriptors.nc", "overlap_map.html", "report.html"} | blocks
+    others = {"manifest.json", "suite.json", "descriptors.nc", "overlap_map.html", "report.html"}
+    assert files == others | blocks | {".writer.lock"}
     assert "3 of 4 tasks" in done.text
     assert "shifted: " in done.text
     assert "denoising_patch at" in done.text

@@ -214,6 +214,7 @@ def two_methods(tmp_path, scored):
     target.write_block("_suite", "ov_relation", block)
     target.write_block("_suite", "head_gating:preset=chg-mini", gates(0).assign_attrs(about))
     manifest.methods = ("ov_relation", "head_gating:preset=chg-mini", "function_probe", "token_probe")
+    manifest.beside = ()
     target.write_manifest(manifest)
     return target.path
 

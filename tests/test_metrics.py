@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats import registry
-from headcats.errors import HeadcatsError, OptionError, UnknownNameError
+from headcats.errors import ExtensionError, HeadcatsError, UnknownNameError
 from headcats.metrics import Targets, measure, metric
 
 NAMES = registry.names("metric")
@@ -139,7 +139,7 @@ def test_a_metric_gives_one_number_per_row() -> None:
     def loudness(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
         return logits
 
-    with pytest.raises(OptionError, match=r"'loudness' .*\(2,\); got shape \(2, 3\)"):
+    with pytest.raises(ExtensionError, match=r"'loudness' .*\(2,\); got shape \(2, 3\)"):
         measure(("loudness",), PROBABILITIES.log(), TARGETS)
 
 

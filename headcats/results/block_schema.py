@@ -19,7 +19,7 @@ _JSON = ("categories", "declaration", "provenance", "summary")
 
 def joint_problem(block: xr.Dataset) -> str:
     """What is wrong with what the block of a joint method says of itself; "" for nothing."""
-    if lacking := [name for name in ("method", "label", "model") if not isinstance(block.attrs.get(name), str)]:
+    if lacking := [name for name in ("label", "model") if not isinstance(block.attrs.get(name), str)]:
         return f"it does not say its {', '.join(lacking)}"
     return _text_problem(block)
 

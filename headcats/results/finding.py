@@ -162,7 +162,8 @@ class _Formatter(string.Formatter):
         if value is None:
             return ""
         if spec == "sentence":
-            return value.marked() if isinstance(value, Finding) else str(value)
+            parts = value if isinstance(value, list | tuple) else [value]
+            return ", ".join(part.marked() if isinstance(part, Finding) else str(part) for part in parts)
         if spec == "count":
             return pluralize(value, *argument.split("|"))
         if spec == "plural":

@@ -548,15 +548,16 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
     assert len(blocks(path)) == 6
     assert not list(path.rglob("*.tmp"))
     assert_same_numbers(result, hc.load(finished))
-    for name, (content, _) in blocks(finished).items():
-        assert blocks(path)[name][0] == content
+    assert set(hc.diff(path, finished).state.values.tolist()) == {"same bits"}
     found, expected = stored(path), stored(finished)
     for part in ("plan", "model", "categories", "tasks", "methods", "requested"):
         assert getattr(found, part) == getattr(expected, part)
     assert found.checks.keys() == expected.checks.keys()
+    # Fast paths are checked once per model and process, on the first prompts that come: the check's numbers differ.
+    other = {"seconds": 0, "self_check": ""}
     for task, records in expected.blocks.items():
         for label, record in records.items():
-            assert replace(found.blocks[task][label], seconds=0) == replace(record, seconds=0)
+            assert replace(found.blocks[task][label], **other) == replace(record, **other)
 
 
 # --------------------------------------------------------------------------------------------------- bundled model
