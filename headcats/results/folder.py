@@ -294,7 +294,7 @@ def _other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manif
     """What a block was made from that its manifest says differently; "" if nothing."""
     if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
         return "other prompts"
-    if block.attrs.get("made_on", manifest.model.identity) != manifest.model.identity:
+    if not manifest.model.made(block.attrs):
         return "another model"
     layers = list(manifest.model.layers)
     return "other layers" if layers and "layer" in block.coords and block["layer"].values.tolist() != layers else ""

@@ -12,7 +12,7 @@ from headcats.errors import DamagedFileError, DataError, StorageError, StorageWa
 from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import SUITE, Manifest
+from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.no_results import no_results
 from headcats.results.place import Place, find_place
 
@@ -76,6 +76,10 @@ def read_results(place: Place) -> xr.DataTree:
         descriptors = folder.read_descriptors()
     except DamagedFileError as error:
         problems[folder.descriptors_path.name] = str(error)
+    if descriptors is not None and not manifest.model.made(descriptors.attrs):
+        problem = f"{folder.descriptors_path} is of another model than {MANIFEST} says."
+        problems[folder.descriptors_path.name] = f"{problem} Delete it and repeat the `headcats run`."
+        descriptors = None
     for name in manifest.beside:
         if not (folder.path / name).exists():
             problems[name] = f"{folder.path / name} is missing. The same `headcats run` makes it again."

@@ -116,6 +116,10 @@ class ModelRecord(Record):
         """What makes a model another one, as blocks note it; name, revision and machine do not count."""
         return " ".join(getattr(self, name) for name in _IDENTITY)
 
+    def made(self, attrs: Mapping[Any, Any]) -> bool:
+        """Whether a table with these attributes is of this model; version 0.1 did not note it."""
+        return bool(attrs.get("made_on", self.identity) == self.identity)
+
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """What makes a second model another one."""
         return self.differences(second, names=_IDENTITY)

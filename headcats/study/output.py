@@ -86,9 +86,7 @@ class Output:
 
     def _check_model(self, path: Path, table: xr.Dataset) -> None:
         """A PlanError for a table of another model, also where the manifest that said so is lost."""
-        # Version 0.1 did not note it.
-        identity = self.manifest.model.identity
-        if table.attrs.get("made_on", identity) != identity:
+        if not self.manifest.model.made(table.attrs):
             raise PlanError(f"{path} was made on another model. Name another folder with --out (out=...).")
 
     def keep_block(self, task: str, label: str, block: xr.Dataset) -> None:

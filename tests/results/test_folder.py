@@ -268,6 +268,13 @@ def test_a_whole_block_of_another_run_is_not_taken_for_ours(tmp_path, change, pr
         assert set(RunResults(load(path)).tasks) == {"b"}
 
 
+def test_descriptors_of_another_model_are_not_taken_for_ours(tmp_path):
+    path = folder(tmp_path / "r", "a")
+    ResultsFolder(path).write_descriptors(xr.Dataset({"entropy": ("head", [1.0])}, attrs={"made_on": "another"}))
+    with pytest.warns(StorageWarning, match=r"descriptors\.nc is of another model"):
+        assert RunResults(load(path)).descriptors is None
+
+
 def test_a_whole_block_of_other_layers_is_not_taken_for_ours(tmp_path):
     model = ModelRecord("toy", weights_hash="h", layers=(0, 1), heads=(3, 3))
     path = folder(tmp_path / "r", "a", model=model)  # the block is of layers 0 and 2
