@@ -90,9 +90,13 @@ def _tree(test: Path) -> xr.DataTree:
         options = json.loads(tree.attrs["options"])
         if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
             raise KeyError(*lacking)
-        # What the page and the command line say of it; an error later would take the rest of them along.
+        # What the page and the command line take of it; an error later would take the rest of them along.
         evidence_findings(tree)
-        for category in nodes["/relabelling"]["category"].values.tolist():
+        json.loads(tree.attrs["left_out"])
+        relabelling = nodes["/relabelling"]
+        if relabelling["error_rate"].ndim or "relabelling" not in relabelling.sizes:
+            raise ValueError("relabelling.nc has other dimensions")
+        for category in relabelling["category"].values.tolist():
             damaged_more(nodes["/specificity"], category)
     return tree
 
