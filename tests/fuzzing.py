@@ -311,7 +311,8 @@ def options(folder: Path, draw: random.Random) -> None:
     chosen = [command, *arguments.get(command, [str(folder)])]
     for _ in range(draw.randrange(1, 4)):
         chosen += [draw.choice(known), draw.choice(values)]
-    invoked(*chosen)
+    with contextlib.chdir(folder):  # where files are that an option names
+        invoked(*chosen)
 
 
 def evidence_bytes(folder: Path, draw: random.Random) -> None:

@@ -66,7 +66,7 @@ class Packed:
 def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]:
     """The description that becomes JSON, and the bytes that it describes; both take `room` characters at most."""
     model = material.run.manifest.model
-    per_layer = [0] * (max(model.layers) + 1)
+    per_layer = [0] * (max(model.layers, default=0) + 1)
     for layer, n in _per_layer(material):
         per_layer[layer] = n
     grid = (len(per_layer), max(per_layer))
