@@ -12,7 +12,6 @@ from headcats.errors import HeadcatsError, StorageError
 from headcats.registry import Kind, names
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULTS, OF_SUITE
-from headcats.tasks.definition import Task
 from headcats.tasks.suites import suite as find_suite
 
 # As the registry takes them -> as they are written after `headcats list`.
@@ -48,10 +47,9 @@ figures, templates = _registered("figure"), _registered("template")
 def tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the suite that is named before, separated by commas."""
     suite = ctx.params.get("suite") or ctx.params.get("of_suite") or DEFAULTS["suite"]
-    found: Iterable[Task] = ()
+    suite_tasks: list[str] = []
     with contextlib.suppress(HeadcatsError):  # there is no such suite, or its own code fails
-        found = find_suite(suite).tasks
-    suite_tasks = [task.name for task in found]
+        suite_tasks = [task.name for task in find_suite(suite).tasks]
     return _last_of(suite_tasks, incomplete)
 
 

@@ -1,4 +1,4 @@
-"""What a block of a task must hold for effects to be computed from it (docs/schema.md, "Raw block")."""
+"""What a block must hold to be used: one of a task for effects (docs/schema.md, "Raw block"), a joint one its names."""
 
 import json
 
@@ -12,8 +12,6 @@ _DIMS: dict[str, list[tuple[str, ...]]] = {
 }
 _TEXTS = {"metric": ("metric",), "item": ("prompt",), "distractor_task": ("prompt",)}
 _NUMBERS = {"layer": ("layer",), "head": ("head",)}
-
-
 _JSON = ("categories", "declaration", "provenance", "summary")
 
 

@@ -54,8 +54,7 @@ class Manifest:
     joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
     """Joint method -> its record."""
     beside: tuple[str, ...] = ()
-    """Files beside the blocks that are part of the results, such as `suite.json`; none of a version that kept no list.
-    """
+    """Files beside the blocks that belong to the results, such as `suite.json`; () of versions without this list."""
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)

@@ -41,7 +41,7 @@ class TaskInputs:
     path: str = "auto"
 
     def copied(self) -> "TaskInputs":
-        """The same with runs of their own, made anew: what is written into them changes no other method's numbers."""
+        """The same with runs and references of their own: what is written into them changes no other numbers."""
         runs = tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs)
         return replace(self, runs=runs, reference=functools.cache(lambda name: self.reference(name).copied()))
 
