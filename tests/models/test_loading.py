@@ -26,7 +26,7 @@ class TestFolder:
     def test_it_gives_the_numbers_of_transformers(
         self, folders: dict[str, Path], layout: Any, backend: Any, no_network: list[Any]
     ) -> None:
-        model, tokens = load_model(folders[layout], backend=backend), random_tokens()
+        model, tokens = load_model(folders[layout], backend=backend, device="cpu"), random_tokens()
         expected = hf_model(layout)(tokens).logits[:, -1].detach().log_softmax(-1)
         assert (model.logits(tokens).log_softmax(-1) - expected).abs().max() < TOLERANCE
         assert model.model_class == {"bridge": "TransformerBridge", "hooked": "HookedTransformer"}[backend]

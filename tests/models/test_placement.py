@@ -83,7 +83,7 @@ class TestOptions:
         assert "TransformerBridge on cpu, torch.float32" in caplog.text
         assert model.origin.source == str(folders["llama"])
         assert model.origin.recorded_loader() == {"device_map": {"": "cpu"}}
-        resident = load_model(folders["llama"])
+        resident = load_model(folders["llama"], device="cpu")
         assert torch.equal(model.logits(random_tokens()), resident.logits(random_tokens()))
 
     def test_what_transformers_takes_is_passed_on(self, folders: dict[str, Path]) -> None:
