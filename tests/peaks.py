@@ -16,7 +16,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
 
 def _once(work: Callable[[], object]) -> int:
     gc.collect()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as profiled:
         work()
     events = profiled.profiler.kineto_results.events()
     changes = sorted((e.start_ns(), number, e.nbytes()) for number, e in enumerate(events) if e.name() == "[memory]")
