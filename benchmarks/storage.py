@@ -15,7 +15,8 @@ from typing import Any
 
 import headcats as hc
 from headcats.categories.reading import Reading, map_tables
-from headcats.results import checksum, folder, series, tables, writer
+from headcats.reports.page import saved
+from headcats.results import checksum, folder, manifest, series, tables, writer
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
@@ -40,7 +41,7 @@ def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def watch() -> None:
     """Time every checksum, and taking and giving back the lock."""
     checksum.checksum = timed("checksums", checksum.checksum)
-    for module in (folder, series, tables):
+    for module in (folder, manifest, saved, series, tables):
         for name in ("with_checksum", "content_of", "json_with_checksum", "json_content_of"):
             if hasattr(module, name):
                 setattr(module, name, timed("checksums, with copies", getattr(module, name)))

@@ -53,7 +53,7 @@ CSV = "input,output,category\nFrance,Paris,Knowledge\nItaly,Rome,Knowledge\nwalk
 JSON = json.dumps([{"input": "France", "output": "Paris"}, {"input": "Italy", "output": "Rome"}])
 VALUES: list[Any] = [
     None, True, 0, -1, 3, 10**30, 0.5, float("nan"), float("inf"), "", "x", "é\x00", "../../x", [], [1], ["x"], {},
-    {"x": 1}, "denoising_patch@last", "2026-01-01", "#ff7f0e", [[]], {"": {}},
+    {"x": 1}, "a" * 300, "denoising_patch@last", "2026-01-01", "#ff7f0e", [[]], {"": {}},
 ]  # fmt: skip
 
 
@@ -64,8 +64,8 @@ WORDS = (
 )
 
 
-class TooLongError(Exception):
-    """An input took too long."""
+class TooLongError(BaseException):
+    """An input took too long; nothing that is attacked may catch this."""
 
 
 def good_folder(path: Path) -> Path:
@@ -85,6 +85,7 @@ def good_folder(path: Path) -> Path:
             requested=tuple(TASKS),
             tasks={task: TaskRecord(category, accuracy=0.9, n_items=12) for task, category in TASKS.items()},
             blocks={task: {label: BlockRecord("f", "last_position") for label in LABELS} for task in TASKS},
+            beside=("suite.json",),
             versions={"headcats": "0.1.0"},
             created="2026-01-01T00:00:00+00:00",
         )
@@ -384,10 +385,12 @@ def in_time() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def everything(root: Path, *, without: Path) -> list[Path]:
-    """Files and folders beside the one that is attacked, and in the current directory."""
+def everything(root: Path, *, without: Path) -> list[tuple[Path, int, int]]:
+    """Files and folders beside the one that is attacked, and in the current directory; files with size and time."""
     places = (path for place in (root, Path()) for path in place.rglob("*"))
-    return sorted(path for path in places if not path.resolve().is_relative_to(without.resolve()))
+    outside = sorted(path for path in places if not path.resolve().is_relative_to(without.resolve()))
+    found = [(path, path.lstat()) for path in outside]
+    return [(path, at.st_size, at.st_mtime_ns) if path.is_file() else (path, 0, 0) for path, at in found]
 
 
 def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Path, seed: str) -> str:

@@ -21,13 +21,14 @@ def part(name: str) -> xr.Dataset:
 
 def task_block() -> xr.Dataset:
     """What `on_task` should give."""
-    values = np.zeros((1, 3, 2, 4), dtype=np.float32)
+    values = np.zeros((1, 4, 3, 4), dtype=np.float32)
     return xr.Dataset(
         {
             "patched": (("metric", "prompt", "layer", "head"), values),
             "clean": (("metric", "prompt"), values[..., 0, 0] + 1),
             "corrupted": (("metric", "prompt"), values[..., 0, 0]),
         },
+        coords={"metric": ["logit_diff"], "layer": [0, 1, 2], "head": [0, 1, 2, 3]},
         attrs={"provenance": "{}", "dropped": 0},
     )
 

@@ -282,7 +282,14 @@ TASK_BLOCKS = {
     "a list as provenance": misbehaving.task_block().assign_attrs(provenance="[]"),
     "another type in it": misbehaving.task_block().assign_attrs(provenance='{"path": 3}'),
     "an attribute that no file holds": misbehaving.task_block().assign_attrs(extra={"a": 1}),
-    "texts and numbers": misbehaving.task_block().assign_coords(item=("prompt", np.array(["a", 1, None], object))),
+    "no labels of metrics": misbehaving.task_block().drop_vars("metric"),
+    "a summary that is no JSON": misbehaving.task_block().assign_attrs(summary="good"),
+    "one layer of three": misbehaving.task_block().isel(layer=[1]),
+    "layers of another model": misbehaving.task_block().assign_coords(layer=[3, 4, 5]),
+    "a head less": misbehaving.task_block().isel(head=[0, 1, 2]),
+    "a prompt less": misbehaving.task_block().isel(prompt=[0, 1]),
+    "a metric less": misbehaving.task_block().assign_coords(metric=["kl"]),
+    "texts and numbers": misbehaving.task_block().assign_coords(item=("prompt", np.array(["a", 1, None, "b"], object))),
 }
 
 

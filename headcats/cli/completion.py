@@ -48,8 +48,9 @@ def tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the suite that is named before, separated by commas."""
     suite = ctx.params.get("suite") or ctx.params.get("of_suite") or DEFAULTS["suite"]
     suite_tasks: list[str] = []
-    with contextlib.suppress(HeadcatsError):  # there is no such suite, or its own code fails
-        suite_tasks = [task.name for task in find_suite(suite).tasks]
+    if suite in names("suite"):  # pressing Tab runs no file of somebody's, and fetches nothing
+        with contextlib.suppress(HeadcatsError):  # its own code fails
+            suite_tasks = [task.name for task in find_suite(suite).tasks]
     return _last_of(suite_tasks, incomplete)
 
 

@@ -76,7 +76,8 @@ def map_command(
     `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the tasks that are `skipped`
     and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null where not judged, and the
     heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean effect, `q`, `found`).
-    `files` has `map` null where the folder cannot be written; `missing` are files that are damaged or gone, and why.
+    `files` has `map` null where the folder cannot be written; `missing`, of a single run, are files that are damaged or
+    gone, and why.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -144,7 +145,7 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
         shared, findings = relation_map(block, threshold=threshold, tried=tried)
     shared = with_descriptors(shared, run.descriptors)
     answer.say(findings)
-    answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried)
+    answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried) | {"missing": run.missing}
     stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix
     page = place.pages / f"{stem}.html"
     draw_map(answer, declaration.figure, block, page, threshold=threshold, title=suite_title(block))

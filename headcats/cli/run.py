@@ -178,7 +178,7 @@ def tell_run(
 
 def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
     manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
-    scored = len(manifest.tasks) - len(manifest.skipped())
+    scored = len(run.scored_tasks)
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
     answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])
     if not scored:

@@ -4,7 +4,7 @@ import functools
 import json
 import numbers
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -12,9 +12,13 @@ import xarray as xr
 from headcats.errors import ExtensionError
 from headcats.guard import Guard, is_built_in
 from headcats.methods.spec import WholeNumber
+from headcats.results.block_schema import block_problem
 from headcats.results.records import BlockRecord
 from headcats.results.tables import table_bytes
 from headcats.results.typed import MisfitError
+
+if TYPE_CHECKING:
+    from headcats.methods.causal.on_task import TaskInputs
 
 _DIMS = ("metric", "prompt", "layer", "head")
 # Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
@@ -58,12 +62,12 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 def guarded(method: str, member: Callable[..., Any], *, code: str) -> Callable[..., Any]:
     """A member of a method of that name, called through its guard, whose result is checked; `code` is the method's."""
     guard = Guard("Method", method, code if is_built_in(member) else member)
-    expected, problem = _RESULTS.get(member.__name__, ("", lambda result: ""))
+    expected, problem = _RESULTS.get(member.__name__, ("", lambda result, *arguments: ""))
 
     @functools.wraps(member)
     def call(*arguments: Any, **options: Any) -> Any:
         result = guard(member, *arguments, **options)
-        if came := problem(result):
+        if came := problem(result, *arguments):
             raise guard.refusal(f"{expected} by `{member.__name__}`", came)
         return result
 
@@ -75,7 +79,7 @@ def is_texts(result: Any) -> bool:
     return isinstance(result, list | tuple) and all(isinstance(text, str) for text in result)
 
 
-def _of_block(result: Any) -> str:
+def _of_block(result: Any, *arguments: Any) -> str:
     """What is wrong with the block of a part, or of all parts; "" if nothing."""
     if not isinstance(result, xr.Dataset):
         return f"a {type(result).__name__}"
@@ -87,7 +91,7 @@ def _of_block(result: Any) -> str:
     return f"infinite values of {', '.join(map(str, infinite))}" if infinite else ""
 
 
-def _of_task_block(result: Any) -> str:
+def _of_task_block(result: Any, inputs: "TaskInputs", *arguments: Any) -> str:
     if came := _of_block(result):
         return came
     for name, dims in (("patched", _DIMS), ("clean", _DIMS[:2]), ("corrupted", _DIMS[:2])):
@@ -102,30 +106,44 @@ def _of_task_block(result: Any) -> str:
         BlockRecord.from_dict({**provenance, "dropped": int(result.attrs["dropped"])})
     except (KeyError, TypeError, ValueError, MisfitError):
         return "no attributes `provenance` (JSON of a dict) and `dropped`"
+    return block_problem(result) or _misfit(result, inputs)
+
+
+def _misfit(block: xr.Dataset, inputs: "TaskInputs") -> str:
+    """What a block has other than the task's prompts and the model's layers and heads; "" for nothing."""
+    model = inputs.runs[0].model
+    heads = [list(range(model.max_heads)), list(range(max(model.n_kv_heads.values())))]  # or groups of them
+    for name, labels in (("metric", [list(inputs.metrics)]), ("layer", [list(model.layers)]), ("head", heads)):
+        came = block[name].values.tolist() if name in block.coords else None
+        if came not in labels:
+            return f"the labels {came!r:.60} of `{name}`, not {labels[0]!r:.60}"
+    given, dropped = sum(len(runs.batch) for runs in inputs.runs), int(block.attrs["dropped"])
+    if block.sizes["prompt"] + dropped != given:
+        return f"{block.sizes['prompt']} prompts and {dropped} dropped, of {given}"
     return ""
 
 
-def _of_parts(result: Any) -> str:
+def _of_parts(result: Any, *arguments: Any) -> str:
     if not isinstance(result, Mapping):
         return f"a {type(result).__name__}"
     wrong = [part for part, tasks in result.items() if not isinstance(part, str) or not is_texts(tasks)]
     return f"part {wrong[0]!r} of {result[wrong[0]]!r:.80}" if wrong else ""
 
 
-def _of_plan(result: Any) -> str:
+def _of_plan(result: Any, *arguments: Any) -> str:
     from headcats.sweeps.memory import MemoryPlan  # with torch, which a method that plans has imported
 
     return "" if result is None or isinstance(result, MemoryPlan) else f"a {type(result).__name__}"
 
 
-def _of_number(result: Any) -> str:
+def _of_number(result: Any, *arguments: Any) -> str:
     fits = isinstance(result, numbers.Real) and not isinstance(result, bool) and 0 <= float(result) < np.inf
     return "" if fits else repr(result)[:80]
 
 
 _NUMBER = "a finite number of at least 0", _of_number
 # Member -> what it gives, and what is wrong with a result.
-_RESULTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+_RESULTS: dict[str, tuple[str, Callable[..., str]]] = {
     "parts": ("a dict of the names of parts and the tasks that each reads", _of_parts),
     "on_part": ("a Dataset without infinite values", _of_block),
     "join": ("a Dataset without infinite values", _of_block),

@@ -12,6 +12,7 @@ from headcats import registry
 from headcats.errors import ModelError, OptionError, pluralize
 from headcats.hub.problem import HubProblem
 from headcats.hub.snapshot import fetch_snapshot
+from headcats.results.whole_file import check_path
 
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -36,6 +37,7 @@ def local_folder(source: str | os.PathLike[str]) -> Path | None:
     text = os.fspath(source)
     if _is_bundled(source):
         return Path(registry.lookup("model", text))
+    check_path(Path(text))
     folder = Path(text).expanduser()
     is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
     return folder if is_path or folder.exists() else None

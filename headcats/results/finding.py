@@ -163,7 +163,7 @@ class _Formatter(string.Formatter):
             return ""
         if spec == "sentence":
             parts = value if isinstance(value, list | tuple) else [value]
-            return ", ".join(part.marked() if isinstance(part, Finding) else str(part) for part in parts)
+            return ", ".join(part.marked() if isinstance(part, Finding) else _without_marks(part) for part in parts)
         if spec == "count":
             return pluralize(value, *argument.split("|"))
         if spec == "plural":
@@ -189,7 +189,12 @@ def _marked(value: Any) -> str:
     """The text of what may be a finding, or a name whose backticks are no marks."""
     if isinstance(value, Finding):
         return value.marked()
-    return str(value).replace(OWN_BACKTICK, r"\ufdd0").replace("`", OWN_BACKTICK).replace("](", f"]{NO_LINK}(")
+    return _without_marks(value).replace("`", OWN_BACKTICK).replace("](", f"]{NO_LINK}(")
+
+
+def _without_marks(value: Any) -> str:
+    """Text in which the characters that stand for marks are escaped."""
+    return str(value).replace(OWN_BACKTICK, r"\ufdd0").replace(NO_LINK, r"\ufdd1")
 
 
 _FORMATTER = _Formatter()

@@ -1,6 +1,7 @@
 """The results folder: a manifest and one netCDF file per task and method; one writes, any number read."""
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, ModelRecord
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import below_a_file, check_path, write_whole
@@ -50,10 +51,14 @@ class ResultsFolder:
 
     Attributes:
         path: The folder; it is made at the first write.
+
+    Raises:
+        StorageError: No folder can have that path, or it may not be looked into.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        check_path(self.path)
         self._format: int | None = None
 
     @property
@@ -90,7 +95,6 @@ class ResultsFolder:
         Raises:
             StorageError: It is a file or on the hub, or a folder that holds other things.
         """
-        check_path(self.path)
         if self.manifest_path.is_file() or self.holds_results:
             return
         if address := address_of(self.path):
@@ -159,8 +163,7 @@ class ResultsFolder:
 
     def _add_checksums(self) -> None:
         """To whole files alone: what is damaged stays as it is, without a checksum, and is named by who reads it."""
-        tables = [*self.path.glob(f"{BLOCKS}/**/*.nc"), *self.path.glob("evidence*/**/*.nc"), self.descriptors_path]
-        for path in sorted(tables):
+        for path in sorted([*self._tables(), *self.path.glob("evidence*/**/*.nc")]):
             try:
                 self.read_table(path, again=_AGAIN)
                 data = path.read_bytes()
@@ -172,9 +175,18 @@ class ResultsFolder:
                 if path.exists():
                     raise
         for path in (self.suite_path, self.path / VIEWS / INDEX):
-            with suppress(FileNotFoundError, DamagedFileError, ValueError):  # ValueError: it holds no object
-                if not (content := json_content_of(read_file(path))).has_checksum:
+            with suppress(OSError, DamagedFileError, ValueError):  # ValueError: it holds no JSON
+                if not (content := json_content_of(read_file(path))).has_checksum and json.loads(content.data):
                     write_whole(path, json_with_checksum(content.data.decode("utf-8")))
+
+    def _tables(self) -> list[Path]:
+        return sorted([*self.path.glob(f"{BLOCKS}/**/*.nc"), self.descriptors_path])
+
+    def whole_tables(self) -> Iterator[tuple[Path, xr.Dataset]]:
+        """Blocks, parts and descriptors that are there and can be read, whatever the manifest says."""
+        for path in self._tables():
+            with suppress(StorageError):
+                yield path, self.read_table(path, again=_AGAIN)
 
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
         """`headcats.results.tables.read_table` of a file in this folder."""
@@ -294,7 +306,12 @@ def _other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manif
     """What a block was made from that its manifest says differently; "" if nothing."""
     if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
         return "other prompts"
-    if not manifest.model.made(block.attrs):
+    return other_model(block, manifest.model)
+
+
+def other_model(table: xr.Dataset, model: ModelRecord) -> str:
+    """What of the model a table was made on differently; "" if nothing that it says."""
+    if not model.made(table.attrs):
         return "another model"
-    layers = list(manifest.model.layers)
-    return "other layers" if layers and "layer" in block.coords and block["layer"].values.tolist() != layers else ""
+    layers = list(model.layers)
+    return "other layers" if layers and "layer" in table.coords and table["layer"].values.tolist() != layers else ""

@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning, pluralize
 from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
-from headcats.results.folder import ResultsFolder
+from headcats.results.folder import ResultsFolder, other_model
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.no_results import no_results
 from headcats.results.place import Place, find_place
@@ -42,8 +42,8 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         StorageError: No such folder, or no manifest in it, or a damaged one.
 
     Warns:
-        StorageWarning: A block, the suite or the descriptors are damaged or missing. The results are without them, and
-            the attribute `missing` of the root (JSON) says which and why; a run of the same plan makes them again.
+        StorageWarning: A block, the suite or the descriptors are damaged, missing, or of another run. The results are
+            without them, and the attribute `missing` of the root (JSON) says which, why, and what to do.
 
     Example:
         >>> import headcats as hc
@@ -76,8 +76,8 @@ def read_results(place: Place) -> xr.DataTree:
         descriptors = folder.read_descriptors()
     except DamagedFileError as error:
         problems[folder.descriptors_path.name] = str(error)
-    if descriptors is not None and not manifest.model.made(descriptors.attrs):
-        problem = f"{folder.descriptors_path} is of another model than {MANIFEST} says."
+    if descriptors is not None and (problem := other_model(descriptors, manifest.model)):
+        problem = f"{folder.descriptors_path} is of {problem} than {MANIFEST} says."
         problems[folder.descriptors_path.name] = f"{problem} Delete it and repeat the `headcats run`."
         descriptors = None
     for name in manifest.beside:

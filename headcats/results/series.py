@@ -17,7 +17,7 @@ from headcats.results.manifest import MANIFEST, parse_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.typed import MisfitError
-from headcats.results.whole_file import write_whole
+from headcats.results.whole_file import check_path, write_whole
 
 FORMAT = 2
 """2: the file carries a checksum, which that of format 1 (version 0.1) does not."""
@@ -75,10 +75,14 @@ class SeriesFolder:
 
     Attributes:
         path: The folder; it is made at the first write.
+
+    Raises:
+        StorageError: No folder can have that path, or it may not be looked into.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        check_path(self.path)
 
     @property
     def file(self) -> Path:
@@ -117,7 +121,7 @@ class SeriesFolder:
 
 def is_series(path: str | os.PathLike[str]) -> bool:
     """Whether a folder holds a series of revisions."""
-    return (Path(path) / SERIES).is_file()
+    return SeriesFolder(path).file.is_file()
 
 
 def first_results(path: str | os.PathLike[str]) -> ResultsFolder:

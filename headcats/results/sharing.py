@@ -82,11 +82,11 @@ def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
     """Path in a results folder -> what is uploaded of it; `manifest` was read before, so all that it names is there."""
     files: dict[str, bytes | Path] = {}
     results = ResultsFolder(folder)
+    others = {manifest_path.parent for manifest_path in folder.rglob(MANIFEST)} - {folder}  # results inside these
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and belongs(name):
-            is_manifest = path.name == MANIFEST
-            files[name] = _without_folders(manifest).file_bytes() if is_manifest else _checked(path, results)
+        if path.is_file() and belongs(name) and others.isdisjoint(path.parents):
+            files[name] = _without_folders(manifest).file_bytes() if name == MANIFEST else _checked(path, results)
     return files
 
 

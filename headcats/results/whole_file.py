@@ -17,7 +17,10 @@ from headcats.errors import StorageError
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""
 # Process, thread and host; version 0.1 had no host, and only files of these kinds.
-_OWNER = re.compile(r"\.(?P<process>\d+)-\d+@(?P<host>.*)\.tmp$|\.(?:json|nc|html|csv)\.(?P<old>\d+)(?:-\d+)?\.tmp$")
+_OWNER = re.compile(
+    r"\.(?P<process>\d{1,9})-\d+@(?P<host>.*)\.tmp$|\.(?:json|nc|html|csv)\.(?P<old>\d{1,9})(?:-\d+)?\.tmp$"
+)
+_DEVICES = Path("/dev")  # /dev/stdout is a link, to a file where output goes to one
 _LONGEST = 60  # bytes of the part of a temporary name that tells people what it is
 _ABANDONED = 3600.0  # seconds: no file takes as long to write
 
@@ -25,15 +28,16 @@ _ABANDONED = 3600.0  # seconds: no file takes as long to write
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, and rename it; its folder is made.
 
+    A link is replaced, never followed: results of others may hold some that lead anywhere.
+
     Raises:
         StorageError: It is a device or a pipe, the folder cannot be made or written, or the disk is full. Nothing is
             left behind, and a file that was there stays as it was.
     """
     target = Path(path)
     check_path(target)
-    if target.is_symlink():  # else the link would be replaced, and not what it names
-        target = target.resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
+    is_special = target.exists() and not target.is_file() and not target.is_dir()
+    if is_special or target.parent.resolve() == _DEVICES:
         raise StorageError(f"Cannot write {target}: it is a device or a pipe. Name a file.")
     temporary = target.with_name(_temporary_name(target.name))
     absent = [folder for folder in target.parents if not folder.exists()]
@@ -125,10 +129,10 @@ def check_path(path: Path) -> None:
     """Refuse a path that this system cannot open.
 
     Raises:
-        StorageError: It is too long, holds a NUL, is a circle of links, or lies where nobody may look.
+        StorageError: It is too long, holds a NUL, is a circle of links, or may not be looked into.
     """
     try:
-        path.stat()
+        os.stat(os.path.join(path, "."))  # looks into a folder, too
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:

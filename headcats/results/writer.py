@@ -53,7 +53,7 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         yield
         return
     absent = [each for each in (folder, *folder.parents) if not each.exists()]
-    is_ours = (folder / LOCK).exists()
+    keeps_lock = (folder / LOCK).exists()
     try:
         lock = _lock(folder)
     except Timeout:
@@ -69,12 +69,12 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
         write_whole(folder / WRITER, json.dumps(_this_process(by)).encode("utf-8"))
         remove_leftovers(folder)
         yield
-        is_ours = True
+        keeps_lock = True
     finally:
         _held.discard(key)
         with contextlib.suppress(OSError):
             (folder / WRITER).unlink(missing_ok=True)
-            if not is_ours or os.listdir(folder) == [LOCK]:
+            if not keeps_lock or os.listdir(folder) == [LOCK]:
                 (folder / LOCK).unlink()
         lock.release()
         remove_empty(absent)

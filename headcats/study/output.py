@@ -1,5 +1,7 @@
 """The manifest of a run, and where the run puts what it makes: a results folder that can be extended, or memory."""
 
+import contextlib
+import json
 import logging
 import os
 from collections.abc import Callable
@@ -10,15 +12,17 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
-from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.folder import BLOCKS, ResultsFolder, other_model
 from headcats.results.loading import load, tree
 from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source
-from headcats.study.identity import category_records, check_same_plan, new_manifest
+from headcats.results.typed import MisfitError
+from headcats.study.identity import category_records, check_same_plan, describe_differences, new_manifest
 from headcats.study.plan import Study
 
 T = TypeVar("T")
-_OTHERS = "Blocks of tasks and methods that are not of this run come back when theirs is repeated."
+_OTHERS = "Blocks of tasks and methods that are not of this run come back when they are asked for again."
 _log = logging.getLogger("headcats")
 
 
@@ -86,12 +90,17 @@ class Output:
 
     def _check_model(self, path: Path, table: xr.Dataset) -> None:
         """A PlanError for a table of another model, also where the manifest that said so is lost."""
-        if not self.manifest.model.made(table.attrs):
-            raise PlanError(f"{path} was made on another model. Name another folder with --out (out=...).")
+        if problem := other_model(table, self.manifest.model):
+            raise PlanError(f"{path} was made on {problem}. Name another folder with --out (out=...).")
+
+    def _signed(self, table: xr.Dataset) -> xr.Dataset:
+        """A table that says what it is part of, for the day when the manifest is lost."""
+        plan = json.dumps(self.manifest.plan.complete(), ensure_ascii=False)
+        return table.assign_attrs(made_on=self.manifest.model.identity, plan=plan)
 
     def keep_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Keep a block, and the manifest with its record."""
-        block = block.assign_attrs(made_on=self.manifest.model.identity)
+        block = self._signed(block)
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
@@ -104,7 +113,7 @@ class Output:
             if not self.folder.manifest_path.exists():
                 # Without one the files are nobody's, and the next run would refuse them.
                 self._write_manifest(self.folder)
-            self.folder.write_part(label, part, block.assign_attrs(made_on=self.manifest.model.identity))
+            self.folder.write_part(label, part, self._signed(block))
 
     def descriptors(self) -> xr.Dataset | None:
         """What is known of the model's heads; None where nothing is kept yet, or a damaged file.
@@ -124,7 +133,7 @@ class Output:
         if self.folder is None:
             self._descriptors = descriptors
         elif self.folder.manifest_path.exists():
-            self.folder.write_descriptors(descriptors.assign_attrs(made_on=self.manifest.model.identity))
+            self.folder.write_descriptors(self._signed(descriptors))
             self._write_manifest(self.folder)
 
     def list_descriptors(self) -> None:
@@ -178,6 +187,8 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     manifest = None if folder is None else _usable_manifest(folder)
     if folder is None or manifest is None:
         manifest = new_manifest(model, study, folder=None if folder is None else folder.path)
+        if folder is not None:
+            _check_what_is_there(folder, manifest)
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
     output = Output(manifest, study.suite_text(), folder)
@@ -213,6 +224,20 @@ def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
             _OTHERS,
         )
         return None
+
+
+def _check_what_is_there(folder: ResultsFolder, manifest: Manifest) -> None:
+    """A PlanError for results whose manifest is lost and that the run of a new one would bury."""
+    for path, table in folder.whole_tables():
+        differences = [problem] if (problem := other_model(table, manifest.model)) else []
+        with contextlib.suppress(KeyError, TypeError, ValueError, MisfitError):  # version 0.1 did not note it
+            stored = PlanRecord.from_dict(json.loads(table.attrs["plan"]))
+            differences += describe_differences(stored.differences(manifest.plan))
+        if differences:
+            raise PlanError(
+                f"{path} is of another run ({'; '.join(differences)}), and {MANIFEST} is lost. Repeat that run, which "
+                "begins it anew, or name another folder with --out (out=...)."
+            )
 
 
 def _undamaged(read: Callable[[], T], default: T) -> T:

@@ -80,6 +80,11 @@ def test_names_are_offered(offered, line, some, others):
     assert not others & found
 
 
+def test_a_tab_runs_no_file(offered, tmp_path):
+    (tmp_path / "mine.py").write_text("print('I ran')\nraise SystemExit(3)\n", encoding="utf-8")
+    assert offered("headcats run --suite mine.py:suite --tasks ") == []
+
+
 def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
     folder(tmp_path / "results" / "mini-icl")
     folder(tmp_path / "alone")

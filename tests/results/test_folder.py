@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from results.folders import LABEL, block, files, folder, manifest
+from toys import tiny_model
 
 import headcats as hc
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
@@ -25,6 +26,7 @@ from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, JointRecord, ModelRecord
 from headcats.results.run_results import RunResults
+from headcats.results.series import is_series, load_series
 from headcats.results.tables import table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.results.writer import LOCK
@@ -225,7 +227,7 @@ def test_a_pipe_in_place_of_the_manifest_is_refused(tmp_path):
         load(path)
 
 
-def test_devices_and_pipes_are_never_replaced_and_links_are_followed(tmp_path):
+def test_devices_and_pipes_are_never_replaced_and_links_are_never_followed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StorageError, match="is a device or a pipe"):
         write_whole(tmp_path / "pipe", b"new")
@@ -233,8 +235,19 @@ def test_devices_and_pipes_are_never_replaced_and_links_are_followed(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write_whole(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"new"
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "link").read_bytes() == b"new"
+    assert (tmp_path / "file").read_bytes() == b"old"
+    (tmp_path / "nowhere").symlink_to(tmp_path / "absent" / "file")
+    write_whole(tmp_path / "nowhere", b"new")
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").is_symlink(), reason="a system without this device")
+def test_the_name_of_a_stream_is_no_name_of_a_file():
+    with pytest.raises(StorageError, match="is a device or a pipe"):
+        write_whole("/dev/stdout", b"new")
+    assert Path("/dev/stdout").is_symlink()
 
 
 def test_blocks_without_a_manifest_are_said(tmp_path):
@@ -244,13 +257,43 @@ def test_blocks_without_a_manifest_are_said(tmp_path):
         load(path)
 
 
+READERS_AND_WRITERS = [
+    load,
+    load_series,
+    is_series,
+    lambda path: merge([], out=path),
+    lambda path: ResultsFolder(path).read_manifest(),
+    hc.report,
+    lambda path: hc.run_evidence(tiny_model("gpt2", "bridge").model, path),
+    lambda path: hc.write_views(tiny_model("gpt2", "bridge").model, path),
+    hc.load_model,
+    lambda path: hc.run(tiny_model("gpt2", "bridge").model, suite="icl", out=path),
+]
+
+
 @pytest.mark.parametrize("name", ["loop", "a" * 300, "nul\0", "loop/r"])
 def test_paths_that_no_system_opens_are_named(tmp_path, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for use in (load, lambda path: merge([], out=path), lambda path: ResultsFolder(path).read_manifest()):
+    for use in READERS_AND_WRITERS:
         with pytest.raises(StorageError, match="cannot be used as a path"):
             use(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path, monkeypatch):
+    """As root, who may look everywhere, nothing else shows it."""
+    looked = os.stat
+
+    def stat(path, *args, **kwargs):
+        if Path(path).is_relative_to(tmp_path / "locked") and os.fspath(path) != os.fspath(tmp_path / "locked"):
+            raise PermissionError(13, "Permission denied")
+        return looked(path, *args, **kwargs)
+
+    folder(tmp_path / "locked", "a")
+    monkeypatch.setattr(os, "stat", stat)
+    for use in READERS_AND_WRITERS:
+        with pytest.raises(StorageError, match="cannot be used as a path: Permission denied"):
+            use(tmp_path / "locked")
 
 
 @pytest.mark.parametrize(
@@ -463,6 +506,24 @@ def test_a_folder_of_version_0_1_opens_and_gets_its_checksums_with_the_next_mani
     xr.testing.assert_identical(load(path), before)
     after = files(path)
     assert {name: after[name][0] for name in after} == {name: content[name][0] for name in content}
+
+
+@pytest.mark.parametrize("odd", ["a folder", "a pipe", "half"])
+@pytest.mark.parametrize("name", ["suite.json", "views/index.json"])
+def test_what_is_no_file_of_version_0_1_stays_as_it_is(tmp_path, name, odd):
+    made = ResultsFolder(folder(tmp_path / "r", "a"))
+    made.write_suite('{"format": 1, "tasks": [{"name": "a"}]}')
+    as_of_version_0_1(made.path)
+    path = made.path / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    {"a folder": path.mkdir, "a pipe": lambda: os.mkfifo(path), "half": lambda: path.write_bytes(b'{"tasks": [{}')}[
+        odd
+    ]()
+    old = ResultsFolder(made.path)
+    old.write_manifest(old.read_manifest())
+    assert ResultsFolder(made.path).read_manifest().format == FORMAT
+    assert odd != "half" or path.read_bytes() == b'{"tasks": [{}'
 
 
 def test_a_damaged_block_of_version_0_1_is_named_where_hdf5_sees_it(tmp_path):

@@ -220,6 +220,8 @@ def test_a_field_of_another_type_is_named_by_its_path(tmp_path, place, value, pr
 
 CONTRADICTIONS = [
     (lambda stored: stored["categories"].append(stored["categories"][0]), "categories lists Knowledge twice"),
+    (lambda stored: stored.update(beside=["../suite.json"]), "beside names '../suite.json'"),
+    (lambda stored: stored.update(beside=["a" * 300]), "beside names"),
     (lambda stored: stored["tasks"]["a"].update(category="K"), "tasks.a.category is 'K'"),
     (lambda stored: stored["blocks"].update(b={}), "blocks names the task 'b'"),
     (lambda stored: stored["blocks"]["_suite"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),

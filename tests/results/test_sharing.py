@@ -1,5 +1,6 @@
 """Results on a hub on this machine: pushed, read, brought up to date, and what is said when that fails."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,12 @@ class TestPush:
         assert len(repository.commits) == 2, "the repository, and one commit"
         xr.testing.assert_identical(hc.load(ADDRESS), hc.load(results))
         xr.testing.assert_identical(hc.load(address), hc.load(results))
+
+    def test_results_inside_others_are_not_shared_with_them(self, somebody: Hub, results: Path) -> None:
+        shutil.copytree(results, results / "second")
+        (results / "second" / "manifest.json").write_bytes(b"damaged")
+        hc.push(results, NAME)
+        assert not [name for name in pushed(somebody).files() if name.startswith("second/")]
 
     def test_damage_is_not_shared(self, somebody: Hub, results: Path) -> None:
         data = (results / "evidence.nc").read_bytes()

@@ -146,8 +146,17 @@ def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, refused):
         ("999999999-34", False),
         (f"{os.getpid()}-34", True),
         ("syncthing", True),
+        ("9" * 30, True),
     ],
-    ids=["alive", "dead", "another host, just now", "dead, version 0.1", "alive, version 0.1", "of another program"],
+    ids=[
+        "alive",
+        "dead",
+        "another host, just now",
+        "dead, version 0.1",
+        "alive, version 0.1",
+        "of another program",
+        "no process",
+    ],
 )
 def test_temporary_files_of_the_living_stay(tmp_path, owner, stays):
     host = re.sub(r"[^A-Za-z0-9_-]", "_", platform.node())

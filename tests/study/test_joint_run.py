@@ -299,7 +299,7 @@ def test_a_part_of_another_model_is_refused_whatever_is_asked_for(lengths, tmp_p
     part = results.read_table(results.part_path("lengths", "plural"), again="-")
     results.write_part("lengths", "plural", part.assign_attrs(made_on="another"))
     (path / "manifest.json").write_bytes(b"")
-    with pytest.raises(PlanError, match=r"plural\.nc was made on another model"):
+    with pytest.raises(PlanError, match=r"plural\.nc is of another run \(another model\)"):
         run(path, tasks=[task for task in TASKS if task != "plural"])
 
 

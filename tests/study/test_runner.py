@@ -633,7 +633,7 @@ def test_a_refused_run_beside_a_damaged_manifest_changes_nothing(model, options,
     path = shutil.copytree(finished, tmp_path / "r")
     (path / "manifest.json").write_bytes(b"damaged")
     for _ in range(2):
-        with pytest.raises(PlanError, match="with other prompts"):
+        with pytest.raises(PlanError, match="n_prompts: 8 there, 7 now"):
             hc.run(model, out=path, **options | {"n_prompts": 7})
     assert len(list(path.glob("manifest.json.damaged-*"))) == 1
     assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
@@ -644,12 +644,23 @@ def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_
     path = shutil.copytree(finished, tmp_path / "r")
     (path / "manifest.json").write_bytes(b"")
     other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
-    with pytest.raises(PlanError, match=r"\.nc was made on another model"):
-        hc.run(other, out=path, **options)
-    # Of other tasks, none of whose blocks is there: what is known of the heads is.
+    for removed in ("always_a", "always_b", ""):
+        with pytest.raises(PlanError, match=r"\.nc is of another run \(another model\)"):
+            hc.run(other, out=path, **options | {"tasks": ["always_a"]})
+        assert (path / "manifest.json").read_bytes() == b""
+        shutil.rmtree(path / "blocks" / removed, ignore_errors=True)  # in the end what is known of the heads is left
+    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
+
+
+def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, options, finished, tmp_path):
+    """Of tasks that have no block there, so that no prompts disagree."""
+    path = shutil.copytree(finished, tmp_path / "r")
+    (path / "manifest.json").unlink()
     shutil.rmtree(path / "blocks" / "always_a")
-    with pytest.raises(PlanError, match=r"descriptors\.nc was made on another model"):
-        hc.run(other, out=path, **options | {"tasks": ["always_a"]})
+    with pytest.raises(PlanError, match=r"is of another run \(n_prompts: 8 there, 7 now\)"):
+        hc.run(model, out=path, **options | {"n_prompts": 7, "tasks": ["always_a"]})
+    assert not (path / "manifest.json").exists()
+    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
 def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):

@@ -8,6 +8,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from headcats.errors import DamagedFileError, DataError, ExtensionError, UnknownNameError
+from headcats.guard import own_traceback
 from headcats.results.finding import Finding, line
 from headcats.results.tables import as_written
 
@@ -84,7 +85,7 @@ def drawn_or_why_not(
     except (DataError, UnknownNameError, DamagedFileError) as error:
         return line("text.not_drawn", reason=error)
     except ExtensionError as error:
-        _log.warning("The report is without a figure. %s", error)
+        _log.warning("The report is without a figure. %s\n%s", error, own_traceback(error))
         return line("text.not_drawn", reason=error)
 
 

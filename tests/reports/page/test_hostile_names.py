@@ -82,9 +82,10 @@ def test_backticks_of_a_name_are_text_and_those_of_a_sentence_are_code() -> None
     finding = line("explorer.not_scored", label="a `b` c", reason="see `headcats run`")
     assert _sentence(finding) == "<code>a `b` c</code> is not among them: see <code>headcats run</code>"
     assert str(finding) == "`a `b` c` is not among them: see `headcats run`"
-    linked = line("explorer.not_scored", label="[tasks](#tasks) \ufdd0", reason="-")
+    linked = line("explorer.not_scored", label="[tasks](#tasks) \ufdd0\ufdd1", reason="\ufdd0\ufdd1")
     assert "<a " not in _sentence(linked)
-    assert "[tasks](#tasks) \\ufdd0" in _sentence(linked)
+    assert _sentence(linked).count("\\ufdd0\\ufdd1") == 2
+    assert "[tasks](#tasks)" in _sentence(linked)
     within = line("summary.joint", label="x", size=line("text.untitled"))
     named = line("caution.missing", n=2, files=["`a`", within])
     assert _sentence(named).count("<code>") == 2  # of the finding within, and of its own
