@@ -24,11 +24,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import hypothesis
 import numpy as np
 import torch
 import xarray as xr
 from counting import SUITE, counting_folder
 from hostile_names import GROUPS
+from hypothesis import strategies as st
+from hypothesis.errors import StopTest
 from simulated import block
 from typer.testing import CliRunner
 
@@ -45,6 +48,7 @@ from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, P
 from headcats.results.run_results import RunResults
 from headcats.results.tables import table_bytes
 
+FINE = ("read", "named")
 LONGEST = 10.0  # seconds of computing that one input may take
 LABELS = ("denoising_patch@last", "mean_ablation@all")
 TASKS = {"capital": "Knowledge", "plural": "Linguistic", "language": "Knowledge", "tense": "Linguistic"}
@@ -393,17 +397,20 @@ def everything(root: Path, *, without: Path) -> list[tuple[Path, int, int]]:
     return [(path, at.st_size, at.st_mtime_ns) if path.is_file() else (path, 0, 0) for path, at in found]
 
 
-def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Path, seed: str) -> str:
+def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Path, draw: random.Random) -> str:
     """What became of one input, on a copy of good results."""
     folder = Path(shutil.copytree(good, root / "r"))
     outside, printed = everything(root, without=folder), io.StringIO()
     try:
         with warnings.catch_warnings(), contextlib.redirect_stderr(printed), in_time():
             warnings.simplefilter("ignore")
-            attack(folder, random.Random(seed))
+            attack(folder, draw)
         found = "read"
     except HeadcatsError:
         found = "named"
+    except (KeyboardInterrupt, StopTest):  # Hypothesis has had enough of this one
+        shutil.rmtree(folder)
+        raise
     except TooLongError:
         found = "hang"
     except BaseException as error:  # noqa: BLE001 - what is looked for
@@ -418,20 +425,40 @@ def outcome(attack: Callable[[Path, random.Random], None], good: Path, root: Pat
 
 
 def table(n: int, *, seed: int = 0, kinds: Sequence[str] = tuple(ATTACKS)) -> Counter[tuple[str, str]]:
-    """(kind, outcome) -> how often, over so many inputs of these kinds in turn."""
+    """(kind, outcome) -> how often, over so many inputs of these kinds; of a wrong one the shortest is printed."""
     outcomes: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         root = Path(place)
         good, work = good_folder(root / "good"), root / "work"
         studied = studied_folder(root / "studied") if OF_A_RUN.keys() & set(kinds) else good
         work.mkdir()
-        for number in range(n):
-            kind = kinds[number % len(kinds)]
-            found = outcome(ATTACKS[kind], studied if kind in OF_A_RUN else good, work, f"{seed} {number}")
-            if found not in ("read", "named"):
-                print(f"{kind}, input {number} of seed {seed}: {found}", flush=True)
-            outcomes[kind, found] += 1
+        for number, kind in enumerate(kinds):
+            inputs = n // len(kinds) + (number < n % len(kinds))
+            attack(kind, studied if kind in OF_A_RUN else good, work, inputs=inputs, seed=seed, outcomes=outcomes)
     return outcomes
+
+
+def attack(kind: str, good: Path, work: Path, *, inputs: int, seed: int, outcomes: Counter[tuple[str, str]]) -> None:
+    """Try so many inputs of a kind, whose choices are those of Hypothesis; it shortens what goes wrong."""
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=inputs,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(st.randoms(note_method_calls=True, use_true_random=False))
+    def attacked(draw: random.Random) -> None:
+        found = outcome(ATTACKS[kind], good, work, draw)
+        outcomes[kind, found] += 1
+        assert found in FINE, f"{kind}: {found}"
+
+    try:
+        attacked()
+    except AssertionError as error:
+        print(error, *getattr(error, "__notes__", ()), sep="\n", flush=True)
 
 
 def main() -> None:
@@ -445,7 +472,7 @@ def main() -> None:
     outcomes = table(arguments.n, seed=arguments.seed, kinds=arguments.kinds)
     for (kind, found), count in sorted(outcomes.items()):
         print(f"{count:6d}  {kind}: {found}")
-    wrong = sum(count for (_, found), count in outcomes.items() if found not in ("read", "named"))
+    wrong = sum(count for (_, found), count in outcomes.items() if found not in FINE)
     print(f"{outcomes.total()} inputs, {wrong} with a foreign error, a hang or a write outside")
     sys.exit(bool(wrong))
 
