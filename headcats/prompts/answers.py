@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-ANSWERS = ("whole", "first_token", "single")
-"""How much of an answer is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
-one, where longer answers are dropped."""
+from headcats.results.records import Answers
+
+ANSWERS: tuple[Answers, ...] = get_args(Answers)
 UNKNOWN_WORD = "word unknown to the tokenizer"
 
 

@@ -313,5 +313,6 @@ def other_model(table: xr.Dataset, model: ModelRecord) -> str:
     """What of the model a table was made on differently; "" if nothing that it says."""
     if not model.made(table.attrs):
         return "another model"
-    layers = list(model.layers)
-    return "other layers" if layers and "layer" in table.coords and table["layer"].values.tolist() != layers else ""
+    if "patched" not in table or "layer" not in table.coords or not model.layers:
+        return ""  # a joint method may read some layers
+    return "" if table["layer"].values.tolist() == list(model.layers) else "other layers"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
 
 from headcats.results.typed import MisfitError, fitted
 
@@ -52,6 +52,11 @@ class Record:
         return {name: (first[name], last[name]) for name in names or first if first[name] != last[name]}
 
 
+Answers = Literal["whole", "first_token", "single"]
+"""How much of an answer is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
+one, where longer answers are dropped."""
+
+
 @dataclass(frozen=True)
 class PlanRecord(Record):
     """Parts of the plan that all blocks of a folder share, named as the options of `hc.run`."""
@@ -67,7 +72,7 @@ class PlanRecord(Record):
     """Tasks with a lower accuracy on clean prompts were skipped."""
     min_logit_diff: float | None = None
     """Tasks whose mean logit difference on clean prompts is not clearly above this were skipped; None skips none."""
-    answers: str = "single"
+    answers: Answers = "single"
     """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
 
 

@@ -3,7 +3,7 @@
 import sys
 import types
 from collections.abc import Mapping
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _LONGEST = 60  # of a value in a message
@@ -18,7 +18,7 @@ def fitted(value: Any, kind: Any, place: str) -> Any:
 
     Args:
         value: As `json.loads` gives it.
-        kind: A type of text or numbers, a record, or a tuple, mapping or union with None of these.
+        kind: A type of text or numbers, a literal, a record, or a tuple, mapping or union with None of these.
         place: Path of the field, such as "tasks.plural.accuracy", for messages.
 
     Raises:
@@ -30,6 +30,10 @@ def fitted(value: Any, kind: Any, place: str) -> Any:
     if origin in (Union, types.UnionType):
         (other,) = (each for each in inner if each is not types.NoneType)
         return None if value is None else fitted(value, other, place)
+    if origin is Literal:
+        if value not in inner:
+            raise _misfit(value, place, f"one of {', '.join(map(repr, inner))}")
+        return value
     if origin is tuple:
         entries = _checked(value, list, place, "a list")
         return tuple(fitted(entry, inner[0], f"{place}[{number}]") for number, entry in enumerate(entries))

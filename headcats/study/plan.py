@@ -5,7 +5,7 @@ import inspect
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headcats.bounds import check_count, shown
 from headcats.errors import OptionError, UnknownNameError
@@ -16,7 +16,7 @@ from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import default_methods
-from headcats.results.records import PlanRecord
+from headcats.results.records import Answers, PlanRecord
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
@@ -63,7 +63,7 @@ class Study:
     n_demos: int
     template: Template
     corruption: str
-    answers: str
+    answers: Answers
     seed: int
     min_accuracy: float
     min_logit_diff: float | None
@@ -181,7 +181,7 @@ def plan(
         n_demos=n_demos,
         template=find_template(template),
         corruption=corruption,
-        answers=answers,
+        answers=cast("Answers", answers),
         seed=seed,
         min_accuracy=float(min_accuracy),
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),

@@ -189,6 +189,7 @@ MISFITS = [
     (("plan", "seed"), True, "plan.seed must be a whole number; got True"),
     (("plan", "metrics"), "prob", "plan.metrics must be a list; got 'prob'"),
     (("plan", "metrics", 0), None, "plan.metrics[0] must be text; got None"),
+    (("plan", "answers"), "some", "plan.answers must be one of 'whole', 'first_token', 'single'; got 'some'"),
     (("model", "heads", 1), 2.5, "model.heads[1] must be a whole number; got 2.5"),
     (("model", "parallel_attn_mlp"), 0, "model.parallel_attn_mlp must be true or false; got 0"),
     (("categories", 0), "Knowledge", "categories[0] must be an object; got 'Knowledge'"),

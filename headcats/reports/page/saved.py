@@ -12,8 +12,7 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import DamagedFileError, StorageError
-from headcats.evidence.verdicts import damaged_more
-from headcats.reports.text.evidence import evidence_findings
+from headcats.reports.text.evidence import evidence_findings, verdict_findings
 from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
@@ -91,13 +90,8 @@ def _tree(test: Path) -> xr.DataTree:
         if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
             raise KeyError(*lacking)
         # What the page and the command line take of it; an error later would take the rest of them along.
-        evidence_findings(tree)
+        list(map(str, [*evidence_findings(tree), *verdict_findings(tree)]))
         json.loads(tree.attrs["left_out"])
-        relabelling = nodes["/relabelling"]
-        if relabelling["error_rate"].ndim or "relabelling" not in relabelling.sizes:
-            raise ValueError("relabelling.nc has other dimensions")
-        for category in relabelling["category"].values.tolist():
-            damaged_more(nodes["/specificity"], category)
     return tree
 
 

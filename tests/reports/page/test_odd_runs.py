@@ -75,6 +75,16 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     assert "curves.nc is damaged" in section(written(copied), "evidence")
 
 
+@pytest.mark.parametrize("lost", ["verdict", "error_rate", "signature", "causal_p", "category"])
+def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Path, lost: str):
+    file = copied / "evidence" / "relabelling.nc"
+    file.write_bytes(tables.table_bytes(tables.read_table(file, again="").drop_vars(lost)))
+    content = written(copied)
+    assert "Heads that help" in section(content, "summary")
+    assert "evidence is not shown" in section(content, "evidence")
+    assert lost in section(content, "evidence")
+
+
 def test_a_damaged_block_is_said_and_not_counted(copied: Path):
     """Of the tasks that were scored, one has no other block."""
     before = section(written(copied), "summary")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE
-from headcats.errors import DamagedFileError, StorageError
+from headcats.errors import DamagedFileError, DataError, StorageError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
@@ -68,7 +68,7 @@ def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, .
     try:
         with as_written("a table in it", again=f"`headcats {command}`"):
             return tuple(parts)
-    except DamagedFileError as error:
+    except (DamagedFileError, DataError) as error:  # the second by a figure
         return (note("evidence.unusable", folder=folder, problem=error),)
 
 

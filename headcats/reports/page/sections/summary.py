@@ -6,9 +6,9 @@ import xarray as xr
 
 from headcats.categories.membership import head_table
 from headcats.errors import pluralize
-from headcats.evidence.verdicts import LEAST_LABELLINGS, SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
+from headcats.reports.text.evidence import verdict_findings
 from headcats.reports.text.maps import unit_note
 from headcats.results.finding import Finding, by_category, first_names, item, line
 
@@ -26,7 +26,7 @@ def summary(material: Material) -> Iterator[Part]:
     for label, block in material.run.joint_blocks.items():
         yield line("summary.joint", label=label, size=_size(block))
     if material.evidence:
-        yield from _verdicts(material)
+        yield from verdict_findings(material.evidence[0])
     elif material.tables and bool((material.tables["overlap"]["member"] == 1).any()):
         yield line("summary.not_tested")
 
@@ -64,22 +64,6 @@ def _heads(material: Material) -> Iterator[Finding]:
         most = int((overlap["n_possible"] > 1).sum())
         possible = line("summary.shared_most", n=most) if most > observed else None
         yield line("summary.shared", n=int(observed), expected=expected, most=possible)
-
-
-def _verdicts(material: Material) -> Iterator[Finding]:
-    relabelling, specificity = (material.evidence[0][name].to_dataset() for name in ("relabelling", "specificity"))
-    rate, n = relabelling["error_rate"].item(), relabelling.sizes["relabelling"]
-    shown = line("summary.error_rate", rate=rate, n=n) if n + 1 >= LEAST_LABELLINGS else None
-    yield line("summary.tested", rate=shown)
-    for category, row in by_category(relabelling):
-        verdict, targets = row["verdict"].item(), damaged_more(specificity, category)
-        but = "though" if verdict == SUPPORTED else "and"
-        yield item(
-            "summary.verdict",
-            category=category,
-            verdict=verdict,
-            damage=line("summary.damages_more", but=but, targets=targets) if targets else None,
-        )
 
 
 def _size(block: xr.Dataset) -> str:
