@@ -5,6 +5,7 @@ headcats itself are called as they are: an error in them is a fault of headcats,
 items get copies of what they could write into, and what they raise becomes an `ExtensionError` that names the item.
 """
 
+import ast
 import contextlib
 import copy
 import functools
@@ -95,6 +96,16 @@ def is_built_in(code: Any) -> bool:
     written_in = str(getattr(code, "__globals__", {}).get("__name__", "headcats"))
     module = str(getattr(code, "__module__", ""))
     return module.startswith("headcats.") and written_in.partition(".")[0] in _AROUND_OURS
+
+
+def source_text(code: Any) -> str:
+    """The source of a function or class without its comments; "" of what was not written in a file or notebook."""
+    while isinstance(code, functools.partial):
+        code = code.func
+    try:
+        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
+    except (OSError, TypeError, SyntaxError):
+        return ""
 
 
 def copied(value: Any) -> Any:

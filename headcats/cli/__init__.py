@@ -24,7 +24,7 @@ from headcats.cli.report import report_command
 from headcats.cli.run import run_command
 from headcats.cli.validate import validate_command
 from headcats.cli.views import views_command
-from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError
+from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
 from headcats.guard import is_out_of_memory
 from headcats.results.visible import visible
 
@@ -121,6 +121,11 @@ def main() -> None:
             # The reader (`head`, a pager) has gone; the interpreter must not try to flush to it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            explain(StorageError(f"{error.filename} cannot be used: {error.strerror}. Make it readable and writable."))
+            sys.exit(2)
 
 
 def _tune_process() -> None:

@@ -19,6 +19,8 @@ def merge_command(
 ) -> None:
     """Join results of one plan and model (different tasks or methods) into a new folder.
 
+    Tests (`headcats evidence`), robustness, views and pages are of one folder each, and are not taken along.
+
     Examples:
     - `headcats merge results/part1 results/part2 --out results/all`
     - `headcats merge hf://owner/name --out results/copy`

@@ -32,6 +32,11 @@ class LazyMethod:
         return method
 
     @property
+    def code(self) -> Any:
+        """The class of the method; of one of headcats its name."""
+        return self._code if is_built_in(self._code) else type(self._method)
+
+    @property
     def _folder(self) -> Any:
         return sys.modules.get(self._code.split(":")[0].rpartition(".")[0])
 

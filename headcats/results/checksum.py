@@ -6,6 +6,7 @@ the file itself, so that neither a copy nor a kill separates them.
 
 import errno
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -36,7 +37,7 @@ class Content(NamedTuple):
 
 def read_file(path: Path) -> bytes:
     """The content of a file; an OSError for one that cannot be read, such as a pipe, which might never end."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if os.path.exists(path) and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is no regular file")
     return path.read_bytes()
 

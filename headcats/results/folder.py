@@ -99,6 +99,8 @@ class ResultsFolder:
             return
         if address := address_of(self.path):
             raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
+        if self.path.is_symlink() and not self.path.exists():
+            raise StorageError(f"{self.path} is a link to a folder that is not there. Remove it, or name another.")
         if self.path.exists() and not self.path.is_dir():
             raise StorageError(f"{self.path} is a file; a results folder is a folder.")
         if problem := below_a_file(self.path):
@@ -287,7 +289,8 @@ class ResultsFolder:
         """
         blocks, problems = {}, {}
         known = {(task, label) for task in (*manifest.tasks, SUITE) for label in manifest.methods}
-        for task, label in sorted(manifest.finished() | {key for key in known if self.block_path(*key).is_file()}):
+        there = {key for key in known if os.path.isfile(self.block_path(*key))}  # False where nobody may look
+        for task, label in sorted(manifest.finished() | there):
             path = self.block_path(task, label)
             record = manifest.blocks.get(task, {}).get(label)
             try:

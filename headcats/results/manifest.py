@@ -56,6 +56,8 @@ class Manifest:
     """Joint method -> its record."""
     beside: tuple[str, ...] = ()
     """Files beside the blocks that belong to the results, such as `suite.json`; () of versions without this list."""
+    own_code: dict[str, str] = field(default_factory=dict)
+    """Method or metric that is not of headcats -> hash of its source; what it calls in turn is not looked at."""
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -163,6 +165,7 @@ class Manifest:
             "tasks": _entries(self.tasks),
             "blocks": blocks,
             "beside": self.beside,
+            "own_code": self.own_code,
             "checks": self.checks,
             "versions": self.versions,
             "git_commit": self.git_commit,
@@ -202,10 +205,15 @@ class Manifest:
         names = {category.name for category in self.categories}
         self.categories += tuple(category for category in categories if category.name not in names)
 
+    def changed_code(self, own_code: Mapping[str, str]) -> str:
+        """Methods and metrics whose code is another one here, as a list; "" for none."""
+        return ", ".join(name for name, mark in own_code.items() if self.own_code.get(name, mark) != mark)
+
     def join(self, second: "Manifest") -> None:
         """Add tasks, methods, blocks and parts of a second folder of the same plan."""
         self.extend(methods=second.methods, requested=second.requested)
         self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
+        self.own_code |= second.own_code
         self.checks |= second.checks
         self.distractors = second.distractors | self.distractors
         for task, records in second.blocks.items():
@@ -225,6 +233,7 @@ _PARTS: dict[str, Any] = {
     "distractors": dict[str, tuple[str, ...]],
     "tasks": dict[str, TaskRecord],
     "beside": tuple[str, ...],
+    "own_code": dict[str, str],
     "checks": dict[str, dict[str, Any]],
     "versions": dict[str, str],
     "git_commit": str | None,

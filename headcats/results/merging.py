@@ -30,7 +30,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
-    prompts of every task depend on, is the same in all folders.
+    prompts of every task depend on, is the same in all folders. Tests, robustness, views and pages are of one folder
+    each, and are not taken along.
 
     Args:
         folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.
@@ -68,6 +69,8 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
     descriptors: xr.Dataset | None = None
     for place, run in zip(places, runs, strict=True):
         _check_same_plan(merged, run.manifest, paths=(places[0], place))
+        if changed := merged.changed_code(run.manifest.own_code):
+            raise PlanError(f"The code of {changed} was another one for {place} than for a folder before.")
         merged.join(run.manifest)
         if run.descriptors is not None:
             descriptors = run.descriptors if descriptors is None else join_descriptors(descriptors, run.descriptors)

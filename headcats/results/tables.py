@@ -41,8 +41,8 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
     try:
         return _parsed(read_file(path), unchecked=unchecked)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        advice = f" {again} makes it again." if isinstance(error, FileNotFoundError) else ""
-        raise StorageError(f"{path} cannot be read: {error.strerror}.{advice}") from None
+        advice = f"{again} makes it again" if isinstance(error, FileNotFoundError) else "Make it a readable file"
+        raise StorageError(f"{path} cannot be read: {error.strerror}. {advice}.") from None
     except DamagedFileError as error:
         raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
     except OSError as error:

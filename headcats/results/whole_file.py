@@ -55,7 +55,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         remove_empty(absent)
         if problem := below_a_file(target.parent):
             raise StorageError(f"Cannot write {target}: {problem}") from None
-        advice = "Free space" if error.errno == errno.ENOSPC else "Make it writable"
+        advice = "Free space" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "Make it writable"
         raise StorageError(
             f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written "
             "before are complete, and the same command goes on from them."
@@ -135,6 +135,10 @@ def check_path(path: Path) -> None:
         os.stat(os.path.join(path, "."))  # looks into a folder, too
     except (FileNotFoundError, NotADirectoryError):
         return
+    except PermissionError as error:
+        raise StorageError(
+            f"{path} may not be looked into: {error.strerror}. Ask its owner for it, or name another."
+        ) from None
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
         raise StorageError(f"{str(path)!r:.300} cannot be used as a path: {problem}. Name another.") from None
@@ -143,4 +147,6 @@ def check_path(path: Path) -> None:
 def below_a_file(folder: Path) -> str:
     """Why a folder cannot be made, where part of its path is a file; "" for any other."""
     obstacle = next((part for part in (folder, *folder.parents) if part.is_file()), None)
-    return "" if obstacle is None else f"{obstacle} is a file, and no folder can be below it. Name another folder."
+    if obstacle is None:
+        return ""
+    return f"{obstacle} is a file, and no folder can be below it. Remove it, or name another folder."

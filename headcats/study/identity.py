@@ -12,7 +12,9 @@ from typing import Any
 
 from headcats import __version__
 from headcats.errors import PlanError
+from headcats.guard import is_built_in, source_text
 from headcats.models.adapter import HookedModel
+from headcats.registry import lookup
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.results.sources import stored_source
@@ -78,6 +80,13 @@ def model_differences(manifest: Manifest, model: HookedModel) -> list[str]:
 def describe_differences(differences: Mapping[str, tuple[Any, Any]]) -> list[str]:
     """`name: before there, after now`."""
     return [f"{name}: {before!r} there, {after!r} now" for name, (before, after) in differences.items()]
+
+
+def own_code(study: Study) -> dict[str, str]:
+    """Methods and metrics that are not of headcats -> hash of their source."""
+    code = {spec.method.name: getattr(spec.method, "code", spec.method) for spec in study.methods}
+    code |= {name: lookup("metric", name) for name in study.metrics}
+    return {name: fingerprint(source_text(of)) for name, of in code.items() if not is_built_in(of)}
 
 
 def fingerprint(*parts: Any) -> str:

@@ -18,7 +18,8 @@ from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source
 from headcats.results.typed import MisfitError
-from headcats.study.identity import category_records, check_same_plan, describe_differences, new_manifest
+from headcats.results.whole_file import check_path
+from headcats.study.identity import category_records, check_same_plan, describe_differences, new_manifest, own_code
 from headcats.study.plan import Study
 
 T = TypeVar("T")
@@ -51,9 +52,12 @@ class Output:
             PlanError: It was made from other prompts, or of another model.
             StorageError: It cannot be read, for another reason than damage.
         """
-        if self.folder is None or not (path := self.folder.block_path(task, label)).exists():
+        if self.folder is None:
             return None
-        folder = self.folder
+        folder, path = self.folder, self.folder.block_path(task, label)
+        check_path(path)
+        if not path.exists():
+            return None
         block = _undamaged(lambda: folder.read_block(task, label), None)
         if block is not None:
             self._check_made_alike(path, block, fingerprint)
@@ -194,6 +198,13 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
         manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
+    own = own_code(study)
+    if changed := manifest.changed_code(own):
+        raise PlanError(
+            f"The code of {changed} is not what it was when results were put into {out}: both would be in one "
+            "map. Name another folder with --out (out=...)."
+        )
+    manifest.own_code |= own
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.

@@ -295,7 +295,7 @@ def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path, monkeypatch):
     folder(tmp_path / "locked", "a")
     monkeypatch.setattr(os, "stat", stat)
     for use in READERS_AND_WRITERS:
-        with pytest.raises(StorageError, match="cannot be used as a path: Permission denied"):
+        with pytest.raises(StorageError, match="may not be looked into: Permission denied"):
             use(tmp_path / "locked")
 
 

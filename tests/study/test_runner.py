@@ -663,6 +663,40 @@ def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, o
     assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
+def first_metric(logits, targets):
+    return logits.gather(-1, targets.answer[:, None])[:, 0]
+
+
+def changed_metric(logits, targets):
+    return logits.gather(-1, targets.answer[:, None])[:, 0] ** 3
+
+
+def first_method(sources):
+    return sources.clean * 0
+
+
+def changed_method(sources):
+    return sources.clean * 0.9  # the same name, other numbers
+
+
+@pytest.mark.parametrize("kind", ["metric", "method"])
+def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options, tmp_path, monkeypatch, kind):
+    def run(code, tasks):
+        monkeypatch.setattr(code, "__name__", "of_mine")
+        if kind == "metric":
+            return hc.run(model, out=tmp_path, **options | {"metrics": [code], "tasks": tasks})
+        hc.methods.causal_method(base="clean", positions="last")(code)
+        return hc.run(model, out=tmp_path, **options | {"methods": ["of_mine"], "tasks": tasks})
+
+    first, changed = (first_metric, changed_metric) if kind == "metric" else (first_method, changed_method)
+    run(first, ["always_a"])
+    run(first, ["always_a", "always_b"])
+    before = blocks(tmp_path)
+    with pytest.raises(PlanError, match="The code of of_mine is not what it was"):
+        run(changed, ["always_c"])
+    assert blocks(tmp_path) == before
+
+
 def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):
     path = tmp_path / "r"
     path.mkdir()

@@ -39,6 +39,7 @@ class CausalMethod:
         references: As given.
         options: Name of an option -> its values, the default first.
         declaration: As given.
+        code: `replacement`.
 
     Example:
         >>> import headcats as hc
@@ -64,6 +65,7 @@ class CausalMethod:
         self.options["unit"] = UNITS
         self.__doc__ = replacement.__doc__
         self._replacement, self._acts = replacement, acts
+        self.code = replacement
 
     @cached_property
     def intervention(self) -> "Intervention":

@@ -15,8 +15,9 @@ from headcats.errors import DamagedFileError, StorageError
 from headcats.reports.text.evidence import evidence_findings, verdict_findings
 from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
+from headcats.results.place import Place
 from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
-from headcats.results.whole_file import write_whole
+from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
@@ -61,9 +62,10 @@ def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
     """Name of its folder -> test of categories in a results folder, as `hc.run_evidence` returns it."""
     saved = Saved[xr.DataTree]({}, {})
     for test in sorted(folder.glob(f"{EVIDENCE}*")):
-        if not any((test / f"{name}.nc").is_file() for name in EVIDENCE_TABLES):
-            continue  # it holds something else, such as robustness
         try:
+            check_path(test)
+            if not any((test / f"{name}.nc").is_file() for name in EVIDENCE_TABLES):
+                continue  # it holds something else, such as robustness
             saved.contents[test.name] = read_whole(functools.partial(_tree, test), folder)
         except StorageError as error:
             saved.problems[test.name] = without_place(error, folder)
@@ -74,7 +76,8 @@ def without_place(error: StorageError, folder: Path) -> str:
     """What is wrong with a file of a results folder, for a page that others read: without where the folder is."""
     if folder == Path():  # which is in no path
         return str(error)
-    return str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), folder.name)
+    shown = Place(os.fspath(folder), folder).shown
+    return str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), shown)
 
 
 def _tree(test: Path) -> xr.DataTree:
@@ -131,6 +134,7 @@ def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustne
         DamagedFileError: A damaged file.
     """
     home = Path(folder) / subfolder
+    check_path(home)
     if not (home / _AGREEMENT).is_file():
         return None
     return read_whole(functools.partial(_robustness, home, Path(folder)), Path(folder))
@@ -157,6 +161,10 @@ def _robustness(home: Path, folder: Path) -> Robustness:
 def saved_views(folder: Path) -> Saved[SavedView]:
     """The views that `views/index.json` lists, by file."""
     home = folder / VIEWS
+    try:
+        check_path(home)
+    except StorageError as error:
+        return Saved({}, {VIEWS: without_place(error, folder)})
     if not (home / INDEX).is_file():
         return Saved({}, {})
     views = functools.partial(_views, home, ResultsFolder(folder).unchecked)

@@ -1,7 +1,12 @@
 """Reports of runs that were stopped, damaged, made by an older version, or of unusual models."""
 
+import contextlib
 import json
+import os
 import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +15,12 @@ from reports.page.saved_runs import gated_run, scored_run
 from reports.page.test_report import copied, described, section, sentence, written
 from results.folders import change_manifest
 
+import headcats as hc
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
 from headcats.results.checksum import checksum, json_with_checksum
+from headcats.results.loading import load
+from headcats.results.run_results import RunResults
 
 __all__ = ["copied"]  # a fixture
 
@@ -83,6 +91,38 @@ def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Pa
     assert "Heads that help" in section(content, "summary")
     assert "evidence is not shown" in section(content, "evidence")
     assert lost in section(content, "evidence")
+
+
+@contextlib.contextmanager
+def as_anybody() -> Iterator[None]:
+    """Without the rights of root, if it is root who tests."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    "closed", ["blocks", "blocks/always_a", "suite.json", "evidence", "evidence/curves.nc", "views"]
+)
+def test_what_is_closed_in_an_open_folder_is_named(copied: Path, closed: str):
+    """As a colleague's umask leaves it."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        path = Path(shutil.copytree(copied, Path(place, "r")))
+        (path / "views").mkdir(exist_ok=True)
+        (path / closed).chmod(0)
+        with as_anybody(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lacking = RunResults(load(path)).missing
+            content = hc.report(path, Path(place, "page.html")).read_text(encoding="utf-8")
+        (path / closed).chmod(0o777)
+    assert "Permission denied" in f"{content} {lacking}"
+    assert bool(lacking) == (closed.startswith("blocks") or closed == "suite.json")
 
 
 def test_a_damaged_block_is_said_and_not_counted(copied: Path):

@@ -1,6 +1,7 @@
 """Whether the categories are real, and what the map depends on: what is saved of that, or how to get it."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 
 import xarray as xr
@@ -13,9 +14,11 @@ from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.saved import Robustness, robustness_folder, saved_robustness, without_place
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.finding import line, note
+from headcats.results.finding import Finding, line, note
 from headcats.results.head_axes import HEAD
 from headcats.results.tables import as_written
+
+_log = logging.getLogger("headcats")
 
 
 @section("Evidence: are the categories real?")
@@ -33,10 +36,11 @@ def evidence(material: Material) -> Iterator[Part]:
         elif material.unit != HEAD:
             yield line("evidence.single_heads_only")
         else:
-            yield line("evidence.missing")
+            if not material.unusable_evidence:
+                yield line("evidence.missing")
             yield Code(material.command("evidence", "method", "metric", "effect"))
     for folder, problem in material.unusable_evidence.items():
-        yield note("evidence.unusable", folder=folder, problem=problem)
+        yield _unusable(folder, problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
         parts = _whole(_test(tree, f"other_{place}", categories), folder, command="evidence")
@@ -53,7 +57,7 @@ def robustness(material: Material) -> Iterator[Part]:
         try:
             saved = saved_robustness(folder, subfolder)
         except StorageError as error:
-            yield note("evidence.unusable", folder=subfolder, problem=without_place(error, folder))
+            yield _unusable(subfolder, without_place(error, folder))
     if not saved:
         command = material.command("compare", "rule", "min-tasks", "sign")
         yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
@@ -69,7 +73,13 @@ def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, .
         with as_written("a table in it", again=f"`headcats {command}`"):
             return tuple(parts)
     except (DamagedFileError, DataError) as error:  # the second by a figure
-        return (note("evidence.unusable", folder=folder, problem=error),)
+        return (_unusable(folder, str(error)),)
+
+
+def _unusable(folder: str, problem: str) -> Finding:
+    """The note on the page, and a warning to who makes it."""
+    _log.warning("The report is without %s. %s", folder, problem)
+    return note("evidence.unusable", folder=folder, problem=problem)
 
 
 def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
