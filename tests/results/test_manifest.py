@@ -64,7 +64,7 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     assert (again["plan"].pop("min_accuracy"), again["plan"].pop("answers")) == (0.5, "single")
     assert again["plan"].pop("min_logit_diff") is None
     assert [again["model"].pop(name) for name in ("source", "loader", "tokenizer")] == ["", {}, ""]
-    assert (again.pop("distractors"), again.pop("beside")) == ({}, [])
+    assert [again.pop(name) for name in ("distractors", "beside", "own_code")] == [{}, [], {}]
     assert again.pop("suite_source") == stored["plan"]["suite"]
     assert {again["model"].pop(name) for name in ("n_layers", "d_model", "parallel_attn_mlp")} == {None}
     assert (stored.pop("format"), again.pop("format")) == (1, FORMAT)
