@@ -301,7 +301,7 @@ def test_places_that_cannot_take_results(headcats, model_folder, tmp_path, out):
     assert "Error: " in done.err
     assert "Traceback" not in done.err
     expected = {
-        "file/r": "file is a file, and no folder can be below it. Name another folder.",
+        "file/r": "file is a file, and no folder can be below it. Remove it, or name another folder.",
         "/proc/headcats": "Cannot write",
         "taken": "is not empty and holds no manifest.json",
     }
