@@ -59,6 +59,11 @@ class Material:
         """Folder of a saved test that cannot be shown -> why."""
         return self._evidence.problems
 
+    @property
+    def lost_evidence(self) -> bool:
+        """Whether one of those is of the very categories that are mapped."""
+        return not self.unusable_evidence.keys().isdisjoint(self._evidence_names)
+
     @cached_property
     def _evidence(self) -> Saved[xr.DataTree]:
         return Saved({}, {}) if self.folder is None else saved_evidence(self.folder)

@@ -80,7 +80,11 @@ def test_evidence_that_was_half_written_is_said(copied: Path):
 def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     file = copied / "evidence" / "curves.nc"
     file.write_bytes(file.read_bytes()[:-1])
-    assert "curves.nc is damaged" in section(written(copied), "evidence")
+    content = written(copied)
+    assert "curves.nc is damaged" in section(content, "evidence")
+    assert sentence("evidence.missing") not in section(content, "evidence")
+    assert sentence("summary.test_lost") in section(content, "summary")
+    assert sentence("summary.not_tested") not in section(content, "summary")
 
 
 @pytest.mark.parametrize("lost", ["verdict", "error_rate", "signature", "causal_p", "category"])

@@ -35,9 +35,8 @@ def evidence(material: Material) -> Iterator[Part]:
             yield line("evidence.helping_only")
         elif material.unit != HEAD:
             yield line("evidence.single_heads_only")
-        else:
-            if not material.unusable_evidence:
-                yield line("evidence.missing")
+        elif not material.lost_evidence:
+            yield line("evidence.missing")
             yield Code(material.command("evidence", "method", "metric", "effect"))
     for folder, problem in material.unusable_evidence.items():
         yield _unusable(folder, problem)

@@ -28,7 +28,7 @@ def summary(material: Material) -> Iterator[Part]:
     if material.evidence:
         yield from verdict_findings(material.evidence[0])
     elif material.tables and bool((material.tables["overlap"]["member"] == 1).any()):
-        yield line("summary.not_tested")
+        yield line("summary.test_lost" if material.lost_evidence else "summary.not_tested")
 
 
 def _model(material: Material) -> Finding:
