@@ -24,8 +24,8 @@ from headcats.results.checksum import (
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
+from headcats.results.origin import other_origin
 from headcats.results.place import address_of
-from headcats.results.records import BlockRecord, ModelRecord
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import below_a_file, check_path, write_whole
@@ -295,7 +295,7 @@ class ResultsFolder:
             record = manifest.blocks.get(task, {}).get(label)
             try:
                 block = self.read_block(task, label)
-                if problem := _other_origin(block, record, manifest):
+                if problem := other_origin(block, record, manifest):
                     raise DamagedFileError(
                         f"{path} is of {problem} than {MANIFEST} says. Delete it and repeat the `headcats run`."
                     )
@@ -303,19 +303,3 @@ class ResultsFolder:
             except StorageError as error:
                 problems[path.relative_to(self.path).as_posix()] = str(error)
         return blocks, problems
-
-
-def _other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manifest) -> str:
-    """What a block was made from that its manifest says differently; "" if nothing."""
-    if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
-        return "other prompts"
-    return other_model(block, manifest.model)
-
-
-def other_model(table: xr.Dataset, model: ModelRecord) -> str:
-    """What of the model a table was made on differently; "" if nothing that it says."""
-    if not model.made(table.attrs):
-        return "another model"
-    if "patched" not in table or "layer" not in table.coords or not model.layers:
-        return ""  # a joint method may read some layers
-    return "" if table["layer"].values.tolist() == list(model.layers) else "other layers"

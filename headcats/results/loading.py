@@ -11,9 +11,10 @@ import xarray as xr
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning, pluralize
 from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
-from headcats.results.folder import ResultsFolder, other_model
+from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.no_results import no_results
+from headcats.results.origin import other_model
 from headcats.results.place import Place, find_place
 
 _NAMED = 3

@@ -12,9 +12,10 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
-from headcats.results.folder import BLOCKS, ResultsFolder, other_model
+from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.loading import load, tree
 from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.origin import other_model
 from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source
 from headcats.results.typed import MisfitError

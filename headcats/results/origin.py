@@ -1,0 +1,22 @@
+"""Whether a stored table was made from what its manifest says."""
+
+import xarray as xr
+
+from headcats.results.manifest import Manifest
+from headcats.results.records import BlockRecord, ModelRecord
+
+
+def other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manifest) -> str:
+    """What a block was made from that its manifest says differently; "" if nothing."""
+    if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
+        return "other prompts"
+    return other_model(block, manifest.model)
+
+
+def other_model(table: xr.Dataset, model: ModelRecord) -> str:
+    """What of the model a table was made on differently; "" if nothing that it says."""
+    if not model.made(table.attrs):
+        return "another model"
+    if "patched" not in table or "layer" not in table.coords or not model.layers:
+        return ""  # a joint method may read some layers
+    return "" if table["layer"].values.tolist() == list(model.layers) else "other layers"
