@@ -90,20 +90,24 @@ def is_built_in(code: Any) -> bool:
     """Whether code comes with headcats."""
     if isinstance(code, str):
         return code.startswith("headcats.")
-    while isinstance(code, functools.partial):
-        code = code.func
+    code = _unwrapped(code)
     # A function of somebody else that `functools.wraps` one of ours has our `__module__`.
     written_in = str(getattr(code, "__globals__", {}).get("__name__", "headcats"))
     module = str(getattr(code, "__module__", ""))
     return module.startswith("headcats.") and written_in.partition(".")[0] in _AROUND_OURS
 
 
-def source_text(code: Any) -> str:
-    """The source of a function or class without its comments; "" of what was not written in a file or notebook."""
+def _unwrapped(code: Any) -> Any:
+    """What a chain of `functools.partial` calls in the end."""
     while isinstance(code, functools.partial):
         code = code.func
+    return code
+
+
+def source_text(code: Any) -> str:
+    """The source of a function or class without its comments; "" of what was not written in a file or notebook."""
     try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
+        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(_unwrapped(code)))))
     except (OSError, TypeError, SyntaxError):
         return ""
 
@@ -165,8 +169,7 @@ def _place(code: Any) -> str:
     """Last part of the file and the line where code is defined, "" of what is not written in Python."""
     if isinstance(code, str):
         return code
-    while isinstance(code, functools.partial):
-        code = code.func
+    code = _unwrapped(code)
     if inspect.isclass(code):
         file = getattr(sys.modules.get(code.__module__), "__file__", None)
         return f"{PurePath(file).name}, {code.__qualname__}" if file else ""

@@ -289,8 +289,8 @@ class ResultsFolder:
         """
         blocks, problems = {}, {}
         known = {(task, label) for task in (*manifest.tasks, SUITE) for label in manifest.methods}
-        there = {key for key in known if os.path.isfile(self.block_path(*key))}  # False where nobody may look
-        for task, label in sorted(manifest.finished() | there):
+        left = {key for key in known if os.path.isfile(self.block_path(*key))}  # False where nobody may look
+        for task, label in sorted(manifest.finished() | left):
             path = self.block_path(task, label)
             record = manifest.blocks.get(task, {}).get(label)
             try:

@@ -26,7 +26,7 @@ FORMAT = 2
 """2: files carry checksums, which those of format 1 (version 0.1) do not."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
-_FILE = re.compile(r"\w{1,40}\.(?:json|nc)", re.ASCII)
+_FILE_NAME = re.compile(r"\w{1,40}\.(?:json|nc)", re.ASCII)
 _REQUIRED = ("format", "plan", "model", "categories", "methods", "tasks", "blocks", "checks")
 
 
@@ -140,7 +140,7 @@ class Manifest:
             return f"model has {len(self.model.layers)} layers and heads of {len(self.model.heads)}"
         if not all(0 < heads <= _MOST_HEADS for heads in self.model.heads):
             return f"model.heads is {list(self.model.heads)!r:.80}"
-        if foreign := [name for name in self.beside if not _FILE.fullmatch(name)]:
+        if foreign := [name for name in self.beside if not _FILE_NAME.fullmatch(name)]:
             return f"beside names {foreign[0]!r:.80}, which is no file of results"
         return ""
 

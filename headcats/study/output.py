@@ -199,13 +199,13 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
         manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
-    own = own_code(study)
-    if changed := manifest.changed_code(own):
+    code_now = own_code(study)
+    if changed := manifest.changed_code(code_now):
         raise PlanError(
             f"The code of {changed} is not what it was when results were put into {out}: both would be in one "
             "map. Name another folder with --out (out=...)."
         )
-    manifest.own_code |= own
+    manifest.own_code |= code_now
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.

@@ -64,8 +64,7 @@ class CausalMethod:
         self.options: dict[str, Option] = {"reference": references} if references else {}
         self.options["unit"] = UNITS
         self.__doc__ = replacement.__doc__
-        self._replacement, self._acts = replacement, acts
-        self.code = replacement
+        self.code, self._acts = replacement, acts
 
     @cached_property
     def intervention(self) -> "Intervention":
@@ -74,7 +73,7 @@ class CausalMethod:
 
         return Intervention(
             self.name,
-            replacement=self._replacement,
+            replacement=self.code,
             uses_reference=bool(self.references),
             unprocessed=self.declaration.unprocessed,
             **self._acts,
