@@ -1,26 +1,18 @@
 """The results folder: a manifest and one netCDF file per task and method; one writes, any number read."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.checksum import (
-    Unchecked,
-    checksum,
-    content_of,
-    json_content_of,
-    json_with_checksum,
-    read_file,
-    with_checksum,
-)
+from headcats.results.checksum import Unchecked, checksum, json_content_of, json_with_checksum, read_file
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
@@ -28,6 +20,7 @@ from headcats.results.origin import other_origin
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import read_table, table_bytes
+from headcats.results.version_0_1 import add_checksums
 from headcats.results.whole_file import below_a_file, check_path, write_whole
 from headcats.results.writer import held_for_writing
 
@@ -133,7 +126,10 @@ class ResultsFolder:
             StorageError: The folder cannot be written.
         """
         if self.unchecked == "accepted":
-            self._add_checksums()
+            tables = sorted([*self._tables(), *self.path.glob("evidence*/**/*.nc")])
+            add_checksums(
+                tables, [self.suite_path, self.path / VIEWS / INDEX], read=partial(self.read_table, again=_AGAIN)
+            )
         write_whole(self.manifest_path, manifest.file_bytes())
         self._format = FORMAT
 
@@ -162,24 +158,6 @@ class ResultsFolder:
             except StorageError:
                 self._format = format_of_damaged(self.manifest_path)
         return "accepted" if self._format == 1 else "damaged"
-
-    def _add_checksums(self) -> None:
-        """To whole files alone: what is damaged stays as it is, without a checksum, and is named by who reads it."""
-        for path in sorted([*self._tables(), *self.path.glob("evidence*/**/*.nc")]):
-            try:
-                self.read_table(path, again=_AGAIN)
-                data = path.read_bytes()
-                if not content_of(data).has_checksum:
-                    write_whole(path, with_checksum(data))
-            except DamagedFileError:
-                continue
-            except StorageError:
-                if path.exists():
-                    raise
-        for path in (self.suite_path, self.path / VIEWS / INDEX):
-            with suppress(OSError, DamagedFileError, ValueError):  # ValueError: it holds no JSON
-                if not (content := json_content_of(read_file(path))).has_checksum and json.loads(content.data):
-                    write_whole(path, json_with_checksum(content.data.decode("utf-8")))
 
     def _tables(self) -> list[Path]:
         return sorted([*self.path.glob(f"{BLOCKS}/**/*.nc"), self.descriptors_path])
