@@ -8,7 +8,6 @@ import csv
 import errno
 import importlib.metadata
 import json
-import logging
 import os
 import re
 import shlex
@@ -70,8 +69,6 @@ class Done(NamedTuple):
 def headcats(capfd, monkeypatch, tmp_path):
     """Function: arguments -> exit code, stdout, stderr of one command, run in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    logger = logging.getLogger("headcats")
-    handlers, level = list(logger.handlers), logger.level
 
     def command(*arguments) -> Done:
         monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
@@ -83,12 +80,9 @@ def headcats(capfd, monkeypatch, tmp_path):
                 cli.main()
         except SystemExit as stop:
             code = stop.code or 0
-        finally:
-            logger.handlers, logger.level = list(handlers), level
         return Done(code, *capfd.readouterr())
 
-    yield command
-    logger.setLevel(level)
+    return command
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """The command line: parse, call, print."""
 
+import contextlib
 import ctypes
 import io
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -89,9 +91,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Prompts hold any character: a pipe that is not UTF-8 gets escapes, not an error when all is computed.
         sys.stdout.reconfigure(errors="backslashreplace")
-    logging.getLogger("headcats").addHandler(_StderrHandler(logging.INFO))
-    logging.getLogger("headcats").setLevel(logging.INFO)
-    with ending_on_request(), warnings.catch_warnings():
+    with ending_on_request(), _log_on_stderr(), warnings.catch_warnings():
         show_warning = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -145,6 +145,20 @@ def _tune_process() -> None:
         return
     mallopt(_M_MMAP_MAX, 0)
     mallopt(_M_TRIM_THRESHOLD, _MOST)
+
+
+@contextlib.contextmanager
+def _log_on_stderr() -> Iterator[None]:
+    """Inside, what headcats logs is on stderr; a program that calls `main` gets its own logging back."""
+    logger, handler = logging.getLogger("headcats"), _StderrHandler(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 class _StderrHandler(logging.Handler):

@@ -79,13 +79,21 @@ def test_a_request_to_end_that_is_not_ours_to_answer_is_left_alone(monkeypatch, 
 
 
 def test_a_pipe_that_is_not_utf_8_gets_escapes(monkeypatch):
-    monkeypatch.setattr(logging.getLogger("headcats"), "handlers", [])
     written = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
     monkeypatch.setattr(cli, "app", lambda **options: console.tell(["a → b"]))
     cli.main()
     sys.stdout.flush()
     assert written.getvalue() == b"a \\u2192 b\n"
+
+
+def test_a_program_that_calls_the_command_gets_its_logging_back(monkeypatch, capfd):
+    logger = logging.getLogger("headcats")
+    before = list(logger.handlers), logger.level
+    monkeypatch.setattr(cli, "app", lambda **options: logger.info("told"))
+    cli.main()
+    assert capfd.readouterr().err == "told\n"
+    assert (logger.handlers, logger.level) == before
 
 
 def test_every_command_can_be_stopped(monkeypatch, capfd):
