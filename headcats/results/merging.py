@@ -70,7 +70,10 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
     for place, run in zip(places, runs, strict=True):
         _check_same_plan(merged, run.manifest, paths=(places[0], place))
         if changed := merged.changed_code(run.manifest.own_code):
-            raise PlanError(f"The code of {changed} was another one for {place} than for a folder before.")
+            raise PlanError(
+                f"The code of {changed} was another one for {place} than for a folder before: both would be in one "
+                "map. Run one of them again, into a new folder."
+            )
         merged.join(run.manifest)
         if run.descriptors is not None:
             descriptors = run.descriptors if descriptors is None else join_descriptors(descriptors, run.descriptors)

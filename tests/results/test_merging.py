@@ -57,6 +57,16 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path, changes, message)
     assert not (tmp_path / "all").exists()
 
 
+def test_numbers_of_two_versions_of_somebodys_code_are_not_merged(tmp_path):
+    first, same, changed = (
+        folder(tmp_path / task, task, own_code={"mine": mark}) for task, mark in (("a", "1"), ("b", "1"), ("c", "2"))
+    )
+    assert RunResults(merge([first, same], out=tmp_path / "all")).manifest.own_code == {"mine": "1"}
+    with pytest.raises(PlanError, match=r"The code of mine was another one for .*c than for a folder before"):
+        merge([first, same, changed], out=tmp_path / "more")
+    assert not (tmp_path / "more").exists()
+
+
 def suite_of(*tasks, **changes):
     entries = [{"name": task, "pairs": [["é", "→"]]} | changes for task in tasks]
     return json.dumps({"format": 1, "name": "s", "tasks": entries}, ensure_ascii=False)

@@ -39,7 +39,7 @@ class CausalMethod:
         references: As given.
         options: Name of an option -> its values, the default first.
         declaration: As given.
-        code: `replacement`.
+        code: `replacement`; results keep a hash of its source.
 
     Example:
         >>> import headcats as hc
