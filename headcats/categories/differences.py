@@ -7,15 +7,16 @@ with the same true effect in both.
 import warnings
 
 import numpy as np
+import scipy
 import xarray as xr
 from jaxtyping import Float
-from scipy import stats
 
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.membership import warn_of
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.errors import OptionError
 from headcats.results.head_axes import head_coords
+from headcats.statistics.distributions import t_above, t_quantile
 from headcats.statistics.multiplicity import benjamini_hochberg
 
 _ENOUGH = 5
@@ -104,11 +105,11 @@ def _welch(
     """Difference of the means, its 95 % interval and two-sided p; NaN without variance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of heads with the same effect on all tasks
-        test = stats.ttest_ind(first, second, equal_var=False)
+        test = scipy.stats.ttest_ind(first, second, equal_var=False)
     least = min(len(first), len(second))
     freedom = test.df if least >= _ENOUGH else np.full(test.df.shape, least - 1.0)
     error = np.sqrt(sum(effects.var(axis=0, ddof=1) / len(effects) for effects in (first, second)))
-    difference, reach = first.mean(axis=0) - second.mean(axis=0), stats.t.isf(0.025, freedom) * error
+    difference, reach = first.mean(axis=0) - second.mean(axis=0), t_quantile(0.025, freedom) * error
     values = {"difference": difference, "low": difference - reach, "high": difference + reach}
-    values["p_value"] = 2 * stats.t.sf(np.abs(test.statistic), freedom)
+    values["p_value"] = 2 * t_above(np.abs(test.statistic), freedom)
     return {name: np.where(error > 0, numbers, np.nan) for name, numbers in values.items()}

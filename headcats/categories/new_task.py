@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
-from scipy import stats
 
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.results.head_axes import head_coords
+from headcats.statistics.distributions import t_quantile
 
 NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")
 """What `new_task_effects` returns. Helping and suppressing heads have the same."""
@@ -73,7 +73,7 @@ def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]
         mean, fixed = effect.mean(axis=0), _reach_of_fixed(squared, scores["n_items"].values)
     if n > 1:
         variance = effect.var(axis=0, ddof=1)
-        spread = stats.t.isf(0.025, n - 1) * np.sqrt(variance * (1 + 1 / n))
+        spread = t_quantile(0.025, n - 1) * np.sqrt(variance * (1 + 1 / n))
         between = np.sqrt(np.maximum(variance - squared.mean(axis=0), 0))
     values = (mean, mean - spread, mean + spread, mean - fixed, mean + fixed, between)
     return dict(zip(NEW_TASK, values, strict=True))
@@ -86,4 +86,4 @@ def _reach_of_fixed(
     total, freedom = squared.sum(axis=0), np.maximum(n_items - 1, 1)[:, None, None]
     within = (squared**2 / freedom).sum(axis=0)
     freedom = np.divide(total**2, within, out=np.full_like(total, np.nan), where=within > 0)
-    return np.where(total == 0, 0.0, stats.t.isf(0.025, freedom) * np.sqrt(total) / len(squared))
+    return np.where(total == 0, 0.0, t_quantile(0.025, freedom) * np.sqrt(total) / len(squared))

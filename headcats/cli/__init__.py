@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import importlib.metadata
 import io
 import logging
 import os
@@ -12,20 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli.compare import compare_command
-from headcats.cli.console import ending_on_request, explain, stoppable, warn
-from headcats.cli.diff import diff_command
-from headcats.cli.evidence import evidence_command
-from headcats.cli.export import export_command
-from headcats.cli.figure import figure_command
-from headcats.cli.list import list_command, version_text
-from headcats.cli.map import map_command
-from headcats.cli.merge import merge_command
-from headcats.cli.push import push_command
-from headcats.cli.report import report_command
-from headcats.cli.run import run_command
-from headcats.cli.validate import validate_command
-from headcats.cli.views import views_command
+from headcats import __version__
+from headcats.cli.commands import Commands
+from headcats.cli.console import ending_on_request, explain, warn
 from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
 from headcats.guard import is_out_of_memory
 from headcats.results.visible import visible
@@ -48,6 +38,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX, _MOST = -1, -4, 2**31 - 1
 
 app = typer.Typer(
     name="headcats",
+    cls=Commands,
     help=_HELP,
     epilog=_EXAMPLES,
     no_args_is_help=True,
@@ -55,24 +46,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(run_command)
-app.command("validate")(stoppable(validate_command))
-app.command("map")(stoppable(map_command))
-app.command("report")(stoppable(report_command))
-app.command("figure")(stoppable(figure_command))
-app.command("compare")(stoppable(compare_command))
-app.command("diff")(stoppable(diff_command))
-app.command("evidence")(stoppable(evidence_command, "; the same command starts again from zero"))
-app.command("views")(stoppable(views_command))
-app.command("merge")(stoppable(merge_command))
-app.command("export")(stoppable(export_command))
-app.command("push")(stoppable(push_command, "; the same command starts again"))
-app.command("list")(stoppable(list_command))
+
+
+def _version_text() -> str:
+    """headcats, transformer-lens and torch with their versions, without importing them."""
+    lines = [f"headcats {__version__}"]
+    for package in ("transformer-lens", "torch"):
+        try:
+            lines.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            lines.append(f"{package} is not installed")
+    return "\n".join(lines)
 
 
 def _print_version(version: bool | None) -> None:
     if version:
-        typer.echo(version_text())
+        typer.echo(_version_text())
         raise typer.Exit()
 
 

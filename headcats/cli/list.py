@@ -1,12 +1,10 @@
-"""`headcats list`, and what `--version` prints."""
+"""`headcats list`."""
 
-import importlib.metadata
 import inspect
 from typing import Annotated, Any
 
 import typer
 
-from headcats import __version__
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson
 from headcats.cli.completion import KINDS
@@ -16,17 +14,6 @@ from headcats.registry import lookup, names, unknown_name_message
 from headcats.results.declaration import registered_declarations
 from headcats.results.finding import table
 from headcats.tasks.suites import suite
-
-
-def version_text() -> str:
-    """headcats, transformer-lens and torch with their versions, without importing them."""
-    lines = [f"headcats {__version__}"]
-    for package in ("transformer-lens", "torch"):
-        try:
-            lines.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            lines.append(f"{package} is not installed")
-    return "\n".join(lines)
 
 
 def list_command(

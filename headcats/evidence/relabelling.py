@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from headcats.statistics.random_streams import stream
 
@@ -80,7 +80,8 @@ def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray,
     if len(shared) < 2:
         return np.zeros(len(shared), dtype=int)
     distance = 1 - shared[np.triu_indices(len(shared), k=1)]
-    blocks = fcluster(linkage(distance, "average"), 1 - SHARED_WORDS + _TIE, "distance")
+    tree = scipy.cluster.hierarchy.linkage(distance, "average")
+    blocks = scipy.cluster.hierarchy.fcluster(tree, 1 - SHARED_WORDS + _TIE, "distance")
     _, first, numbers = np.unique(blocks, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[numbers]
 

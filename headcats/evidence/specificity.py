@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from headcats.evidence.causal import Damages, unit_damage
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.relabelling import Labellings
+from headcats.statistics.distributions import t_quantile
 from headcats.sweeps.tree import HeadSet
 
 _SPECIFICITY = ("specificity", "specificity_low", "specificity_high")
@@ -85,7 +85,7 @@ def t_contrast(groups: Sequence[Float[np.ndarray, " _"]], weights: Sequence[floa
     if not variance:
         return estimate, estimate, estimate
     total = variance**2 / ((shares * variances) ** 2 / freedom[several]).sum()
-    half = float(stdtrit(total, 0.975) * np.sqrt(variance))
+    half = float(t_quantile(0.025, total) * np.sqrt(variance))
     return estimate, estimate - half, estimate + half
 
 

@@ -11,12 +11,12 @@ import math
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
-from scipy.special import stdtrit
 
 from headcats.evidence.causal import causal_statistic, unit_specificity
 from headcats.evidence.relabelling import Labellings, family_wise_p, maxima
 from headcats.evidence.signature import between_units, contrast, unit_contrasts
 from headcats.results.finding import by_category
+from headcats.statistics.distributions import t_quantile
 
 ALPHA = 0.05
 LEAST_LABELLINGS = 20
@@ -117,7 +117,7 @@ def _units_needed(row: xr.Dataset, n_categories: int) -> float:
         values = values[~np.isnan(values)]
         if row[f"{name}_p"].item() > ALPHA and len(values) >= _LEAST_UNITS and values.mean() > 0:
             n = np.arange(_LEAST_UNITS, _MOST_UNITS)
-            reach = stdtrit(n - 1, 1 - ALPHA / n_categories) + stdtrit(n - 1, _POWER)
+            reach = t_quantile(ALPHA / n_categories, n - 1) + t_quantile(1 - _POWER, n - 1)
             enough = n[np.sqrt(n) * values.mean() >= reach * values.std(ddof=1)].min(initial=_MOST_UNITS)
             needed += [enough] * bool(len(values) < enough < _MOST_UNITS)
     return float(max(needed, default=math.nan))

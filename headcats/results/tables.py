@@ -1,7 +1,6 @@
 """Tables as netCDF files with a checksum."""
 
 import contextlib
-import io
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.results.checksum import Unchecked, checksum, content_of, read_file, with_checksum
+from headcats.results.netcdf import read_netcdf
 from headcats.results.writer import WRITER
 
 T = TypeVar("T")
@@ -52,9 +52,7 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
 def _parsed(data: bytes, *, unchecked: Unchecked) -> xr.Dataset:
     content = content_of(data).accepted(unchecked)
     try:
-        with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as stored:
-            # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
-            return stored.load().drop_encoding()
+        return read_netcdf(content)
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types

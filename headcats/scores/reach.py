@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy import stats
 
+from headcats.statistics.distributions import t_quantile
 from headcats.statistics.multiplicity import discoveries_needed, items_for
 from headcats.statistics.pooled_null import critical_value
 from headcats.statistics.task import Estimate
@@ -39,7 +39,7 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
             )
             median = float(np.median(finite))
             width = median + scores.attrs["error_floor"]
-            smallest[row] = width * critical + median * stats.t.isf(1 - POWER, n_items - 1) if width > 0 else 0.0
+            smallest[row] = width * critical + median * t_quantile(1 - POWER, n_items - 1) if width > 0 else 0.0
     return smallest
 
 

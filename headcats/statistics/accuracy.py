@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Shaped
-from scipy.stats import t
+
+from headcats.statistics.distributions import t_quantile
 
 CONFIDENCE = 0.95
 
@@ -52,7 +53,7 @@ def clustered_accuracy(right: Bool[np.ndarray, " text"], cluster: Shaped[np.ndar
     variance = clusters / (clusters - 1) * float((residuals**2).sum()) / n**2
     spread = share * (1 - share)
     independent = float(clusters) if spread == 0 else min(n, spread / variance) if variance > 0 else float(n)
-    z = float(t.ppf((1 + CONFIDENCE) / 2, clusters - 1))
+    z = float(t_quantile((1 - CONFIDENCE) / 2, clusters - 1))
     centre = (share + z**2 / (2 * independent)) / (1 + z**2 / independent)
     half = z * math.sqrt(spread / independent + z**2 / (4 * independent**2)) / (1 + z**2 / independent)
     return Accuracy(share, max(0.0, centre - half), min(1.0, centre + half))

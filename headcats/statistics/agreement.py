@@ -1,8 +1,8 @@
 """How alike two sets of heads, or two orders of heads, are."""
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Shaped
-from scipy import stats
 
 
 def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarray, "*draw category category"]:
@@ -22,14 +22,14 @@ def chance_jaccard(first: int, second: int, *, heads: int) -> float:
     if first + second == 0:
         return float("nan")
     shared = np.arange(max(0, first + second - heads), min(first, second) + 1)
-    return float(stats.hypergeom.pmf(shared, heads, first, second) @ (shared / (first + second - shared)))
+    return float(scipy.stats.hypergeom.pmf(shared, heads, first, second) @ (shared / (first + second - shared)))
 
 
 def rank_correlation(first: Float[np.ndarray, " head"], second: Float[np.ndarray, " head"]) -> float:
     """Spearman's correlation, tied values sharing their mean rank; NaN below 3 heads or where one is constant."""
     if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
-    return float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
+    return float(np.corrcoef(scipy.stats.rankdata(first), scipy.stats.rankdata(second))[0, 1])
 
 
 def pairwise(

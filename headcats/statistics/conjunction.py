@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+
+from headcats.statistics.distributions import normal_above, normal_quantile
 
 # Shares of the level that the two tests below get.
 STOUFFER, SIMES = 0.8, 0.2
@@ -39,5 +40,5 @@ def partial_conjunction(
         between = correlation * (1 - np.eye(len(p_values)))
         variance = variance + np.maximum(0.0, between[order[:, None], order[None, :]].sum(axis=(0, 1)))
     with np.errstate(divide="ignore"):
-        stouffer = stats.norm.sf(stats.norm.isf(largest).sum(axis=0) / np.sqrt(variance))
+        stouffer = normal_above(normal_quantile(largest).sum(axis=0) / np.sqrt(variance))
     return np.asarray(np.minimum(1.0, np.minimum(stouffer / STOUFFER, simes / SIMES)))

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import stats
 
 
 def smallest_p(n_items: int, *, draws: int) -> float:
@@ -34,5 +34,5 @@ def benjamini_hochberg(p_values: Float[np.ndarray, "..."]) -> Float[np.ndarray, 
     q_values = np.full(p_values.shape, np.nan)
     has_p = ~np.isnan(p_values)
     if has_p.any():
-        q_values[has_p] = stats.false_discovery_control(p_values[has_p], method="bh")
+        q_values[has_p] = scipy.stats.false_discovery_control(p_values[has_p], method="bh")
     return q_values

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
-from scipy import stats
 
+from headcats.statistics.distributions import t_quantile
 from headcats.statistics.random_streams import stream
 
 CONFIDENCE = 0.95
@@ -94,7 +94,7 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
     draws = sum(map(len, drawn[int(levels[0])])) or LEAST_DRAWS
     rank = _kept_ranks(draws)
     of_level = {
-        level: np.sort(np.concatenate(parts))[::-1][rank] if parts else stats.t.isf((rank + 0.5) / draws, level - 1)
+        level: np.sort(np.concatenate(parts))[::-1][rank] if parts else t_quantile((rank + 0.5) / draws, level - 1)
         for level, parts in drawn.items()
     }
     nearest = {

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Shaped
-from scipy import stats
 
 from headcats.errors import DataError
 from headcats.statistics.bootstrap import item_weights
+from headcats.statistics.distributions import t_quantile
 from headcats.statistics.pooled_null import CONFIDENCE, pooled_null, standard_errors
 from headcats.statistics.random_streams import stream
 
@@ -177,7 +177,7 @@ def _t_interval(mean: float, deviations: Float[np.ndarray, " item"], n: int) -> 
     """95 % interval of a mean of `n` values, from the sums of its deviations by item."""
     if len(deviations) < 2:
         return math.nan, math.nan
-    half = float(stats.t.isf((1 - CONFIDENCE) / 2, len(deviations) - 1) * standard_errors(deviations[:, None])[0]) / n
+    half = float(t_quantile((1 - CONFIDENCE) / 2, len(deviations) - 1) * standard_errors(deviations[:, None])[0]) / n
     return mean - half, mean + half
 
 

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import scipy
 import xarray as xr
 from jaxtyping import Bool, Float, Int
-from scipy import stats
 
 from headcats.bounds import check_count
 from headcats.errors import DataError, OptionError
@@ -97,7 +97,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
         {name: (("group", "method", "other"), numbers) for name, numbers in variables.items()},
         coords={"group": groups, "method": methods, "other": methods},
     )
-    ranks = stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
+    ranks = scipy.stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
     per_head = ("group", "method", "layer", "head")
     table = table.assign_coords(head_coords(strength))
     table["top_size"] = (per_head[:2], in_top.sum(-1))
@@ -194,7 +194,7 @@ def _within_layers(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Mean rank correlation when the heads of each layer are permuted, and the two-sided p of the one there is."""
-    first_ranks, second_ranks = (_standard(stats.rankdata(values)) for values in (first, second))
+    first_ranks, second_ranks = (_standard(scipy.stats.rankdata(values)) for values in (first, second))
     permuted, observed = np.empty(draws), first_ranks @ second_ranks
     for part in np.array_split(np.arange(draws), 1 + draws * len(layer) // _AT_A_TIME):
         # Places stand layer by layer, so sorting layer + noise moves each place within its layer.

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -12,6 +11,7 @@ from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
+from headcats.statistics.distributions import t_quantile
 from headcats.statistics.pooled_null import CONFIDENCE, standard_errors
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
@@ -66,7 +66,7 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
     names = np.array([str(task) for task in tasks])
     mean = raw[:, top].mean(axis=0)
     # Tasks take the place of items.
-    half = standard_errors((raw[:, top] - mean) / len(raw)) * stats.t.isf((1 - CONFIDENCE) / 2, len(raw) - 1)
+    half = standard_errors((raw[:, top] - mean) / len(raw)) * t_quantile((1 - CONFIDENCE) / 2, len(raw) - 1)
     rows, columns = np.divmod(top, len(heads))
     return xr.Dataset(
         {

@@ -1,0 +1,92 @@
+"""Read what xarray has written as netCDF straight from HDF5, in a sixth of the time that `xr.open_dataset` takes.
+
+A results folder holds hundreds of small files, and xarray looks up every dimension of every variable in each. What it
+decodes in a way that is not known here, it reads itself.
+"""
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+import xarray as xr
+from h5py import h5, h5a, h5d, h5f, h5g, h5s
+
+_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
+_OF_NETCDF = {"CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "coordinates"}
+_NOT_READ = {b"REFERENCE_LIST", b"DIMENSION_LIST", b"_NCProperties"}
+# Of the climate and forecast conventions, by which xarray would change the values.
+_DECODED = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsigned", "flag_values"}
+_TIMES = ("day", "hour", "minute", "second", "since")
+
+
+class _UnknownError(Exception):
+    """The file holds something that xarray decodes."""
+
+
+def read_netcdf(data: bytes) -> xr.Dataset:
+    """The table in the bytes of a netCDF file, as `xr.load_dataset` gives it, without encodings."""
+    try:
+        return _table(h5g.open(h5f.open_file_image(data), b"/"))
+    except _UnknownError:
+        with xr.open_dataset(io.BytesIO(data), engine="h5netcdf") as stored:
+            # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
+            return stored.load().drop_encoding()
+
+
+def _table(root: h5g.GroupID) -> xr.Dataset:
+    stored = {name.decode("utf-8"): h5d.open(root, name) for name in map(root.get_objname_by_idx, range(len(root)))}
+    attrs = {name: _attributes(variable) for name, variable in stored.items()}
+    dims = {int(of["_Netcdf4Dimid"]): name for name, of in attrs.items() if "CLASS" in of}
+    variables = {
+        name: _variable(stored[name], of, dims)
+        for name, of in attrs.items()
+        if not str(of.get("NAME", "")).startswith(_NO_VARIABLE)
+    }
+    of_table = _attributes(root)
+    listed = " ".join(of.get("coordinates", "") for of in (of_table, *attrs.values())).split()
+    coords = {*listed, *(name for name, variable in variables.items() if variable.dims == (name,))}
+    return xr.Dataset(
+        {name: variable for name, variable in variables.items() if name not in coords},
+        coords={name: variable for name, variable in variables.items() if name in coords},
+        attrs={name: value for name, value in of_table.items() if name != "coordinates"},
+    )
+
+
+def _variable(stored: h5d.DatasetID, attrs: Mapping[str, Any], dims: Mapping[int, str]) -> xr.Variable:
+    places = attrs.get("_Netcdf4Coordinates", attrs.get("_Netcdf4Dimid") if len(stored.shape) == 1 else [])
+    of = tuple(dims[int(place)] for place in np.atleast_1d(places))
+    own = {name: value for name, value in attrs.items() if name not in _OF_NETCDF}
+    units = str(own.get("units", ""))
+    if len(of) != len(stored.shape) or _DECODED & own.keys() or any(unit in units for unit in _TIMES):
+        raise _UnknownError
+    values = np.empty(stored.shape, dtype=stored.dtype)
+    stored.read(h5s.ALL, h5s.ALL, values)
+    if values.dtype.kind == "O":
+        if h5py.check_string_dtype(stored.dtype) is None:
+            raise _UnknownError
+        values = np.array(list(map(_text, values.ravel())), dtype=str).reshape(values.shape)
+    fill, kind = own.pop("_FillValue", None), own.pop("dtype", None)
+    if kind == "bool":
+        values = values.astype(bool)
+    elif values.dtype.kind not in "iufU" or (fill is not None and not np.isnan(fill)):
+        raise _UnknownError
+    return xr.Variable(of, values, own)
+
+
+def _attributes(of: h5d.DatasetID | h5g.GroupID) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for place in range(h5a.get_num_attrs(of)):
+        attribute = h5a.open(of, index=place, index_type=h5.INDEX_CRT_ORDER)
+        if attribute.name in _NOT_READ:
+            continue
+        value = np.empty(attribute.shape, dtype=attribute.dtype)
+        attribute.read(value)
+        values = list(map(_text, value.ravel())) if value.dtype.kind in "OS" else value.ravel()
+        found[attribute.name.decode("utf-8")] = values[0] if len(values) == 1 else values
+    return found
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
