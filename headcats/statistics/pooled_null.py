@@ -140,15 +140,18 @@ def _statistics(
     n_items, n_heads = scatter.shape
     # Per item in the unit of the effect. The mean of what is drawn from is 0 up to rounding.
     values = scatter * n_items
+    squared = values**2
     parts: list[list[np.ndarray]] = [[] for _ in levels]
-    step = max(1, _BLOCK // (max(levels) * n_heads))
+    step = max(1, _BLOCK // max(*levels, n_items, n_heads))
     for start in range(0, draws, step):
         picks = rng.integers(n_items, size=(min(step, draws - start), max(levels)))
-        drawn = values[picks]
-        sums, squares = np.cumsum(drawn, axis=1), np.cumsum(drawn**2, axis=1)
+        places = picks + n_items * np.arange(len(picks))[:, None]
         for part, n in zip(parts, levels, strict=True):
-            mean = sums[:, n - 1] / n
-            variance = np.maximum(squares[:, n - 1] / n - mean**2, 0.0) / (n - 1)
+            # All heads are drawn alike: how often each item was, times what it adds.
+            counts = np.bincount(places[:, :n].ravel(), minlength=len(picks) * n_items).reshape(len(picks), n_items)
+            weights = counts.astype(np.float64)
+            mean = weights @ values / n
+            variance = np.maximum(weights @ squared / n - mean**2, 0.0) / (n - 1)
             error = np.sqrt(variance) + floor
             part.append((mean / error).astype(np.float32))
     return [np.concatenate(part) for part in parts]
