@@ -11,9 +11,9 @@ import headcats as hc
 from headcats.evidence.held_out import HeldOut
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
+from headcats.results.tree import tree
 from headcats.sweeps.reference import Reference
 
 N_LAYERS = 4

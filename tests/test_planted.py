@@ -11,9 +11,9 @@ from planted import planted_model, slot_batch
 import headcats as hc
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_clean_unchanged
-from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
+from headcats.results.tree import tree
 
 Slots = Mapping[tuple[int, int], int]
 

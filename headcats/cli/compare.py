@@ -29,7 +29,7 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.loading import read_results
+from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
@@ -87,7 +87,7 @@ def compare_command(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
     places = [find_place(folder) for folder in folders]
-    loaded = [RunResults(read_results(place)) for place in places]
+    loaded = [open_results(place) for place in places]
     for run, place in zip(loaded, places, strict=True) if len(places) > 1 else ():
         check_scored(run, place, method, by="`headcats compare` of several folders")
     runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(places), loaded, strict=True)}

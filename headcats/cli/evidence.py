@@ -14,8 +14,8 @@ from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import by_category, paragraph
-from headcats.results.loading import load
-from headcats.results.run_results import RunResults
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.sources import source_of
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
@@ -53,7 +53,7 @@ def evidence_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect)
-    run = RunResults(load(folder))
+    run = open_results(find_place(folder))
     note_unfinished(run)
     check_scored(run, folder, method, by="`headcats evidence`")
     from headcats.categories.reading import resolve_tested

@@ -22,7 +22,7 @@ from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
 from headcats.results.label import Label
-from headcats.results.loading import read_results
+from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
@@ -93,7 +93,7 @@ def _run_table(
     place: Place, kind: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Table:
     """What a figure reads of the results of one model."""
-    run = RunResults(read_results(place)).without_untried()
+    run = open_results(place).without_untried()
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:

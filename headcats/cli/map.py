@@ -23,7 +23,7 @@ from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
 from headcats.results.label import Label
-from headcats.results.loading import read_results
+from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
@@ -87,7 +87,7 @@ def map_command(
         map_revisions(Path(folder), reading, csv=csv, answer=answer)
         return
     place = find_place(folder)
-    run = RunResults(read_results(place)).without_untried()
+    run = open_results(place).without_untried()
     note_unfinished(run)
     joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
     if joint in run.joint_blocks or registered(Label.parse(joint).name).kind == "joint":

@@ -8,8 +8,8 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import Answer
-from headcats.results.loading import load
-from headcats.results.run_results import RunResults
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.sources import source_of
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -39,7 +39,7 @@ def views_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
-    run = RunResults(load(folder))
+    run = open_results(find_place(folder))
     from headcats.reports.attention.writing import write_views
 
     pages = write_views(

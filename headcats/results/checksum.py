@@ -54,9 +54,14 @@ def with_checksum(data: bytes) -> bytes:
 
 def content_of(data: bytes) -> Content:
     """Take the checksum off a binary file, or raise a DamagedFileError if it does not fit."""
-    if data[-_TAIL:-_DIGITS] != _MARK:
+    if not (stated := stated_checksum(data)):
         return Content(data, has_checksum=False)
-    return _verified(data[:-_TAIL], data[-_DIGITS:].decode("ascii", errors="replace"))
+    return _verified(data[:-_TAIL], stated)
+
+
+def stated_checksum(data: bytes) -> str:
+    """The checksum at the end of a binary file, whether it fits or not; "" without one."""
+    return data[-_DIGITS:].decode("ascii", errors="replace") if data[-_TAIL:-_DIGITS] == _MARK else ""
 
 
 def json_with_checksum(text: str) -> bytes:

@@ -84,11 +84,7 @@ def _run(results: Any) -> RunResults:
 
 
 def _blocks(run: RunResults) -> dict[tuple[str, str], xr.Dataset]:
-    of_tasks = {
-        (task, str(label)): child.to_dataset()
-        for task, node in run.tasks.items()
-        for label, child in node.children.items()
-    }
+    of_tasks = {(task, label): run.block(task, label) for task, labels in run.tasks.items() for label in labels}
     return of_tasks | {(SUITE, label): block for label, block in run.joint_blocks.items()}
 
 

@@ -12,14 +12,20 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.checksum import Unchecked, checksum, json_content_of, json_with_checksum, read_file
+from headcats.results.checksum import (
+    Unchecked,
+    checksum,
+    json_content_of,
+    json_with_checksum,
+    read_file,
+    stated_checksum,
+)
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
-from headcats.results.origin import other_origin
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
-from headcats.results.tables import read_table, table_bytes
+from headcats.results.tables import read_checked, read_table, table_bytes
 from headcats.results.version_0_1 import add_checksums
 from headcats.results.whole_file import below_a_file, check_path, write_whole
 from headcats.results.writer import held_for_writing
@@ -172,6 +178,10 @@ class ResultsFolder:
         """`headcats.results.tables.read_table` of a file in this folder."""
         return read_table(path, again=again, unchecked=self.unchecked)
 
+    def read_checked(self, path: Path) -> bytes:
+        """`headcats.results.tables.read_checked` of a block."""
+        return read_checked(path, again=_AGAIN, unchecked=self.unchecked)
+
     @property
     def suite_path(self) -> Path:
         """File of the suite."""
@@ -217,9 +227,11 @@ class ResultsFolder:
             raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
         return block
 
-    def write_block(self, task: str, label: str, block: xr.Dataset) -> None:
-        """Write one block, with its task and label in the attributes."""
-        write_whole(self.block_path(task, label), table_bytes(block.assign_attrs(task=task, label=label)))
+    def write_block(self, task: str, label: str, block: xr.Dataset) -> str:
+        """Write one block, with its task and label in the attributes; returns the checksum of the file."""
+        data = table_bytes(block.assign_attrs(task=task, label=label))
+        write_whole(self.block_path(task, label), data)
+        return stated_checksum(data)
 
     def part_path(self, label: str, part: str) -> Path:
         """File of one finished part (a seed, a relation) of a joint method."""
@@ -258,26 +270,3 @@ class ResultsFolder:
     def write_descriptors(self, descriptors: xr.Dataset) -> None:
         """Replace the descriptors of heads."""
         write_whole(self.descriptors_path, table_bytes(descriptors))
-
-    def read_blocks(self, manifest: Manifest) -> tuple[dict[tuple[str, str], xr.Dataset], dict[str, str]]:
-        """Blocks of the tasks and methods of a manifest: those that it records, and any that a stopped run has left.
-
-        Returns:
-            (task, method@positions) -> block; and file -> problem of every one that is missing or damaged.
-        """
-        blocks, problems = {}, {}
-        known = {(task, label) for task in (*manifest.tasks, SUITE) for label in manifest.methods}
-        left = {key for key in known if os.path.isfile(self.block_path(*key))}  # False where nobody may look
-        for task, label in sorted(manifest.finished() | left):
-            path = self.block_path(task, label)
-            record = manifest.blocks.get(task, {}).get(label)
-            try:
-                block = self.read_block(task, label)
-                if problem := other_origin(block, record, manifest):
-                    raise DamagedFileError(
-                        f"{path} is of {problem} than {MANIFEST} says. Delete it and repeat the `headcats run`."
-                    )
-                blocks[task, label] = block
-            except StorageError as error:
-                problems[path.relative_to(self.path).as_posix()] = str(error)
-        return blocks, problems

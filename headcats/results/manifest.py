@@ -188,6 +188,13 @@ class Manifest:
         parts = {label: record.parts.values() for label, record in self.joint_blocks.items()}
         return finished | {(SUITE, label) for label in parts if not all(part.refusal for part in parts[label])}
 
+    def place(self, block: tuple[str, str]) -> tuple[int, int]:
+        """Where a block (task, method@positions) stands: by task, and joint methods last, in their order."""
+        task, label = block
+        if task != SUITE:
+            return list(self.tasks).index(task), 0
+        return len(self.tasks), (*self.methods, label).index(label)
+
     def unfinished(self) -> list[str]:
         """Tasks that were asked for and are still to come, since the run was stopped."""
         return [task for task in self.requested if task not in self.tasks]

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import xarray as xr
@@ -57,7 +58,7 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
     places = [find_place(path) for path in folders]
-    runs = [RunResults(read_whole_results(place)) for place in places]
+    runs = [read_whole_results(place) for place in places]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)
     first, after = places[0].folder, target.path
@@ -77,9 +78,9 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
         merged.join(run.manifest)
         if run.descriptors is not None:
             descriptors = run.descriptors if descriptors is None else join_descriptors(descriptors, run.descriptors)
-        for task, node in run.tasks.items():
-            for label, child in node.children.items():
-                _add(blocks, (task, label), child.to_dataset(), f"Block {label!r} of task {task!r} in {place}")
+        for task, labels in run.tasks.items():
+            for label in labels:
+                _add(blocks, (task, label), run.block(task, label), f"Block {label!r} of task {task!r} in {place}")
         for label, block in run.joint_blocks.items():
             joint_blocks.setdefault(label, []).append(block)
             of_method, problems = ResultsFolder(place.folder).read_parts(label)
@@ -115,7 +116,9 @@ def _write(
 ) -> None:
     try:
         for (task, label), block in blocks.items():
-            target.write_block(task, label, block)
+            checksum = target.write_block(task, label, block)
+            if task != SUITE:
+                manifest.blocks[task][label] = replace(manifest.blocks[task][label], checksum=checksum)
         for label, parts_of_method in parts.items():
             for name, part in parts_of_method.items():
                 target.write_part(label, name, part)

@@ -236,6 +236,8 @@ class BlockRecord(Record):
     """Prompts that were left out."""
     refusal: str = ""
     """Why the method was skipped on this task, or ""."""
+    checksum: str = ""
+    """Of its file; "" for a part of a joint method, and in folders of version 0.1."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the packages, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

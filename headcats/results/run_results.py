@@ -1,11 +1,13 @@
 """What a results folder holds: manifest, labels, declarations and blocks, found in its labelled tree."""
 
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -16,31 +18,67 @@ from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.place import Place
 from headcats.results.suite_text import SUITE_FILE
 
 _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
 
-@dataclass(frozen=True, eq=False)
 class RunResults:
-    """Results of a run, finished or not: its labelled tree, and what is found in it, each read once.
+    """Results of a run, finished or not: what is found in its labelled tree, each read once.
 
-    Attributes:
+    Args:
         tree: As `hc.load` returns it; also a part of it, or a tree that was made by hand.
     """
 
-    tree: xr.DataTree
+    def __init__(self, tree: xr.DataTree) -> None:
+        self._tree = tree
+        self.attrs: Mapping[Any, Any] = tree.attrs
+        """Texts of the root: `categories`, `manifest`, `suite`, `missing`."""
+
+    @property
+    def tree(self) -> xr.DataTree:
+        """As `hc.load` returns it."""
+        return self._tree
+
+    @cached_property
+    def place(self) -> Place | None:
+        """Where the results were read from; None for results in memory."""
+        source = self.tree.encoding.get("source")
+        return None if source is None else Place(source, Path(self.tree.encoding.get("folder", source)))
+
+    @cached_property
+    def tasks(self) -> dict[str, tuple[str, ...]]:
+        """Task -> labels of its blocks; what belongs to the whole suite is not among them."""
+        return {
+            str(name): tuple(map(str, node.children))
+            for name, node in self.tree.children.items()
+            if not str(name).startswith("_")
+        }
+
+    def block(self, task: str, label: str) -> xr.Dataset:
+        """The block of a method on a task."""
+        return self.tree[task].children[label].to_dataset()
+
+    def category(self, task: str) -> str | None:
+        """The category of a task; None where a tree that was made by hand does not say."""
+        name = self.tree[task].attrs.get("category")
+        return None if name is None else str(name)
+
+    def blocks_of(self, label: str) -> dict[str, xr.Dataset]:
+        """Task -> its block of one method, where there is one."""
+        return {task: self.block(task, label) for task, labels in self.tasks.items() if label in labels}
 
     @property
     def has_manifest(self) -> bool:
         """False for a part of results, or for a tree that was made by hand."""
-        return "manifest" in self.tree.attrs
+        return "manifest" in self.attrs
 
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest; without one, a DataError."""
         if self.has_manifest:
-            return Manifest.from_json(self.tree.attrs["manifest"])
+            return Manifest.from_json(str(self.attrs["manifest"]))
         raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
 
     @property
@@ -51,23 +89,18 @@ class RunResults:
     @property
     def suite_text(self) -> str:
         """The suite as text (see `headcats.tasks.stored`); "" where the results do not hold it."""
-        return str(self.tree.attrs.get("suite", ""))
+        return str(self.attrs.get("suite", ""))
 
     @property
     def suite_place(self) -> str:
         """Where that text is, for messages."""
-        folder = self.tree.encoding.get("source")
-        return "The suite of these results" if folder is None else os.path.join(folder, SUITE_FILE)
-
-    @cached_property
-    def tasks(self) -> dict[str, xr.DataTree]:
-        """Task -> its node; what belongs to the whole suite is not among them."""
-        return {str(name): node for name, node in self.tree.children.items() if not str(name).startswith("_")}
+        place = self.place
+        return "The suite of these results" if place is None else os.path.join(place.address, SUITE_FILE)
 
     @property
     def scored_tasks(self) -> list[str]:
         """The tasks with numbers, in alphabetical order."""
-        return sorted(task for task, node in self.tasks.items() if node.children)
+        return sorted(task for task, labels in self.tasks.items() if labels)
 
     @cached_property
     def joint_blocks(self) -> dict[str, xr.Dataset]:
@@ -79,7 +112,7 @@ class RunResults:
     @cached_property
     def missing(self) -> dict[str, str]:
         """File that was damaged or gone when the results were read -> what is wrong with it; they are without it."""
-        return dict(json.loads(self.tree.attrs.get("missing", "{}")))
+        return dict(json.loads(self.attrs.get("missing", "{}")))
 
     @cached_property
     def descriptors(self) -> xr.Dataset | None:
@@ -91,7 +124,7 @@ class RunResults:
     @cached_property
     def scored(self) -> list[Label]:
         """Labels of the methods that scored single tasks, in the order of the study."""
-        labels = list(dict.fromkeys(str(label) for node in self.tasks.values() for label in node.children))
+        labels = list(dict.fromkeys(itertools.chain(*self.tasks.values())))
         order = [*self.manifest_or_empty.methods, *labels]
         return [Label.parse(label) for label in sorted(labels, key=order.index)]
 
@@ -99,10 +132,10 @@ class RunResults:
     def declarations(self) -> dict[str, Declaration]:
         """Label of every block -> declaration of its method; joint methods last."""
         by_label: dict[str, Declaration] = {}
-        for task in self.tasks.values():
-            for name, block in task.children.items():
-                label = str(name)
+        for task, labels in self.tasks.items():
+            for label in labels:
                 if label not in by_label:
+                    block = self.block(task, label)
                     by_label[label] = replace(declaration_of(block, name=Label.parse(label).name), kind="task")
         for label, table in self.joint_blocks.items():
             by_label[label] = replace(declaration_of(table, name=Label.parse(label).name), kind="joint")
@@ -121,7 +154,7 @@ class RunResults:
 
     def approximation(self, label: Label) -> str:
         """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
-        blocks = (node[str(label)] for node in self.tasks.values() if str(label) in node.children)
+        blocks = self.blocks_of(str(label)).values()
         return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
 
     def tried_categories(self, method: str | None = None) -> dict[str, list[str]]:
@@ -147,10 +180,13 @@ class RunResults:
         A category whose tasks were all skipped stays.
         """
         tried = {category for run in (self, *more) for category in run.tried_categories()}
-        categories = [entry for entry in json.loads(self.tree.attrs["categories"]) if entry["name"] in tried]
+        entries = [entry for entry in json.loads(self.attrs["categories"]) if entry["name"] in tried]
+        return self.with_categories(entries) if entries else self
+
+    def with_categories(self, entries: Sequence[Mapping[str, str]]) -> "RunResults":
+        """The same results with other categories, each with its name and colour."""
         copy = self.tree.copy()
-        if categories:
-            copy.attrs = {**self.tree.attrs, "categories": json.dumps(categories, ensure_ascii=False)}
+        copy.attrs = {**self.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
         return RunResults(copy)
 
 

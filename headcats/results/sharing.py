@@ -10,7 +10,7 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
 from headcats.results.checksum import content_of, json_with_checksum, read_file, with_checksum
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import place_of, read_whole_results
+from headcats.results.loading import read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
@@ -51,7 +51,7 @@ def push(
     if name.count("/") != 1 or name.startswith(HUB):
         raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
     place = _place(results)
-    manifest = RunResults(read_whole_results(place)).manifest
+    manifest = read_whole_results(place).manifest
     address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
     files = _files(place.folder, manifest) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
@@ -69,7 +69,7 @@ def push(
 def _place(results: xr.DataTree | str | os.PathLike[str]) -> Place:
     if isinstance(results, str | os.PathLike):
         return find_place(results)
-    place = place_of(results) if isinstance(results, xr.DataTree) else None
+    place = RunResults(results).place if isinstance(results, xr.DataTree) else None
     if place is None:
         raise DataError(
             "hc.push uploads the files of a results folder, and these results lie in none. Save them, "

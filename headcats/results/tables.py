@@ -38,8 +38,15 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
         DamagedFileError: The file is damaged, or the disk cannot read it.
         StorageError: There is no such file, or it is not readable.
     """
+    return parse_table(read_checked(path, again=again, unchecked=unchecked), path, again=again)
+
+
+def read_checked(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> bytes:
+    """The bytes of the file of a table whose checksum fits; arguments and errors of `read_table`."""
     try:
-        return _parsed(read_file(path), unchecked=unchecked)
+        data = read_file(path)
+        content_of(data).accepted(unchecked)
+        return data
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         advice = f"{again} makes it again" if isinstance(error, FileNotFoundError) else "Make it a readable file"
         raise StorageError(f"{path} cannot be read: {error.strerror}. {advice}.") from None
@@ -49,14 +56,16 @@ def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> x
         raise DamagedFileError(f"{path} cannot be read: {error.strerror or error}. {again} makes it again.") from None
 
 
-def _parsed(data: bytes, *, unchecked: Unchecked) -> xr.Dataset:
-    content = content_of(data).accepted(unchecked)
+def parse_table(checked: bytes, path: Path, *, again: str) -> xr.Dataset:
+    """The table in bytes that `read_checked` gave."""
     try:
-        return read_netcdf(content)
+        return read_netcdf(checked)  # which does not look behind the end of what HDF5 wrote
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
-        raise DamagedFileError(f"HDF5 cannot read it ({type(error).__name__})") from error
+        raise DamagedFileError(
+            f"{path} is damaged: HDF5 cannot read it ({type(error).__name__}). {again} makes it again."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -55,14 +55,14 @@ def find_blocks(run: RunResults, *, method: str, positions: str | None) -> tuple
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}, not at {positions!r}.")
     positions = positions or present[0]
     name = str(Label.parse(method).at(positions))
-    missing = [task for task, node in tasks.items() if name not in node.children]
+    missing = [task for task, of_task in tasks.items() if name not in of_task]
     if missing:
         warnings.warn(
             f"{len(missing)} of {len(tasks)} tasks have no {name} block and are left out: {', '.join(missing)}.",
             StatisticsWarning,
             stacklevel=4,
         )
-    return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
+    return run.blocks_of(name), positions
 
 
 def instead_of_scores(run: RunResults, method: str) -> str:

@@ -36,7 +36,7 @@ def control_blocks(run: RunResults, tasks: list[str], *, method: str, positions:
         control = Label.parse(label)
         is_same = control.unit == scored.unit and control.positions == positions
         if about.control_of == scored.name and is_same:
-            blocks = {task: run.tasks[task][label].to_dataset() for task in tasks if label in run.tasks[task].children}
+            blocks = {task: run.block(task, label) for task in tasks if label in run.tasks[task]}
             controls[about.control] = Control(control.method, method, blocks)
     return {kind: controls[kind] for kind in ("task", "item") if kind in controls}
 

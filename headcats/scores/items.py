@@ -25,14 +25,15 @@ def of_items(results: xr.DataTree, keep: Callable[[str], bool]) -> xr.DataTree:
         DataError: No prompt is left in any task.
     """
     nodes: dict[str, xr.Dataset] = {"/": results.to_dataset()}
-    for task, node in RunResults(results).tasks.items():
-        for label, child in node.children.items():
-            block = child.to_dataset()
+    run = RunResults(results)
+    for task, labels in run.tasks.items():
+        for label in labels:
+            block = run.block(task, label)
             if "item" not in block.coords:
                 continue
             places = [place for place, item in enumerate(block["item"].values) if keep(str(item))]
             if places:
-                nodes.setdefault(f"/{task}", node.to_dataset())
+                nodes.setdefault(f"/{task}", results[task].to_dataset())
                 nodes[f"/{task}/{label}"] = block.isel(prompt=places)
     if len(nodes) == 1:
         raise DataError("No prompt is left: none of the query items is kept.")

@@ -135,7 +135,7 @@ def score(
     estimates = {task: estimate(prompts, task=task, seed=seed) for task, prompts in selected.items()}
     null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed)
     _warn_of_weak_gaps(estimates, metric=metric)
-    category_of, categories = _categories(results, list(estimates))
+    category_of, categories = _categories(finished, list(estimates))
     table = _scores_table(selected, estimates, null, category_of, grid)
     table["detectable"] = ("task", detectable(table, tests=tests, alpha=alpha))
     if effect == "total":
@@ -188,15 +188,16 @@ def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: st
     return {"below_noise": xr.DataArray(np.stack(marks), dims=("task", "layer", "head"))}
 
 
-def _categories(results: xr.DataTree, tasks: list[str]) -> tuple[list[str], str]:
+def _categories(run: RunResults, tasks: list[str]) -> tuple[list[str], str]:
     """The category of each task, and the attribute `categories`."""
-    text = results.attrs.get("categories")
+    text = run.attrs.get("categories")
     if text is None:
         raise DataError('The results need an attribute `categories`: a JSON list of {"name": ..., "colour": ...}.')
+    category_of: list[str] = []
     for task in tasks:
-        if "category" not in results[task].attrs:
+        if (category := run.category(task)) is None:
             raise DataError(f"Task {task!r} of these results has no category in its attributes.")
-    category_of = [str(results[task].attrs["category"]) for task in tasks]
+        category_of.append(category)
     listed = [entry["name"] for entry in json.loads(text)]
     if unlisted := sorted(set(category_of) - set(listed)):
         raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(listed)}.")

@@ -200,7 +200,7 @@ def scores_of_halves(run: RunResults, reading: Reading, *, seed: int) -> tuple[x
 
 def _items(run: RunResults, task: str) -> set[str]:
     """All query items that a task was scored on."""
-    blocks = (node.to_dataset() for node in run.tasks[task].children.values())
+    blocks = (run.block(task, label) for label in run.tasks[task])
     return {str(item) for block in blocks if "item" in block.coords for item in block["item"].values}
 
 

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,11 +14,12 @@ import xarray as xr
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.results.folder import BLOCKS, ResultsFolder
-from headcats.results.loading import load, tree
-from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.loading import load
+from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.origin import other_model
 from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source
+from headcats.results.tree import tree
 from headcats.results.typed import MisfitError
 from headcats.results.whole_file import check_path
 from headcats.study.identity import category_records, check_same_plan, describe_differences, new_manifest, own_code
@@ -109,7 +111,10 @@ class Output:
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
-        self.folder.write_block(task, label, block)
+        checksum = self.folder.write_block(task, label, block)
+        if task != SUITE:
+            records = self.manifest.blocks[task]
+            records[label] = replace(records[label], checksum=checksum)
         self.save_manifest()
 
     def keep_part(self, label: str, part: str, block: xr.Dataset) -> None:

@@ -14,7 +14,6 @@ from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import place_of
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located
@@ -44,7 +43,7 @@ def restored_model(run: RunResults, source: Any) -> HookedModel:
     A name or folder is loaded as that of the results was: with their class, dtype, tokenizer and further arguments of
     the loader, and the revision too if it is the name in the manifest.
     """
-    manifest, place = run.manifest, place_of(run.tree)
+    manifest, place = run.manifest, run.place
     record, options = manifest.model, dict[str, Any]()
     if isinstance(source, str | os.PathLike):
         options = restored_loader(record.loader) | {
@@ -95,7 +94,7 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
 def _found_suite(run: RunResults, name: str) -> Suite:
     """The suite of results that do not hold it."""
     try:
-        place, source = place_of(run.tree), run.manifest.suite_source
+        place, source = run.place, run.manifest.suite_source
         return suite((located(source, place.folder) if place else source) or name)
     except (UnknownNameError, DataError) as error:
         damaged = f"{run.missing[SUITE_FILE]} " if SUITE_FILE in run.missing else ""

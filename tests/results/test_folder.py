@@ -20,14 +20,16 @@ from headcats.errors import DamagedFileError, DataError, StorageError, StorageWa
 from headcats.results import whole_file
 from headcats.results.checksum import content_of, json_content_of
 from headcats.results.folder import ResultsFolder, slug
-from headcats.results.loading import load, read_whole_results, tree
+from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import FORMAT, SUITE
 from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, JointRecord, ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series, load_series
+from headcats.results.stored_blocks import StoredBlocks
 from headcats.results.tables import table_bytes
+from headcats.results.tree import tree
 from headcats.results.whole_file import write_whole
 from headcats.results.writer import LOCK
 
@@ -52,8 +54,8 @@ def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items
     assert back.attrs == written.attrs | {"task": task, "label": label}
     known = manifest(task, methods=(label,), blocks={task: {label: BlockRecord("f")}})
     made.write_manifest(known)
-    blocks, problems = made.read_blocks(known)
-    assert (list(blocks), problems) == ([(task, label)], {})
+    blocks = StoredBlocks(made, known)
+    assert (list(blocks), blocks.problems) == ([(task, label)], {})
     xr.testing.assert_equal(blocks[task, label], written)
     assert made.read_manifest() == known
     loaded = load(made.path)
@@ -204,7 +206,7 @@ def test_no_results_yet(tmp_path):
     assert ResultsFolder(tmp_path / "hidden").read_manifest() is None
     with pytest.raises(StorageError, match=r"@last\.nc cannot be read: No such file"):
         ResultsFolder(tmp_path / "absent").read_block("a", LABEL)
-    assert ResultsFolder(tmp_path / "absent").read_blocks(manifest()) == ({}, {})
+    assert not StoredBlocks(ResultsFolder(tmp_path / "absent"), manifest())
     with pytest.raises(StorageError, match=r"headcats run"):
         load(tmp_path / "absent")
 

@@ -155,7 +155,7 @@ def _unsuitable(run: RunResults, label: str) -> str:
 
 def _causal(run: RunResults, label: str, metric: str | None) -> _MethodGrid:
     method = Label.parse(label)
-    block = next(node[label] for node in run.tasks.values() if label in node.children)
+    block = next(run.block(task, label) for task, labels in run.tasks.items() if label in labels)
     measured = [str(name) for name in block.coords["metric"].values] if "metric" in block.coords else []
     strength = run.declarations[label].strength or Strength()
     metric = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")

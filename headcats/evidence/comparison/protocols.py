@@ -163,9 +163,9 @@ def _protocols(runs: Mapping[str, RunResults], plans: Mapping[str, dict[str, Any
     taken: set[str] = set()
     for folder, run in runs.items():
         metrics: dict[str, dict[str, None]] = {}
-        for node in run.tasks.values():
-            for key, block in node.children.items():
-                if "metric" in block.coords:
+        for task, labels in run.tasks.items():
+            for key in labels:
+                if "metric" in (block := run.block(task, key)).coords:
                     metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
         for label in run.scored:
             approximation = approximation_label(run.approximation(label))

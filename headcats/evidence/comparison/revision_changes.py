@@ -89,4 +89,4 @@ def _same_prompts(task: str, first: RunResults, second: RunResults, label: Label
 
 
 def _block(run: RunResults, task: str, label: Label) -> xr.Dataset:
-    return run.tasks[task].children[str(label)].to_dataset()
+    return run.block(task, str(label))

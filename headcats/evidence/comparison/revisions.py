@@ -113,7 +113,7 @@ def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.0
     if not judged:
         reasons = "".join(f"\n- {name}: {not_judged[name]}" for name in names)
         raise DataError(f"No revision can be judged:{reasons}")
-    suite = next(iter(runs.values())).tree.attrs["categories"]
+    suite = next(iter(runs.values())).attrs["categories"]
     categories = [str(entry["name"]) for entry in json.loads(suite)]
     by_category = _by_category(judged, names=names, categories=categories)
     table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact")
@@ -173,10 +173,7 @@ def _judged(
 def _with_scored_categories(run: RunResults) -> RunResults:
     """The same without the categories whose tasks are all skipped: `n_skipped` says so, no warning has to."""
     categories = {run.manifest.tasks[task].category for task in run.scored_tasks}
-    entries = [entry for entry in json.loads(run.tree.attrs["categories"]) if entry["name"] in categories]
-    tree = run.tree.copy()
-    tree.attrs = {**run.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
-    return RunResults(tree)
+    return run.with_categories([entry for entry in json.loads(run.attrs["categories"]) if entry["name"] in categories])
 
 
 def _by_category(

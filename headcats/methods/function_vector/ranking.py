@@ -163,8 +163,7 @@ def _check_scores(scores: xr.Dataset) -> None:
 
 
 def _blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
-    nodes = RunResults(results).tasks.items()
-    return {task: node[_LABEL].to_dataset() for task, node in nodes if _LABEL in node.children}
+    return RunResults(results).blocks_of(_LABEL)
 
 
 def _default_metric(results: xr.DataTree) -> str:

@@ -21,9 +21,9 @@ from headcats.reports.attention.page import GENERATOR, Shared, view_page
 from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.finding import line
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
-from headcats.results.loading import load
+from headcats.results.loading import open_results
 from headcats.results.manifest import Manifest
-from headcats.results.run_results import RunResults
+from headcats.results.place import find_place
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation
@@ -146,7 +146,7 @@ def _write(
     heads: int,
     prompts: int,
 ) -> Views:
-    run = RunResults(load(folder))
+    run = open_results(find_place(folder))
     manifest = run.manifest
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
     with warnings.catch_warnings(record=True) as caught:

@@ -15,7 +15,7 @@ from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import place_of, read_results
+from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
@@ -27,8 +27,8 @@ def write_run(
     results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:
     """Write the page; returns its file."""
-    place, tree = _read(results)
-    run = RunResults(tree).without_untried()
+    run = _read(results).without_untried()
+    place = run.place
     reading = reading.resolve(run) if run.tasks else reading
     tables, cautions = _read_tables(run, reading)
     target = target_of(path, place, reading.file_suffix(run) if tables else "")
@@ -45,17 +45,16 @@ def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextMan
     return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()
 
 
-def _read(results: Any) -> tuple[Place | None, xr.DataTree]:
+def _read(results: Any) -> RunResults:
     if isinstance(results, str | os.PathLike):
-        place = find_place(results)
-        return place, read_results(place)
+        return open_results(find_place(results))
     check_is(results, RESULTS, by="hc.report")
     if "manifest" not in results.attrs:
         raise DataError(
             "hc.report needs whole results, with the manifest that hc.run and hc.load put into their attributes; got a "
             "part of a tree, or one made by hand. Pass what hc.load returns, or the folder."
         )
-    return place_of(results), results
+    return RunResults(results)
 
 
 def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
