@@ -11,13 +11,10 @@ from typing import get_args
 import huggingface_hub
 import numpy as np
 import pytest
-import xarray as xr
 from hub_server import Hub, serving
 from hypothesis import settings
 
 from headcats import registry
-from headcats.results import tables
-from headcats.results.checksum import checksum
 
 N_EXAMPLES = 50 if "CI" in os.environ else 10  # .ci/run sets it
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
@@ -72,25 +69,6 @@ def _registry_as_it_was() -> Iterator[None]:
     for kind, items in before.items():
         registry._tables[kind].clear()
         registry._tables[kind].update(items)
-
-
-@pytest.fixture(scope="session")
-def _tables() -> dict[tuple[str, str], xr.Dataset]:
-    return {}
-
-
-@pytest.fixture(autouse=True)
-def _tables_are_read_once(_tables: dict[tuple[str, str], xr.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The content of a file of results is parsed once, also where copies of the file are read."""
-    parse = tables._parsed
-
-    def parse_once(data: bytes, *, unchecked: tables.Unchecked) -> xr.Dataset:
-        key = (checksum(data), unchecked)
-        if key not in _tables:
-            _tables[key] = parse(data, unchecked=unchecked)
-        return _tables[key].copy(deep=True)
-
-    monkeypatch.setattr(tables, "_parsed", parse_once)
 
 
 @pytest.fixture

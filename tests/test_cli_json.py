@@ -13,6 +13,7 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats import cli
+from headcats.cli.commands import callback
 from headcats.errors import StatisticsWarning, StorageError
 from headcats.results.declaration import registered_declarations
 
@@ -87,8 +88,7 @@ def rows(value):
 
 def named_in_help(command):
     """Words in backticks of what the help says of the keys, also where it leads to another command."""
-    function = next(one.callback for one in cli.app.registered_commands if one.name == command)
-    keys = function.__doc__.partition("Keys of `--json`")[2]
+    keys = callback(command).__doc__.partition("Keys of `--json`")[2]
     others = re.findall(r"`headcats (\w+) --json`", keys)
     return set(re.findall(r"`(\w+)`", keys)).union(*map(named_in_help, others))
 
