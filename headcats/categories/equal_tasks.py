@@ -1,17 +1,20 @@
 """Compare categories with unequal numbers of tasks by subsampling their tasks."""
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Int8
+from jaxtyping import Int, Int8
 
 from headcats.bounds import check_count
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
-from headcats.categories.membership import categorize
+from headcats.categories.judging import Judged, judge, tasks_needed
 from headcats.categories.numbered_tasks import numbered_tasks
+from headcats.categories.task_tests import TaskTests
 from headcats.categories.undecided import count_bounds
 from headcats.errors import DataError, StatisticsWarning
+from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
@@ -67,20 +70,23 @@ def subsampled_overlap(
     if isinstance(min_tasks, int) and min_tasks > least:
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
     names = list(tasks)
-    # Small categories have few different subsets: each is categorized once.
-    outcomes: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
+    rule = fdr() if rule is None else rule
+    needed = tasks_needed({category: members[:least] for category, members in tasks.items()}, min_tasks)
+    tests = TaskTests.of(scores, least=rule.least_effect)
+    # Small categories have few different subsets: each is judged once.
+    outcomes: dict[tuple[str, ...], Judged | DataError] = {}
     by_subset = []
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
-        picks = (draws.choice(members, size=least, replace=False) for members in tasks.values())
-        key = tuple(sorted(str(task) for pick in picks for task in pick))
+        picks = {name: sorted(draws.choice(members, size=least, replace=False)) for name, members in tasks.items()}
+        key = tuple(str(task) for pick in picks.values() for task in pick)
         if key not in outcomes:
-            outcomes[key] = _categorized(scores.sel(task=list(key)), names, rule=rule, min_tasks=min_tasks)
+            outcomes[key] = _judged(tests, tests.rows_of(picks), needed, rule=rule)
         by_subset.append(outcomes[key])
-    judged = [outcome for outcome in by_subset if not isinstance(outcome, DataError)]
+    judged = [one for one in by_subset if not isinstance(one, DataError)]
     if not judged and isinstance(by_subset[-1], DataError):
         raise by_subset[-1]
-    outcome = np.stack([outcome for outcome, _ in judged])
+    outcome = np.stack([_outcome(one) for one in judged])
     member = outcome == 1
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)
@@ -96,18 +102,22 @@ def subsampled_overlap(
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
     for end, bound in zip(("least", "most"), count_bounds(member, outcome == 0), strict=True):
         result[f"observed_{end}"] = ("k", bound.mean(axis=0))
-    return result.assign(n_tasks=least).assign_attrs(judged[-1][1] | {"subsets": subsets, "judged": len(judged)})
+    attrs = {"rule": repr(rule), "smallest_p": float(judged[-1].table["smallest_p"].max())}
+    return result.assign(n_tasks=least).assign_attrs(scores.attrs | attrs | {"subsets": subsets, "judged": len(judged)})
 
 
-def _categorized(
-    scores: xr.Dataset, names: list[str], *, rule: Rule | None, min_tasks: int | str
-) -> tuple[Int8[np.ndarray, "category head"], dict] | DataError:
-    """Outcome of each head, and the attributes of `hc.categorize`; or the error. Heads without numbers are out."""
+def _judged(
+    tests: TaskTests, rows: Mapping[str, Int[np.ndarray, " task"]], needed: Mapping[str, int], *, rule: Rule
+) -> Judged | DataError:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # warned about the whole
         try:
-            members = categorize(scores, rule=rule, min_tasks=min_tasks)
+            return judge(tests, rows, needed, rule=rule)
         except DataError as error:
             return error
-    outcome = members["member"].where(members["effect"].notnull(), -1).astype(np.int8)
-    return outcome.sel(category=names).transpose("category", ...).values.reshape(len(names), -1), members.attrs
+
+
+def _outcome(judged: Judged) -> Int8[np.ndarray, "category head"]:
+    """Outcome of each head; those without numbers are out."""
+    outcome = np.where(np.isnan(judged.table["effect"].values), -1, judged.outcome).astype(np.int8)
+    return outcome.reshape(len(outcome), -1)

@@ -5,7 +5,6 @@ hypothesis. Helping and suppressing heads are never merged.
 """
 
 import itertools
-import math
 import warnings
 
 import numpy as np
@@ -14,19 +13,19 @@ import xarray as xr
 from jaxtyping import Bool, Shaped
 
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
+from headcats.categories.judging import ROWS, judge, tasks_needed
 from headcats.categories.new_task import NEW_TASK, new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
-from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
+from headcats.categories.reduction import resampled_members, sizes_without_effect
+from headcats.categories.task_tests import TaskTests
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.head_axes import KV_HEAD, cell_name, head_coords, unit_of
+from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
-from headcats.statistics.multiplicity import benjamini_hochberg
 
 _WITHOUT_SIGN = (*NEW_TASK, *DESCRIPTORS)
 """What a head list says of helping and suppressing heads alike."""
-_CELL = {"category", "layer", "head"}
 
 
 def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
@@ -92,7 +91,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     readable = numbered_tasks(scores, rule=rule)
     if not any(readable.values()):
         raise DataError(f"{rule.name} reads {', '.join(rule.reads)}, of which no task has numbers. Use another rule.")
-    needed = _needed(readable, min_tasks)
+    needed = tasks_needed(readable, min_tasks)
     counted = {category: readable[category] for category in needed}
     warn_of(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
@@ -160,7 +159,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
         kinds = [("suppressing", "member", "")]
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
     variables |= {name: name for name in ("tasks", "probability", "doubtful", *_WITHOUT_SIGN)}
-    variables = {name: of for name, of in variables.items() if of in overlap and set(overlap[of].dims) <= _CELL}
+    variables = {name: of for name, of in variables.items() if of in overlap and set(overlap[of].dims) <= set(ROWS)}
     unit, shared = unit_of(overlap), [KV_HEAD] if KV_HEAD in overlap.coords else []
     rows = []
     for category in overlap["category"].values.tolist():
@@ -190,24 +189,6 @@ def joined_names(
     for heads, name in zip(inside, names, strict=True):
         texts[heads] = [f"{text},{name}".lstrip(",") for text in texts[heads]]
     return texts.astype(str)
-
-
-def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
-    """Category -> r, of the categories with enough tasks."""
-    counts = {category: len(members) for category, members in tasks.items()}
-    needed = {category: _half(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
-    enough = {category: r for category, r in needed.items() if 0 < counts[category] >= r}
-    if not enough:
-        have = ", ".join(f"{category}: {n}" for category, n in counts.items())
-        raise DataError(
-            f"min_tasks={min_tasks!r} needs at least {min_tasks} tasks with numbers, and no category has as many "
-            f"({have}). Lower min_tasks or score more tasks."
-        )
-    return enough
-
-
-def _half(n: int) -> int:
-    return min(n, max(2, math.ceil(n / 2)))
 
 
 def _missing(
@@ -249,46 +230,27 @@ def warn_of(problems: dict[str, list[str]]) -> None:
 def _reduced_and_ruled(
     scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, int], *, rule: Rule
 ) -> xr.Dataset:
-    dims = ("category", "layer", "head")
-    scores = scores.transpose(..., "task", "layer", "head")
-    index = scores.get_index("task")
-    rows = {category: index.get_indexer(members) for category, members in tasks.items()}
-    reductions = [
-        Reduction(scores.isel(task=at).sel(other_task=scores["task"].values[at]), needed[category], rule.least_effect)
-        for category, at in rows.items()
-    ]
-    reduced = [reduction.of_scores() for reduction in reductions]
-    table = xr.Dataset(
-        {name: (dims, np.stack([grids[name] for grids in reduced])) for name in reduced[0]},
-        coords={"category": list(tasks), **head_coords(scores)},
-        attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
-    )
-    # All at once: labels are compared at every assignment.
-    table = table.assign(
-        q_value=(dims, benjamini_hochberg(table["p_value"].values)),
-        smallest_p=("category", [reduction.smallest_p() for reduction in reductions]),
-        n_items=("category", [scores["n_items"].values[at].min() for at in rows.values()]),
-    )
-    outcome = rule(table).values
-    cutoffs = rule.cutoffs(table)
-    variables: dict[str, tuple] = {
-        "doubtful": (dims, (outcome == 1) & (table["p_trusted"].values > cutoffs.p_value[:, None, None]))
-    }
+    tests = TaskTests.of(scores, least=rule.least_effect)
+    rows = tests.rows_of(tasks)
+    judged = judge(tests, rows, needed, rule=rule)
+    table, cutoffs = judged.table, rule.cutoffs(judged.table)
+    needs_doubtful = (judged.outcome == 1) & (table["p_trusted"].values > cutoffs.p_value[:, None, None])
+    variables: dict[str, tuple] = {"outcome": (ROWS, judged.outcome), "doubtful": (ROWS, needs_doubtful)}
     table = table.drop_vars("p_trusted")
     if "resampled" in scores:
-        resampled, drawable = resampled_members(reductions, cutoffs)
-        variables["resampled_member"] = (("resample", *dims), resampled)
-        variables["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
+        resampled, drawable = resampled_members(judged.reductions, cutoffs)
+        variables["resampled_member"] = (("resample", *ROWS), resampled)
+        variables["probability"] = (ROWS, np.where(drawable, resampled.mean(axis=0), np.nan))
     if "null_effect_t" in scores:
         # Null draws have effects only: other variables that a rule reads would stay those of the data.
-        expected = np.full(len(tasks), np.nan) if rule.reads else sizes_without_effect(reductions, table, rule)
+        unknown = np.full(len(tasks), np.nan)
+        expected = unknown if rule.reads else sizes_without_effect(judged.reductions, table, rule)
         variables["size_expected"] = ("category", expected)
-    incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])
-    variables["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
     try:
-        alone = rule(scores).values == 1
+        alone = rule(tests.scores).values == 1
     except DataError:
         # Single tasks can be too small for the rule when their category is not: then none is listed.
-        alone = np.zeros(scores["effect"].shape, dtype=bool)
-    variables["tasks"] = (dims, np.stack([joined_names(alone[at], scores["task"].values[at]) for at in rows.values()]))
+        alone = np.zeros(tests.p_above.shape, dtype=bool)
+    names = tests.scores["task"].values
+    variables["tasks"] = (ROWS, np.stack([joined_names(alone[places], names[places]) for places in rows.values()]))
     return table.assign(variables)

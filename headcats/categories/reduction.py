@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from headcats.categories.task_tests import TaskTests
 from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
-from headcats.scores.testing import p_above, p_below, p_of_statistic
+from headcats.scores.testing import p_above, p_of_statistic
 from headcats.statistics.conjunction import partial_conjunction
 
 Grids = dict[str, Float[np.ndarray, "... layer head"]]
@@ -24,33 +25,33 @@ class Reduction:
     """Reduction of the tasks of one category.
 
     Attributes:
-        scores: Table over `(task, layer, head)`, in that order: the tasks of the category.
+        tests: Of single tasks.
+        rows: Places of the category's tasks among them.
         r: Number of tasks in which a head has to matter.
-        least: The effect that p values test: "above `least` in at least r tasks".
     """
 
-    scores: xr.Dataset
+    tests: TaskTests
+    rows: Int[np.ndarray, " task"]
     r: int
-    least: float
 
     def of_scores(self) -> Grids:
         """`effect, low, high` and one-sided `p_value` and `p_below`, `[layer, head]`; NaN if fewer than r tasks have a
-        number. `p_below` tests "above `least` in at least r tasks" the other way round.
+        number. `p_below` tests "above the effect in question in at least r tasks" the other way round.
 
         Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them, and `p_trusted`, p
         if tasks in which the head is `doubtful` did not count.
         """
         effect, low, high = (self._values(name) for name in ("effect", "low", "high"))
-        p_above_least = p_above(self.scores, self.least)
-        reduced = self._reduced(effect, low, high, p_above_least)
+        p_above = self.tests.p_above[self.rows]
+        reduced = self._reduced(effect, low, high, p_above)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
-        trusted = np.where(self.scores["doubtful"].values, 1.0, p_above_least)
+        trusted = np.where(self.tests.doubtful[self.rows], 1.0, p_above)
         reduced["p_trusted"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
         others = len(effect) - self.r + 1
-        reduced["p_below"] = np.where(enough, self._conjunction(p_below(self.scores, self.least), others), np.nan)
-        if "null_effect" in self.scores:
+        reduced["p_below"] = np.where(enough, self._conjunction(self.tests.p_below[self.rows], others), np.nan)
+        if "null_effect" in self.tests.grids:
             reduced["null_effect"] = np.where(enough, self._largest(self._values("null_effect"), -np.inf), np.nan)
-        if "specific_effect" in self.scores:
+        if "specific_effect" in self.tests.grids:
             # Some tasks may lack the control.
             both = enough & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)
             for name, missing in (("specific_effect", -np.inf), ("specific_low", -np.inf), ("specific_high", np.inf)):
@@ -62,24 +63,30 @@ class Reduction:
 
         Each head keeps its standard error and the width of its interval in each task.
         """
-        effect = self.scores["resampled"].values
+        scores = self._scores
+        effect = scores["resampled"].values
         below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
-        return self._reduced(effect, effect - below, effect + above, p_above(self.scores, self.least, effect))
+        return self._reduced(effect, effect - below, effect + above, p_above(scores, self.tests.least, effect))
 
     def without_effect(self) -> Grids:
-        """The same for draws in which every effect is `least`, so that all that is called is false."""
-        statistic = self.scores["null_effect_t"].values
-        p_value = p_of_statistic(self.scores, statistic)
-        effect = self.least + statistic * (self._values("standard_error") + self.scores.attrs["error_floor"])
+        """The same for draws in which every effect is the tested one, so that all that is called is false."""
+        scores = self._scores
+        statistic = scores["null_effect_t"].values
+        p_value = p_of_statistic(scores, statistic)
+        effect = self.tests.least + statistic * (self._values("standard_error") + scores.attrs["error_floor"])
         below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
         return self._reduced(effect, effect - below, effect + above, p_value)
 
     def smallest_p(self) -> float:
         """The smallest one-sided p that the category can reach."""
-        return float(self._conjunction(self.scores["smallest_p"].values[:, None, None] / 2, self.r)[0, 0])
+        return float(self._conjunction(self.tests.smallest_p[self.rows][:, None, None] / 2, self.r)[0, 0])
+
+    @property
+    def _scores(self) -> xr.Dataset:
+        return self.tests.scores.isel(task=self.rows)
 
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
-        return self.scores[name].values
+        return self.tests.grids[name][self.rows]
 
     def _reduced(self, effect: np.ndarray, low: np.ndarray, high: np.ndarray, p_value: np.ndarray) -> Grids:
         reduced = {
@@ -100,7 +107,7 @@ class Reduction:
     def _conjunction(
         self, p_value: Float[np.ndarray, "... task layer head"], r: int
     ) -> Float[np.ndarray, "... layer head"]:
-        correlation = self.scores["noise_correlation"].values
+        correlation = self.tests.noise_correlation[np.ix_(self.rows, self.rows)]
         return partial_conjunction(np.moveaxis(p_value, -3, 0), r=r, correlation=correlation)
 
 

@@ -1,0 +1,61 @@
+"""What scores say of single tasks, as plain arrays: reductions go over subsets of tasks, thousands of times."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+
+from headcats.scores.testing import p_above, p_below
+
+_GRIDS = ("effect", "low", "high", "null_effect", "specific_effect", "specific_low", "specific_high", "standard_error")
+
+
+@dataclass(frozen=True)
+class TaskTests:
+    """Effects on single tasks, with one-sided p of "above `least`" and of "below" it.
+
+    Attributes:
+        scores: What they are of, with the dims `(..., task, layer, head)`.
+        least: The effect that p values test.
+        grids: `effect, low, high`, and of `null_effect, specific_effect, specific_low, specific_high, standard_error`
+            what the scores have.
+        p_above: P of "the effect is at most `least`".
+        p_below: P of "the effect is at least `least`".
+        doubtful: Where a p cannot be trusted.
+        n_items: Query items of each task.
+        smallest_p: Smallest two-sided p of each task.
+        noise_correlation: Between tasks.
+    """
+
+    scores: xr.Dataset
+    least: float
+    grids: Mapping[str, Float[np.ndarray, "task layer head"]]
+    p_above: Float[np.ndarray, "task layer head"]
+    p_below: Float[np.ndarray, "task layer head"]
+    doubtful: Bool[np.ndarray, "task layer head"]
+    n_items: Int[np.ndarray, " task"]
+    smallest_p: Float[np.ndarray, " task"]
+    noise_correlation: Float[np.ndarray, "task task"]
+
+    @classmethod
+    def of(cls, scores: xr.Dataset, *, least: float) -> "TaskTests":
+        """The tests of all tasks of some scores."""
+        scores = scores.transpose(..., "task", "layer", "head")
+        return cls(
+            scores,
+            least,
+            {name: scores[name].values for name in _GRIDS if name in scores},
+            p_above(scores, least),
+            p_below(scores, least),
+            scores["doubtful"].values,
+            scores["n_items"].values,
+            scores["smallest_p"].values,
+            scores["noise_correlation"].sel(other_task=scores["task"].values).transpose("task", "other_task").values,
+        )
+
+    def rows_of(self, tasks: Mapping[str, list[str]]) -> dict[str, Int[np.ndarray, " task"]]:
+        """Category -> places of its tasks."""
+        index = self.scores.get_index("task")
+        return {category: index.get_indexer(names) for category, names in tasks.items()}
