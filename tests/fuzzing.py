@@ -37,7 +37,8 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.map_tables import map_tables
+from headcats.categories.reading import Reading
 from headcats.cli.settings import settings
 from headcats.errors import HeadcatsError
 from headcats.models.adapter import HookedModel

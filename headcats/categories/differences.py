@@ -4,10 +4,7 @@ In one category and not in another is no difference: a head can be called in the
 with the same true effect in both.
 """
 
-import warnings
-
 import numpy as np
-import scipy
 import xarray as xr
 from jaxtyping import Float
 
@@ -103,13 +100,14 @@ def _welch(
     first: Float[np.ndarray, "task layer head"], second: Float[np.ndarray, "other_task layer head"]
 ) -> dict[str, Float[np.ndarray, "layer head"]]:
     """Difference of the means, its 95 % interval and two-sided p; NaN without variance."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of heads with the same effect on all tasks
-        test = scipy.stats.ttest_ind(first, second, equal_var=False)
-    least = min(len(first), len(second))
-    freedom = test.df if least >= _ENOUGH else np.full(test.df.shape, least - 1.0)
-    error = np.sqrt(sum(effects.var(axis=0, ddof=1) / len(effects) for effects in (first, second)))
-    difference, reach = first.mean(axis=0) - second.mean(axis=0), t_quantile(0.025, freedom) * error
-    values = {"difference": difference, "low": difference - reach, "high": difference + reach}
-    values["p_value"] = 2 * t_above(np.abs(test.statistic), freedom)
+    sides = (first, second)
+    parts = [effects.var(axis=0, ddof=1) / len(effects) for effects in sides]
+    squared, least = parts[0] + parts[1], min(map(len, sides))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of heads with the same effect on all tasks
+        welch = squared**2 / sum(part**2 / (len(effects) - 1) for part, effects in zip(parts, sides, strict=True))
+        freedom = welch if least >= _ENOUGH else np.full_like(welch, least - 1.0)
+        difference, error = first.mean(axis=0) - second.mean(axis=0), np.sqrt(squared)
+        reach = t_quantile(0.025, freedom) * error
+        p_value = 2 * t_above(np.abs(difference) / error, freedom)
+    values = {"difference": difference, "low": difference - reach, "high": difference + reach, "p_value": p_value}
     return {name: np.where(error > 0, numbers, np.nan) for name, numbers in values.items()}

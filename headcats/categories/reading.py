@@ -1,15 +1,9 @@
 """What a map is of: the scores that heads are judged by, and how. Gives its title, its file names and its options."""
 
 import re
-import warnings
 from dataclasses import dataclass, field, replace
 
-import xarray as xr
-
-from headcats.categories.described import with_descriptors
-from headcats.categories.membership import categorize
-from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
+from headcats.errors import DataError, OptionError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import slug
 from headcats.results.head_axes import HEAD
@@ -17,14 +11,12 @@ from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, parse_rule, rule_text
-from headcats.scores.scoring import score
 
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
 EVIDENCE = "evidence"
 """Folder of the evidence within a results folder; options that are not the default are added to its name."""
 EVIDENCE_TABLES = ("relabelling", "specificity", "contrasts", "curves", "self_repair")
 """Tables of one test of the categories, a file each."""
-_UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 
 
 @dataclass(frozen=True)
@@ -185,45 +177,6 @@ def _first_metric(run: RunResults) -> str:
 def _answers(run: RunResults) -> str:
     answers = run.manifest.plan.answers if run.has_manifest else ""
     return "" if answers == "whole" else answers
-
-
-def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Dataset:
-    """`hc.score` of a reading, at the level of its rule."""
-    reading = reading.resolve(run)
-    return score(
-        run.tree,
-        method=reading.label.method,
-        metric=reading.metric,
-        positions=reading.label.positions or None,
-        effect=reading.effect,
-        alpha=reading.rule.options.get("alpha", 0.05),
-        seed=seed,
-    )
-
-
-def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
-    """`hc.categorize` of a reading."""
-    return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
-
-
-def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
-    """`scores`, `members` and `overlap` of a reading, the last with the descriptors of heads where the run has them.
-
-    Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
-    `not_judged` of the members says why.
-    """
-    scores = read_scores(run, reading)
-    try:
-        members = judge_scores(scores, reading)
-    except TooFewItemsError as error:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StatisticsWarning)  # the first call has given them
-            members = judge_scores(scores, replace(reading, rule=_UNDECIDED))
-        if "size_expected" in members:
-            members["size_expected"] = members["size_expected"] * float("nan")
-        members.attrs |= {"rule": repr(reading.rule), "not_judged": str(error)}
-    shared = with_descriptors(overlap(members, sign=reading.sign), run.descriptors)
-    return {"scores": scores, "members": members, "overlap": shared}
 
 
 def resolve_tested(reading: Reading, run: RunResults) -> Reading:

@@ -8,7 +8,8 @@ import pandas as pd
 import typer
 import xarray as xr
 
-from headcats.categories.reading import Reading, judge_scores, read_scores
+from headcats.categories.map_tables import judge_scores, read_scores
+from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, MinTasks, RuleText, Sign, Sources

@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypeAlias, get_args, get_origin
 import typer
 import xarray as xr
 
-from headcats.categories.reading import EVIDENCE_TABLES, Reading, map_tables
+from headcats.categories.map_tables import kept_map
+from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import arguments, completion
 from headcats.cli.console import note_control, put, tell, warn
 from headcats.cli.series import revisions_table
@@ -142,7 +143,7 @@ def _evidence_table(
 def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Table:
     reading = reading.resolve(run)
     note_control(reading.label)
-    tables = map_tables(run, reading)
+    tables = kept_map(run, reading)
     if table not in tables:
         raise OptionError(
             f"Figure {name!r} reads {table!r}; a results folder gives {', '.join(tables)}. Call it from Python."

@@ -11,8 +11,9 @@ import typer
 import xarray as xr
 
 from headcats.categories.described import with_descriptors
+from headcats.categories.map_tables import kept_map
 from headcats.categories.membership import head_table
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.reading import Reading
 from headcats.cli import arguments
 from headcats.cli.console import Answer, note_control, note_unfinished, warn
 from headcats.cli.series import map_revisions
@@ -96,7 +97,7 @@ def map_command(
     check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)
-    tables = map_tables(run, reading)
+    tables = kept_map(run, reading)
     answer.say(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading) | {"missing": run.missing}
     suffix = reading.file_suffix(run)

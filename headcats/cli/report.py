@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import xarray as xr
 
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Positions, RuleText, Sign, Source
 from headcats.cli.console import Answer, note_unfinished
-from headcats.results.loading import load
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series, load_series
 from headcats.study.defaults import DEFAULT_RULE
@@ -45,9 +47,15 @@ def report_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    results = load_series(folder) if is_series(folder) else load(folder)
-    for run in results.children.values() if is_series(folder) else (results,):
-        note_unfinished(RunResults(run))
+    results: xr.DataTree | RunResults
+    if is_series(folder):
+        results = series = load_series(folder)
+        runs = list(map(RunResults, series.children.values()))
+    else:
+        results = run = open_results(find_place(folder))
+        runs = [run]
+    for each in runs:
+        note_unfinished(each)
     page = write_report(results, destination, reading)
     answer = Answer(as_json)
     answer.wrote("report", page, f"Open {page} in a browser.")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 import xarray as xr
 
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.map_tables import kept_map
+from headcats.categories.reading import Reading
 from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
@@ -184,7 +185,7 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     if not scored:
         return
     reading = Reading(Label.parse(first.label)).resolve(run)
-    tables = map_tables(run, reading)
+    tables = kept_map(run, reading)
     answer.say(map_findings(tables, reading))
     answer.numbers["map"] = map_numbers(tables, reading)
     answer.say(_further_methods(run, reading, {spec.label for spec in specs}, folder))

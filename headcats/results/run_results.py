@@ -154,8 +154,9 @@ class RunResults:
 
     def approximation(self, label: Label) -> str:
         """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
-        blocks = self.blocks_of(str(label)).values()
-        return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
+        task = next((task for task, labels in self.tasks.items() if str(label) in labels), None)
+        # `hc.score` refuses blocks of one method that differ in it.
+        return "" if task is None else str(self.block(task, str(label)).attrs.get("approximation", ""))
 
     def tried_categories(self, method: str | None = None) -> dict[str, list[str]]:
         """Category of every task that a run has tried -> those of its tasks that were skipped.

@@ -28,7 +28,7 @@ class StoredRun(RunResults):
     """
 
     def __init__(self, place: Place, folder: ResultsFolder, manifest: Manifest) -> None:
-        self.place = self._place = place
+        self.place = self.stored_at = place
         self.manifest = manifest
         self._whole: xr.DataTree | None = None
         self.blocks = StoredBlocks(folder, manifest)
@@ -69,7 +69,7 @@ class StoredRun(RunResults):
         whole = tree(self.blocks, self.manifest, descriptors=self.descriptors)
         whole.attrs = dict(self.attrs)
         # As xarray says it of a file; copies keep it, and netCDF does not store it.
-        whole.encoding |= {"source": self._place.address, "folder": os.fspath(self._place.folder)}
+        whole.encoding |= {"source": self.stored_at.address, "folder": os.fspath(self.stored_at.folder)}
         return whole
 
     def block(self, task: str, label: str) -> xr.Dataset:

@@ -16,7 +16,8 @@ from headcats.results.writer import WRITER
 
 T = TypeVar("T")
 
-_SET = "written_with"
+WRITTEN_WITH = "written_with"
+"""Attribute of tables that were written together: the same in all of them."""
 _TRIES, _PAUSE = 20, 0.1
 
 
@@ -94,12 +95,12 @@ class MixedTablesError(DamagedFileError):
 def set_bytes(tables: Mapping[str, xr.Dataset]) -> dict[str, bytes]:
     """Tables that belong together, by the names of their files, as contents of these; each carries the same mark."""
     mark = checksum(b"".join(map(table_bytes, tables.values())))
-    return {name: table_bytes(table.assign_attrs({_SET: mark})) for name, table in tables.items()}
+    return {name: table_bytes(table.assign_attrs({WRITTEN_WITH: mark})) for name, table in tables.items()}
 
 
 def check_set(tables: Iterable[xr.Dataset]) -> None:
     """Refuse tables that were not written together: a MixedTablesError."""
-    if len({table.attrs.get(_SET) for table in tables}) > 1:
+    if len({table.attrs.get(WRITTEN_WITH) for table in tables}) > 1:
         raise MixedTablesError("its tables are of two calls, the second of which was stopped while it wrote them")
 
 

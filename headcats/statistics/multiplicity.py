@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import scipy
 from jaxtyping import Float
 
 
@@ -31,8 +30,9 @@ def benjamini_hochberg(p_values: Float[np.ndarray, "..."]) -> Float[np.ndarray, 
     References:
         Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
     """
-    q_values = np.full(p_values.shape, np.nan)
-    has_p = ~np.isnan(p_values)
-    if has_p.any():
-        q_values[has_p] = scipy.stats.false_discovery_control(p_values[has_p], method="bh")
-    return q_values
+    flat = p_values.ravel()
+    order = np.argsort(flat, kind="stable")[: int((~np.isnan(flat)).sum())]  # NaN comes last
+    scaled = flat[order] * (len(order) / np.arange(1, len(order) + 1))
+    q_values = np.full(flat.shape, np.nan)
+    q_values[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return q_values.reshape(p_values.shape)

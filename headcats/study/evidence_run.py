@@ -12,7 +12,8 @@ import xarray as xr
 
 from headcats.bounds import check_count
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores, resolve_tested
+from headcats.categories.map_tables import read_scores
+from headcats.categories.reading import EVIDENCE_TABLES, Reading, resolve_tested
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.verdicts import LEAST_LABELLINGS

@@ -9,6 +9,7 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
+from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
@@ -145,7 +146,7 @@ class TestSingleItems:
         assert shared["probability"].isnull().all()
         scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
         found = {"scores": scores, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(found, Reading())))
+        text = " ".join(map(str, map_findings(with_tests(found, Reading()), Reading())))
         assert "nan" not in text
         assert "of the resamples" not in text
 

@@ -1,5 +1,6 @@
 """Categories with as many tasks of each."""
 
+import itertools
 import json
 
 import numpy as np
@@ -10,6 +11,8 @@ from simulated import CATEGORIES, block, tree
 from headcats import rules
 from headcats.categories import equal_tasks
 from headcats.categories.equal_tasks import subsampled_overlap
+from headcats.categories.judging import ROWS, Judged
+from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
@@ -56,14 +59,14 @@ def test_a_range_leaves_out_one_subset_in_forty_at_each_end(
 ) -> None:
     sizes = iter([0, 0, 1, 1, *[2] * 92, 3, 3, 4, 4])
 
-    def judged(*arguments: object, **options: object) -> tuple[np.ndarray, dict]:
-        return np.where(np.arange(6) < np.array([[next(sizes)], [6]]), 1, -1), {}
+    def judged(*arguments: object, **options: object) -> Judged:
+        outcome = np.where(np.arange(6) < np.array([[next(sizes)], [6]]), 1, -1)[:, None]
+        table = xr.Dataset({"effect": (ROWS, outcome * 1.0), "smallest_p": ("category", [0.0, 0.0])})
+        return Judged([], table, outcome.astype(np.int8))
 
-    monkeypatch.setattr(equal_tasks, "_categorized", judged)
-    monkeypatch.setattr(
-        equal_tasks, "sorted", lambda tasks: [*tasks, object()], raising=False
-    )  # no two subsets are equal
-    monkeypatch.setattr(type(scores), "sel", lambda table, **places: table)
+    monkeypatch.setattr(equal_tasks, "judge", judged)
+    different = itertools.count()
+    monkeypatch.setattr(equal_tasks, "sorted", lambda tasks: [*tasks, f"{next(different)}"], raising=False)
     found = subsampled_overlap(scores, subsets=100)
     assert (found["size_low"].values[0], found["size_high"].values[0]) == (1, 3)
 
@@ -120,7 +123,7 @@ def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFix
         subsampled_overlap(scores.isel(task=[2, 3]), rule=rules.fdr(), subsets=3)
     members = categorize(scores, rule=rules.fdr())
     shown = {"scores": scores.isel(task=[2, 3]), "members": members, "overlap": overlap(members, draws=10)}
-    text = " ".join(map(str, map_findings(shown, Reading())))
+    text = " ".join(map(str, map_findings(with_tests(shown, Reading()), Reading())))
     assert "fdr(alpha=0.05)" in text
 
 

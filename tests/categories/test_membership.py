@@ -14,6 +14,7 @@ from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree, with_null
 
 from headcats import rules
+from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.reading import Reading
@@ -303,7 +304,8 @@ def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path
     shown = data(overlap_map(result)).set_index("panel").loc["Knowledge"]
     assert not shown["outcome"].isin(["in", "out"]).any()
     assert shown["q_value"].isna().all()
-    list(map_findings({"scores": scores, "members": members, "overlap": result}, Reading()))
+    found = with_tests({"scores": scores, "members": members, "overlap": result}, Reading())
+    list(map_findings(found, Reading()))
     result.to_netcdf(tmp_path / "overlap.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "overlap.nc", engine="h5netcdf") as again:
         xr.testing.assert_identical(again.load(), result)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from headcats.errors import DataError
 from headcats.statistics.bootstrap import item_weights
-from headcats.statistics.multiplicity import benjamini_hochberg, discoveries_needed, items_for, smallest_p
+from headcats.statistics.multiplicity import discoveries_needed, items_for, smallest_p
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import RESAMPLES, PromptEffects, estimate, intervals, mean_interval, reliability
 
@@ -159,15 +159,6 @@ def test_reliability_matches_its_definition() -> None:
 @pytest.mark.parametrize("sums", [np.ones((1, 5)), np.ones((6, 2)), np.ones((6, 5)), np.zeros((6, 5))])
 def test_reliability_of_nothing_is_nan(sums: np.ndarray) -> None:
     assert np.isnan(reliability(sums, rng=stream(0)))
-
-
-def test_benjamini_hochberg_by_hand_with_missing_values() -> None:
-    p_values = np.array([[0.01, np.nan, 0.04], [0.03, 0.5, np.nan]])
-    expected = np.array([[0.04, np.nan, 0.16 / 3], [0.16 / 3, 0.5, np.nan]])
-    np.testing.assert_allclose(benjamini_hochberg(p_values), expected)
-    assert np.isnan(benjamini_hochberg(np.full(3, np.nan))).all()
-    drawn = np.random.default_rng(0).random(50)
-    np.testing.assert_array_equal(benjamini_hochberg(drawn), stats.false_discovery_control(drawn))
 
 
 def test_items_and_discoveries() -> None:

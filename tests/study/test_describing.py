@@ -9,7 +9,8 @@ from counting import SUITE
 from results.folders import change_manifest
 
 import headcats as hc
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.map_tables import map_tables
+from headcats.categories.reading import Reading
 from headcats.descriptors.describing import describe_prompts
 from headcats.errors import StorageWarning
 from headcats.results.descriptors import DESCRIPTORS

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
-from headcats.categories.reading import Reading, judge_scores, read_scores
+from headcats.categories.map_tables import judge_scores, read_scores
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label

@@ -9,7 +9,8 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.argument_checks import check_rule
-from headcats.categories.reading import Reading, map_tables, read_scores
+from headcats.categories.map_tables import map_tables, read_scores
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.revision_changes import with_changes
 from headcats.results.run_results import RunResults

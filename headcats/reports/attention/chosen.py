@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_relation import relation_members
-from headcats.categories.reading import Reading, map_tables, resolve_tested
+from headcats.categories.map_tables import kept_map
+from headcats.categories.reading import Reading, resolve_tested
 from headcats.errors import DataError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
@@ -90,7 +91,7 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
         measure = declared.strength.unit if declared.strength else ""
     else:
         reading = resolve_tested(reading, run)
-        tables = map_tables(run.without_untried(), reading)
+        tables = kept_map(run.without_untried(), reading)
         members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
         measure = str(line("attention.effect"))
     chosen = {name: _choose_heads(members, scores, name, heads) for name in members["category"].values.tolist()}

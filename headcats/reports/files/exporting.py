@@ -9,7 +9,8 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.categories.reading import Reading, read_scores
+from headcats.categories.map_tables import read_scores
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.reports.files.mib import node_graph

@@ -11,11 +11,14 @@ from urllib.parse import quote
 
 import xarray as xr
 
-from headcats.categories.reading import Reading, read_scores
+from headcats.categories.map_tables import kept_scores
+from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Saved, SavedView, saved_evidence, saved_views
 from headcats.results.head_axes import HEAD, noun, unit_of
+from headcats.results.kept import kept
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
@@ -125,7 +128,7 @@ class Material:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
-                    scores[str(label)] = read_scores(self.run, Reading(label, self.reading.metric))
+                    scores[str(label)] = kept_scores(self.run, Reading(label, self.reading.metric))
             except HeadcatsError as error:  # measured in other metrics alone, for example
                 scores[str(label)] = str(error)
         return scores
@@ -140,6 +143,21 @@ class Material:
             return method_scores(self.run.tree, methods=labels) if labels else None
         except HeadcatsError:
             return None
+
+    @cached_property
+    def agreement(self) -> xr.Dataset | None:
+        """How far all methods agree (`hc.evidence.method_agreement`); None for a single one."""
+
+        def compute() -> dict[str, xr.Dataset]:
+            return {"agreement": method_agreement(method_scores(self.run.tree))}
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StatisticsWarning)
+                tables = kept(self.run, "method agreement", ("agreement",), compute)
+        except HeadcatsError:
+            return None
+        return tables["agreement"]
 
     @cached_property
     def paths(self) -> list[tuple[str, str, str, str]]:

@@ -9,7 +9,8 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.map_tables import kept_map
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
@@ -24,7 +25,7 @@ FILE = "report"
 
 
 def write_run(
-    results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
+    results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:
     """Write the page; returns its file."""
     run = _read(results).without_untried()
@@ -46,6 +47,8 @@ def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextMan
 
 
 def _read(results: Any) -> RunResults:
+    if isinstance(results, RunResults):
+        return results
     if isinstance(results, str | os.PathLike):
         return open_results(find_place(results))
     check_is(results, RESULTS, by="hc.report")
@@ -63,7 +66,7 @@ def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Datase
         return {}, ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        tables = map_tables(run, reading)
+        tables = kept_map(run, reading)
     for warning in caught:
         if not issubclass(warning.category, StatisticsWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

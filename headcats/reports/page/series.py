@@ -7,7 +7,8 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.map_tables import kept_map
+from headcats.categories.reading import Reading
 from headcats.errors import StatisticsWarning
 from headcats.evidence.comparison.revisions import judge_revisions
 from headcats.figures.checkpoints import checkpoints
@@ -35,7 +36,7 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # those of the pages have been given
-        tables = map_tables(run, own)
+        tables = kept_map(run, own)
     material = Material(run, tables, own.resolve(run), place=None, target=target)
     sections = [
         Section("revisions", "Categories over the revisions", tuple(_revisions(course, own, material))),

@@ -9,6 +9,7 @@ from headcats.categories.argument_checks import check_rule
 from headcats.categories.reading import Reading
 from headcats.reports.page.one_run import write_run
 from headcats.reports.page.series import write_series
+from headcats.results.run_results import RunResults
 from headcats.results.series import is_series, load_series
 from headcats.rules.rule import Rule
 
@@ -74,7 +75,7 @@ def report(
 
 
 def write_report(
-    results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
+    results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:
     """`report` of a reading."""
     if isinstance(results, str | os.PathLike) and is_series(results):

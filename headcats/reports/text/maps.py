@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
-from headcats.errors import DataError, pluralize
+from headcats.errors import pluralize
 from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
@@ -39,14 +38,14 @@ def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
     """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
 
     Args:
-        tables: What `headcats.categories.reading.map_tables` returns.
+        tables: What `headcats.categories.map_tables.with_tests` returns.
         reading: What they are of.
     """
     yield from not_judged(tables)
     yield from unit_note(tables["members"])
     yield from head_findings(tables, reading)
     yield from shared_findings(tables, reading)
-    yield from differing_heads(tables["scores"])
+    yield from differing_heads(tables["differences"])
 
 
 def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
@@ -165,14 +164,10 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
 
 
 def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    counts = {int(n) for n in tables["members"]["n_tasks"].values if n}
-    min_tasks = reading.min_tasks
-    if len(counts) < 2 or (min_tasks != "half" and int(min_tasks) > min(counts)) or reading.sign == "suppressing":
-        return
-    try:
-        equal = subsampled_overlap(tables["scores"], rule=reading.rule, min_tasks=min_tasks)
-    except DataError as error:
-        yield paragraph("map.no_equal_tasks", reason=error)
+    equal = tables["equal_tasks"]
+    if reason := equal.attrs.get("reason"):
+        yield paragraph("map.no_equal_tasks", reason=reason)
+    if "size" not in equal:
         return
     sizes = tables["members"]["size"]
     rows = [
@@ -190,8 +185,8 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         of_k = equal.sel(k=k)
         means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=bounds_text(of_k, "observed", 1), k=k))
     yield line("map.equal_tasks_mean", means=means)
-    if min_tasks != "half":
-        yield line("map.equal_tasks_needed", min_tasks=min_tasks, n=n_tasks)
+    if reading.min_tasks != "half":
+        yield line("map.equal_tasks_needed", min_tasks=reading.min_tasks, n=n_tasks)
 
 
 def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:

@@ -1,23 +1,21 @@
 """Findings with tasks as the unit: effects that differ between categories, and heads by the number of tasks needed."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from headcats.categories.differences import effect_differences
 from headcats.categories.reading import Reading
-from headcats.categories.required_tasks import sizes_by_min_tasks
-from headcats.errors import DataError, StatisticsWarning
 from headcats.results.finding import Finding, by_category, first_names, line, number_text, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 
 _NAMED = 3
 
 
-def differing_heads(scores: xr.Dataset) -> Iterator[Finding]:
-    """A line on the pairs of categories between which effects of heads differ; nothing where none do."""
-    tested = _tested(scores)
+def differing_heads(tested: xr.Dataset) -> Iterator[Finding]:
+    """A line on the pairs of categories between which effects of heads differ; nothing where none do.
+
+    `tested` is what `hc.categories.effect_differences` returns.
+    """
     names = tested["category"].values.tolist()
     pairs = [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
     counts = {(first, second): tested["n_different"].sel(category=first, other=second) for first, second in pairs}
@@ -30,9 +28,8 @@ def differing_heads(scores: xr.Dataset) -> Iterator[Finding]:
         yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=differing)
 
 
-def difference_table(scores: xr.Dataset) -> Iterator[Finding]:
+def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
     """For every pair of categories the number of heads that differ, and the largest differences by name."""
-    tested = _tested(scores)
     names = tested["category"].values.tolist()
     if not tested["n_different"].notnull().any():
         return
@@ -46,9 +43,8 @@ def difference_table(scores: xr.Dataset) -> Iterator[Finding]:
 
 def required_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """Heads of every category by the number of its tasks that they must matter for; `*` marks that of the map."""
-    try:
-        sizes = sizes_by_min_tasks(tables["scores"], rule=reading.rule)
-    except DataError:  # which the map says
+    sizes = tables["sizes"]
+    if "reason" in sizes.attrs:  # which the map says
         return
     size = sizes["suppressing_size" if reading.sign == "suppressing" else "size"]
     needed, numbers = tables["members"]["min_tasks"], sizes["min_tasks"].values.tolist()
@@ -65,12 +61,6 @@ def required_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterat
     columns = [str(number) for number in numbers]
     yield table("map.required_tasks", ["tasks needed", *columns], rows, numeric=columns)
     yield line("map.required_tasks_meaning")
-
-
-def _tested(scores: xr.Dataset) -> xr.Dataset:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)  # the table says which categories have too few tasks
-        return effect_differences(scores)
 
 
 def _cell(pair: xr.Dataset, alpha: float) -> str:

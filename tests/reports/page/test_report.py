@@ -312,6 +312,6 @@ def test_a_method_without_scores_in_the_metric_of_the_map_is_named(finished: Pat
     def refuse(*arguments: object, **options: object) -> None:
         raise DataError(reason)
 
-    monkeypatch.setattr("headcats.reports.page.material.read_scores", refuse)
+    monkeypatch.setattr("headcats.reports.page.material.kept_scores", refuse)
     said = section(written(finished, tmp_path / "one.html"), "explorer")
     assert sentence("explorer.not_scored", label="mean_ablation@all", reason=reason) in said

@@ -8,7 +8,8 @@ import xarray as xr
 from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
-from headcats.categories.reading import Reading, judge_scores, map_tables, read_scores
+from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
@@ -54,7 +55,8 @@ def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
-    return by_id(map_findings(found, Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)))
+    reading = Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)
+    return by_id(map_findings(with_tests(found, reading), reading))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:

@@ -65,7 +65,7 @@ def shared(material: Material) -> Iterator[Part]:
     if bool((overlap["member"] == 1).any()) and overlap.sizes["category"] > 1:
         yield Drawn("set_counts", set_counts(overlap), line("map.set_counts_figure"))
     yield from shared_findings(material.tables, material.reading)
-    yield from difference_table(material.tables["scores"])
+    yield from difference_table(material.tables["differences"])
 
 
 @section("Every head, task by task")

@@ -1,16 +1,12 @@
 """What joint methods found, and how far all methods agree."""
 
 import functools
-import warnings
 from collections.abc import Iterator
 
 import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.reading import Reading
-from headcats.errors import HeadcatsError, StatisticsWarning
-from headcats.evidence.comparison.method_agreement import method_agreement
-from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
@@ -56,12 +52,8 @@ def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
 
 
 def _together(material: Material) -> Iterator[Part]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StatisticsWarning)
-            agreement = method_agreement(method_scores(material.run.tree))
-    except HeadcatsError:
-        return  # a single method: nothing to compare
+    if (agreement := material.agreement) is None:
+        return
     yield Heading("All methods on one grid of heads")
     figure = lookup("figure", "method_agreement")(agreement)
     yield Drawn("method_agreement", figure, line("methods.agreement_figure"))

@@ -1,0 +1,232 @@
+"""What a map is made of, and its copy in the folder of the results."""
+
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from counting import SUITE, counting_folder
+from results.folders import change_manifest, files
+
+import headcats as hc
+from headcats.categories import map_tables as module
+from headcats.categories.map_tables import kept_map, kept_scores, map_tables
+from headcats.categories.reading import Reading
+from headcats.errors import StatisticsWarning
+from headcats.results import kept as keeping
+from headcats.results.folder import ResultsFolder
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
+from headcats.results.run_results import RunResults
+from headcats.results.sharing import _files
+from headcats.rules.rule import Rule
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+TABLES = {"scores", "members", "overlap", "equal_tasks", "differences", "sizes"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few tasks; every category of one of them is warned of."""
+    path = tmp_path_factory.mktemp(".kept")
+    model = hc.load_model(counting_folder(path / "model"), device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], out=path / "run")
+    return path / "run"
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    shutil.copytree(finished, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def opened(folder: Path) -> RunResults:
+    return open_results(find_place(folder)).without_untried()
+
+
+def mapped(folder: Path, reading: Reading | None = None) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """The tables, and what the statistics warn of."""
+    run = opened(folder)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tables = kept_map(run, (reading or Reading()).resolve(run))
+    return tables, [str(one.message) for one in caught if one.category is StatisticsWarning]
+
+
+@pytest.fixture
+def never(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is scored."""
+
+    def score(*arguments: object, **options: object) -> None:
+        raise AssertionError("scored again")
+
+    monkeypatch.setattr(module, "score", score)
+
+
+def assert_same(first: dict[str, xr.Dataset], second: dict[str, xr.Dataset]) -> None:
+    assert first.keys() == second.keys()
+    for name, table in first.items():
+        xr.testing.assert_identical(table, second[name])
+        assert {key: type(value) for key, value in table.attrs.items()} == {
+            key: type(value) for key, value in second[name].attrs.items()
+        }
+
+
+@pytest.mark.parametrize("min_tasks", ["half", 1, 2])
+def test_what_is_kept_is_what_was_computed(folder: Path, min_tasks: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading(min_tasks=min_tasks)
+    first, warned = mapped(folder, reading)
+    assert first.keys() == TABLES
+    monkeypatch.setattr(module, "score", None)  # a call would be a TypeError
+    again, warned_again = mapped(folder, reading)
+    assert_same(first, again)
+    assert warned == warned_again
+    assert warned
+
+
+def test_kept_tables_are_those_of_the_map_without_its_draws(folder: Path) -> None:
+    kept, _ = mapped(folder)
+    run = opened(folder)
+    whole = map_tables(run, Reading().resolve(run))
+    for name, table in whole.items():
+        xr.testing.assert_identical(kept[name], table.drop_dims(("resample", "draw"), errors="ignore"))
+    assert "direct_logit" in kept["overlap"]
+    assert {"resampled", "null_effect_t"} <= set(whole["scores"]) - set(kept["scores"])
+
+
+@pytest.mark.usefixtures("never")
+def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = opened(folder)
+    with monkeypatch.context() as allowed:
+        allowed.setattr(module, "score", hc.score)
+        scores = kept_scores(run, Reading())
+    xr.testing.assert_identical(scores, kept_scores(opened(folder), Reading()))
+    with pytest.raises(AssertionError, match="scored again"):
+        mapped(folder)
+
+
+def test_results_in_memory_are_computed(folder: Path) -> None:
+    run = RunResults(hc.load(folder))
+    assert_same(kept_map(run, Reading().resolve(run)), mapped(folder)[0])
+
+
+def rescaled_block(folder: Path) -> None:
+    """Another run of the same plan: its effects are others."""
+    target = ResultsFolder(folder)
+    block = target.read_block("always_a", "denoising_patch@last")
+    checksum = target.write_block("always_a", "denoising_patch@last", block.assign(patched=block["patched"] * 0.5))
+
+    def record(manifest: dict) -> None:
+        manifest["blocks"]["always_a"]["denoising_patch@last"]["checksum"] = checksum
+
+    change_manifest(folder, record)
+
+
+def other_categories(folder: Path) -> None:
+    def change(manifest: dict) -> None:
+        manifest["tasks"]["always_a"]["category"] = "Algorithmic"
+
+    change_manifest(folder, change)
+
+
+@pytest.mark.parametrize("change", [rescaled_block, other_categories])
+def test_changed_results_are_computed_anew(folder: Path, change: object) -> None:
+    before, _ = mapped(folder)
+    change(folder)
+    after, _ = mapped(folder)
+    run = RunResults(hc.load(folder)).without_untried()
+    assert_same(after, kept_map(run, Reading().resolve(run)))
+    assert not before["members"].equals(after["members"])
+
+
+@pytest.mark.usefixtures("never")
+@pytest.mark.parametrize(
+    "reading",
+    [
+        Reading(min_tasks=1),
+        Reading(sign="suppressing"),
+        Reading(rule=hc.rules.fdr(alpha=0.01)),
+        Reading(effect="task_specific"),
+    ],
+)
+def test_another_reading_is_computed(folder: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as allowed:
+        allowed.setattr(module, "score", hc.score)
+        mapped(folder)
+    with pytest.raises(AssertionError, match="scored again"):
+        mapped(folder, reading)
+
+
+@pytest.mark.usefixtures("never")
+def test_another_version_of_the_code_computes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as allowed:
+        allowed.setattr(module, "score", hc.score)
+        mapped(folder)
+    monkeypatch.setattr(keeping, "_code", lambda: "another")
+    with pytest.raises(AssertionError, match="scored again"):
+        mapped(folder)
+
+
+def test_a_rule_of_ones_own_is_called_every_time(folder: Path) -> None:
+    calls = []
+
+    def judge(scores: xr.Dataset) -> xr.DataArray:
+        calls.append(1)
+        return xr.zeros_like(scores["effect"], dtype=int)
+
+    for _ in range(2):
+        before = len(calls)
+        mapped(folder, Reading(rule=Rule(judge, name="mine")))
+        assert len(calls) > before
+    assert not (folder / ".kept").exists()
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_a_damaged_copy_is_made_anew(folder: Path, table: str) -> None:
+    first, _ = mapped(folder)
+    (path,) = (folder / ".kept").glob(f"*-{table}.nc")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    for damaged in (bytes(data), b"", data[:100]):
+        path.write_bytes(damaged)
+        assert_same(first, mapped(folder)[0])
+        assert path.read_bytes() != damaged
+
+
+def test_copies_of_two_calls_are_not_mixed(folder: Path) -> None:
+    first, _ = mapped(folder)
+    (path,) = (folder / ".kept").glob("*-members.nc")
+    other = path.read_bytes()
+    rescaled_block(folder)
+    after, _ = mapped(folder)
+    path.write_bytes(other)
+    assert_same(after, mapped(folder)[0])
+    assert not first["members"].equals(after["members"])
+
+
+def test_nothing_is_kept_of_results_with_a_damaged_block(folder: Path) -> None:
+    (folder / "blocks" / "always_b" / "denoising_patch@last.nc").write_bytes(b"")
+    with pytest.warns(hc.errors.StorageWarning):
+        tables, _ = mapped(folder)
+    assert "always_b" not in tables["scores"]["task"]
+    assert not (folder / ".kept").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_read_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise hc.errors.StorageError("closed")
+
+    monkeypatch.setattr(keeping, "write_whole", refuse)
+    before = files(folder)
+    assert np.isfinite(mapped(folder)[0]["scores"]["effect"]).any()
+    assert files(folder) == before
+
+
+def test_copies_are_neither_pushed_nor_merged(folder: Path, tmp_path: Path) -> None:
+    mapped(folder)
+    manifest = RunResults(hc.load(folder)).manifest
+    assert not [name for name in _files(folder, manifest) if ".kept" in str(name)]
+    hc.merge([folder], out=tmp_path / "merged")
+    assert not (tmp_path / "merged" / ".kept").exists()
