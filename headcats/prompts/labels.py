@@ -23,6 +23,10 @@ def token_labels(ends: Sequence[int], spans: Mapping[str, Span], *, n_bos: int, 
     """
     if not spans:
         return ()
-    roles = [next((role for role, (start, stop) in spans.items() if start < end <= stop), "other") for end in ends]
+    of_character = ["other"] * (max(ends, default=0) + 1)  # the last one is that of a token without characters, end 0
+    for role, (start, stop) in reversed(list(spans.items())):  # of spans that overlap the first counts
+        stop = min(stop, len(of_character) - 1)
+        of_character[start:stop] = [role] * max(0, stop - start)
+    roles = [of_character[end - 1] for end in ends]
     roles += [ANSWER_START] * n_shared
     return ("bos",) * n_bos + number_roles(roles)

@@ -81,11 +81,14 @@ def number_roles(roles: Sequence[str]) -> tuple[str, ...]:
         >>> number_roles(["bos", "x1", "x1"])
         ('bos', 'x1[0/2]', 'x1[1/2]')
     """
-    counts, seen = Counter(roles), Counter[str]()
+    counts, seen = Counter(roles), dict.fromkeys(roles, 0)
     labels = []
     for role in roles:
-        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
-        seen[role] += 1
+        if (n := counts[role]) == 1:
+            labels.append(role)
+        else:
+            labels.append(f"{role}[{seen[role]}/{n}]")
+            seen[role] += 1
     return tuple(labels)
 
 

@@ -146,14 +146,17 @@ class Manifest:
 
     def file_bytes(self) -> bytes:
         """The content of the file."""
-        return json_with_checksum(self.to_json(indent=1))
+        return json_with_checksum(_in_lines(self._stored()))
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The text of the file, and of the attribute `manifest` of results."""
+    def to_json(self) -> str:
+        """The attribute `manifest` of results: what the file holds, in one line."""
+        return json.dumps(self._stored(), ensure_ascii=False)
+
+    def _stored(self) -> dict[str, Any]:
         blocks = {task: _entries(records) for task, records in self.blocks.items()}
         if self.joint_blocks:
             blocks[SUITE] = _entries(self.joint_blocks)
-        stored = {
+        return {
             "format": FORMAT,
             "plan": self.plan.complete(),
             "model": self.model.complete(),
@@ -171,7 +174,6 @@ class Manifest:
             "git_commit": self.git_commit,
             "created": self.created,
         }
-        return json.dumps(stored, indent=indent, ensure_ascii=False)
 
     def category_entries(self) -> list[dict[str, str]]:
         """Names and colours, as in the attribute `categories` of results."""
@@ -258,6 +260,14 @@ def _suite_source(stored: Mapping[str, Any], plan: PlanRecord) -> str:
 
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
+
+
+def _in_lines(value: Any, *, levels: int = 3) -> str:
+    """JSON with a line for every entry of the upper levels, such as a block; `indent` would take 20 times as long."""
+    if not levels or not isinstance(value, Mapping) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    lines = (f"{json.dumps(key, ensure_ascii=False)}: {_in_lines(of, levels=levels - 1)}" for key, of in value.items())
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def parse_object(data: bytes, *, source: str, newest: int = FORMAT) -> dict[str, Any]:

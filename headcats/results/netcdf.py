@@ -13,12 +13,17 @@ import numpy as np
 import xarray as xr
 from h5py import h5, h5a, h5d, h5f, h5g, h5s
 
-_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
+NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 _OF_NETCDF = {"CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "coordinates"}
 _NOT_READ = {b"REFERENCE_LIST", b"DIMENSION_LIST", b"_NCProperties"}
-# Of the climate and forecast conventions, by which xarray would change the values.
-_DECODED = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsigned", "flag_values"}
+NOT_PLAIN = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsigned", "flag_values"}
+"""Attributes of the climate and forecast conventions, by which xarray would change the values."""
 _TIMES = ("day", "hour", "minute", "second", "since")
+
+
+def is_time(units: str) -> bool:
+    """Whether xarray would read values of these units as times."""
+    return any(unit in units for unit in _TIMES)
 
 
 class _UnknownError(Exception):
@@ -42,7 +47,7 @@ def _table(root: h5g.GroupID) -> xr.Dataset:
     variables = {
         name: _variable(stored[name], of, dims)
         for name, of in attrs.items()
-        if not str(of.get("NAME", "")).startswith(_NO_VARIABLE)
+        if not str(of.get("NAME", "")).startswith(NO_VARIABLE)
     }
     of_table = _attributes(root)
     listed = " ".join(of.get("coordinates", "") for of in (of_table, *attrs.values())).split()
@@ -59,7 +64,7 @@ def _variable(stored: h5d.DatasetID, attrs: Mapping[str, Any], dims: Mapping[int
     of = tuple(dims[int(place)] for place in np.atleast_1d(places))
     own = {name: value for name, value in attrs.items() if name not in _OF_NETCDF}
     units = str(own.get("units", ""))
-    if len(of) != len(stored.shape) or _DECODED & own.keys() or any(unit in units for unit in _TIMES):
+    if len(of) != len(stored.shape) or NOT_PLAIN & own.keys() or is_time(units):
         raise _UnknownError
     values = np.empty(stored.shape, dtype=stored.dtype)
     stored.read(h5s.ALL, h5s.ALL, values)

@@ -12,6 +12,7 @@ import xarray as xr
 from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.results.checksum import Unchecked, checksum, content_of, read_file, with_checksum
 from headcats.results.netcdf import read_netcdf
+from headcats.results.netcdf_writing import netcdf_bytes
 from headcats.results.writer import WRITER
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ _TRIES, _PAUSE = 20, 0.1
 def table_bytes(table: xr.Dataset) -> bytes:
     """A table as the content of a netCDF file, for `write_whole`."""
     # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-    return with_checksum(bytes(table.to_netcdf(engine="h5netcdf")))
+    return with_checksum(netcdf_bytes(table))
 
 
 def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> xr.Dataset:

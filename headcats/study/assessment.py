@@ -143,7 +143,7 @@ def memory_plan(
             *(work_of(spec, model, batch, path=path) for spec in methods),
         ): batch
         for task in study.tasks
-        for batch in preparation.prepared[task.name].scored
+        for batch in preparation.of(task.name).scored
     }
     plans: list[MemoryPlan | None] = [
         spec.method.memory_plan(
@@ -178,7 +178,7 @@ def seconds_expected(
     path = path if is_replayable(model) else "hooked"
     total = 0.0
     for task, seconds in unpatched.items():
-        batches = preparation.prepared[task].scored
+        batches = preparation.of(task).scored
         of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
         in_runs = seconds / (model.n_layers * of_runs)
         total += seconds + sum(

@@ -57,7 +57,7 @@ class TaskWork:
             _log.info("Memory: %s.", sweep.describe())
         tasks, methods = self.study.tasks, self.study.task_methods
         # Before anything is scored: blocks in the folder may not fit, and the time left is that of missing ones.
-        missing = {task: self._missing(self.preparation.prepared[task.name]) for task in tasks}
+        missing = {task: self._missing(self.preparation.of(task.name)) for task in tasks}
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
         to_do = [task for task in tasks if missing[task] or task.name not in self.manifest.checks]
         with progress_bar(self.heads * len(tasks) * len(methods), show=progress) as advance:
@@ -97,7 +97,7 @@ class TaskWork:
 
     def _score_task(self, task: Task, missing: dict[MethodSpec, str], advance: Advance) -> None:
         """The missing blocks of one task, with its entry in the manifest and the checks."""
-        prepared = self.preparation.prepared[task.name]
+        prepared = self.preparation.of(task.name)
         runs = tuple(BaseRuns(self.model, batch, limit=self.memory) for batch in prepared.scored)
         for spec, batch_runs in itertools.product(missing, runs):
             spec.method.announce(batch_runs, positions=spec.positions, path=self.path)
@@ -152,7 +152,7 @@ class TaskWork:
                 pluralize(len(names), "task is", "tasks are"),
                 ", ".join(shuffled),
             )
-        references = {name: prepared.references.kept for name, prepared in self.preparation.prepared.items()}
+        references = {name: self.preparation.of(name).references.kept for name in scored}
         few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
         if few and any("reference" in spec.method.options for spec in self.study.task_methods):
             _log.warning(

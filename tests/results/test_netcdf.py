@@ -1,0 +1,131 @@
+"""Tables as netCDF: what is written is what xarray writes, and what is read is what xarray reads."""
+
+import io
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+from h5netcdf.utils import CompatibilityError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.results import netcdf, netcdf_writing
+from headcats.results.netcdf import read_netcdf
+from headcats.results.netcdf_writing import netcdf_bytes
+
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
+NAMES = st.sampled_from(["metric", "prompt", "layer", "é", "a b", "CLASS", "_x", "coordinates of"])
+VALUES = {
+    "float32": st.floats(width=32),
+    "float64": st.floats(),
+    "int64": st.integers(-(2**63), 2**63 - 1),
+    "int8": st.integers(-128, 127),
+    "uint16": st.integers(0, 2**16 - 1),
+    "bool": st.booleans(),
+    "str": TEXT,
+}
+ATTRS = st.dictionaries(
+    st.sampled_from(["method", "units", "note", "n"]),
+    TEXT | st.integers(-(2**31), 2**31) | st.floats() | st.lists(TEXT, min_size=1, max_size=3),
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> xr.Dataset:
+    sizes = draw(st.dictionaries(NAMES, st.integers(0, 3), max_size=3))
+
+    def variable(dims: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, dict[str, Any]]:
+        kind, shape = draw(st.sampled_from(sorted(VALUES))), [sizes[dim] for dim in dims]
+        n = int(np.prod(shape))
+        values = draw(st.lists(VALUES[kind], min_size=n, max_size=n))
+        return dims, np.array(values, dtype=kind).reshape(shape), draw(ATTRS)
+
+    def along() -> tuple[str, ...]:
+        return tuple(draw(st.permutations(sorted(sizes)))[: draw(st.integers(0, len(sizes)))])
+
+    data = {f"v{place}": variable(along()) for place in range(draw(st.integers(0, 3)))}
+    coords = {f"c{place}": variable(along()) for place in range(draw(st.integers(0, 2)))}
+    indexes = {dim: variable((dim,)) for dim in sizes if draw(st.booleans())}
+    return xr.Dataset(data, coords=coords | indexes, attrs=draw(ATTRS))
+
+
+def by_xarray(data: bytes) -> xr.Dataset:
+    return xr.load_dataset(io.BytesIO(data), engine="h5netcdf").drop_encoding()
+
+
+def assert_alike(first: xr.Dataset, second: xr.Dataset) -> None:
+    xr.testing.assert_identical(first, second)
+    assert list(first.attrs) == list(second.attrs)
+    for name, values in first.variables.items():
+        assert values.dtype == second.variables[name].dtype
+        assert list(values.attrs) == list(second.variables[name].attrs)
+
+
+@given(tables())
+def test_what_is_written_is_what_xarray_writes(table: xr.Dataset) -> None:
+    assert_alike(by_xarray(netcdf_bytes(table)), by_xarray(bytes(table.to_netcdf(engine="h5netcdf"))))
+
+
+@given(tables())
+def test_what_is_read_is_what_xarray_reads(table: xr.Dataset) -> None:
+    for data in (bytes(table.to_netcdf(engine="h5netcdf")), netcdf_bytes(table)):
+        assert_alike(read_netcdf(data), by_xarray(data))
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """xarray neither reads nor writes."""
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", None)
+    monkeypatch.setattr(netcdf.xr, "open_dataset", None)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_table_of_the_usual_kinds_needs_no_xarray() -> None:
+    table = xr.Dataset(
+        {
+            "patched": (("metric", "prompt", "head"), np.zeros((1, 2, 3), np.float32)),
+            "in": ("head", [True, False, True]),
+        },
+        coords={"metric": ["logit_diff"], "item": ("prompt", ["é", ""]), "head": [0, 1, 2]},
+        attrs={"method": "denoising_patch", "n": 3, "share": 0.5, "names": ["a", "b"]},
+    )
+    xr.testing.assert_identical(read_netcdf(netcdf_bytes(table)), table)
+
+
+def strange() -> dict[str, xr.Dataset]:
+    times = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")
+    return {
+        "times": xr.Dataset({"when": ("x", times)}),
+        "units of time": xr.Dataset({"seconds": ("x", [1.0, 2.0], {"units": "s"})}),
+        "half": xr.Dataset({"h": ("x", np.array([1.0, 2.0], np.float16))}),
+        "compressed": xr.Dataset({"v": ("x", np.arange(9.0))}),
+        "missing texts": xr.Dataset({"t": ("x", np.array(["a", None], dtype=object))}),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(strange()))
+def test_other_kinds_are_left_to_xarray(kind: str) -> None:
+    table = strange()[kind]
+    if kind == "compressed":
+        table["v"].encoding = {"zlib": True, "complevel": 4}
+    expected = bytes(table.to_netcdf(engine="h5netcdf"))
+    assert_alike(by_xarray(netcdf_bytes(table)), by_xarray(expected))
+    assert_alike(read_netcdf(expected), by_xarray(expected))
+    if kind == "compressed":
+        assert h5py.File(io.BytesIO(netcdf_bytes(table)))["v"].compression == "gzip"
+
+
+@pytest.mark.parametrize("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
+def test_what_netcdf_cannot_hold_is_refused(attrs: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError, CompatibilityError)):
+        netcdf_bytes(xr.Dataset({"v": ("x", [1.0])}, attrs=attrs))
+
+
+def test_names_that_hdf5_would_take_for_paths_are_left_to_xarray(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = xr.Dataset({"a/b": ("x", [1.0])})
+    called = []
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", lambda self, engine: called.append(engine) or b"")
+    assert netcdf_writing.netcdf_bytes(table) == b""
+    assert called == ["h5netcdf"]
