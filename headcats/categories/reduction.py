@@ -3,6 +3,7 @@
 Also for resampled data, and for data without any effect.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from headcats.categories.task_tests import TaskTests
 from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
-from headcats.scores.testing import p_above, p_of_statistic
+from headcats.scores.testing import p_of_statistic
 from headcats.statistics.conjunction import partial_conjunction
 
 Grids = dict[str, Float[np.ndarray, "... layer head"]]
@@ -58,15 +59,51 @@ class Reduction:
                 reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
         return reduced
 
-    def of_resamples(self) -> Grids:
-        """The same for the draws `resampled` of the scores, `[draw, layer, head]`, each as if it were the data.
+    def of_resamples(self, cells: Int[np.ndarray, " cell"]) -> Grids:
+        """`effect, low, p_value` of some heads in every draw `resampled` of the scores, `[draw, 1, cell]`, each draw as
+        if it were the data.
 
-        Each head keeps its standard error and the width of its interval in each task.
+        `cells` are their places among all of `(layer, head)`. Each head keeps its standard error and the width of its
+        interval in each task.
         """
-        scores = self._scores
-        effect = scores["resampled"].values
-        below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
-        return self._reduced(effect, effect - below, effect + above, p_above(scores, self.tests.least, effect))
+        return self._of_effects(self._resampled[..., cells], cells)
+
+    def largest_of_resamples(self) -> Grids:
+        """Bounds that no draw exceeds, `[1, cell]` for all heads: the largest effect and low end, the smallest p."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # heads without any draw
+            largest = np.nanmax(self._resampled, axis=0)
+        # Correlation between tasks makes no p smaller, unless it is above one half.
+        bounds = self._of_effects(largest, np.arange(largest.shape[-1]), correlated=False)
+        return bounds | {"p_value": np.minimum(bounds["p_value"], 0.5)}
+
+    @property
+    def drawable(self) -> Bool[np.ndarray, " cell"]:
+        """Whether a head has a number in any draw: none of a single query item has."""
+        return np.asarray(((~np.isnan(self._resampled)).sum(axis=-2) >= self.r).any(axis=0))
+
+    @property
+    def _resampled(self) -> Float[np.ndarray, "draw task cell"]:
+        draws = self.tests.scores["resampled"].values[:, self.rows]
+        return draws.reshape(*draws.shape[:2], -1)
+
+    def _of_effects(
+        self, effect: Float[np.ndarray, "*draw task cell"], cells: Int[np.ndarray, " cell"], *, correlated: bool = True
+    ) -> Grids:
+        grids = (self._values(name).reshape(len(self.rows), -1) for name in ("effect", "low", "standard_error"))
+        middle, low, error = (values[:, None, cells] for values in grids)
+        effect = effect[..., None, :]
+        scores, least = self._scores, self.tests.least
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = (effect - least) / (error + scores.attrs["error_floor"])
+        p_value = p_of_statistic(scores, np.where(statistic == 0, 0.0, statistic), effect)
+        enough = (~np.isnan(effect)).sum(axis=-3) >= self.r
+        reduced = {
+            "effect": self._largest(effect, -np.inf),
+            "low": self._largest(effect - (middle - low), -np.inf),
+            "p_value": self._conjunction(p_value, self.r, correlated=correlated),
+        }
+        return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
     def without_effect(self) -> Grids:
         """The same for draws in which every effect is the tested one, so that all that is called is false."""
@@ -105,9 +142,9 @@ class Reduction:
         return ordered[..., values.shape[-3] - self.r, :, :]
 
     def _conjunction(
-        self, p_value: Float[np.ndarray, "... task layer head"], r: int
+        self, p_value: Float[np.ndarray, "... task layer head"], r: int, *, correlated: bool = True
     ) -> Float[np.ndarray, "... layer head"]:
-        correlation = self.tests.noise_correlation[np.ix_(self.rows, self.rows)]
+        correlation = self.tests.noise_correlation[np.ix_(self.rows, self.rows)] if correlated else None
         return partial_conjunction(np.moveaxis(p_value, -3, 0), r=r, correlation=correlation)
 
 
@@ -119,11 +156,21 @@ def resampled_members(
     And heads with any resample: those of a single query item are NaN.
     """
     inside, drawable = [], []
-    for reduction, effect, low, p_value in zip(reductions, *cutoffs, strict=True):
-        draws = reduction.of_resamples()
-        inside.append((draws["effect"] >= effect) & (draws["low"] >= low) & (draws["p_value"] <= p_value))
-        drawable.append(~np.isnan(draws["effect"]).all(axis=0))
+    for reduction, cutoff in zip(reductions, map(Cutoffs._make, zip(*cutoffs, strict=True)), strict=True):
+        heads = reduction.tests.p_above.shape[1:]
+        member = np.zeros((len(reduction.tests.scores["resample"]), math.prod(heads)), dtype=bool)
+        # Most heads are far from any cut-off in all draws.
+        cells = np.flatnonzero(_reaches(reduction.largest_of_resamples(), cutoff))
+        member[:, cells] = _reaches(reduction.of_resamples(cells), cutoff)[:, 0]
+        inside.append(member.reshape(-1, *heads))
+        drawable.append(reduction.drawable.reshape(heads))
     return np.stack(inside, axis=1), np.stack(drawable)
+
+
+def _reaches(reduced: Grids, cutoff: Cutoffs) -> Bool[np.ndarray, "..."]:
+    return np.asarray(
+        (reduced["effect"] >= cutoff.effect) & (reduced["low"] >= cutoff.low) & (reduced["p_value"] <= cutoff.p_value)
+    )
 
 
 def sizes_without_effect(
