@@ -76,9 +76,9 @@ def written(series, folder: Path) -> Path:
     for revision in record.revisions:
         if revision.name in series.children:
             run = RunResults(series.children[revision.name])
-            for task, node in run.tasks.items():
-                for label, data in node.children.items():
-                    target.results(revision).write_block(task, label, data.to_dataset())
+            for task, labels in run.tasks.items():
+                for label in labels:
+                    target.results(revision).write_block(task, label, run.block(task, label))
             target.results(revision).write_manifest(run.manifest)
     target.write(record)
     return folder

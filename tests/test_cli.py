@@ -375,6 +375,8 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
     methods = ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all")
     blocks = {f"blocks/always_{x}/{method}.nc" for x in "abc" for method in methods}
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert {file for file in files if file.startswith(".kept/")}
+    files = {file for file in files if not file.startswith(".kept/")}
     others = {"manifest.json", "suite.json", "descriptors.nc", "overlap_map.html", "report.html"}
     assert files == others | blocks | {".writer.lock"}
     assert "3 of 4 tasks" in done.text
@@ -491,7 +493,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.cli.map.read_results", stop)
+    monkeypatch.setattr("headcats.cli.map.open_results", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)

@@ -117,8 +117,9 @@ def _write(
     try:
         for (task, label), block in blocks.items():
             checksum = target.write_block(task, label, block)
-            if task != SUITE:
-                manifest.blocks[task][label] = replace(manifest.blocks[task][label], checksum=checksum)
+            records = manifest.blocks.get(task, {})
+            if label in records:  # not of a block whose run was stopped before the manifest was written
+                records[label] = replace(records[label], checksum=checksum)
         for label, parts_of_method in parts.items():
             for name, part in parts_of_method.items():
                 target.write_part(label, name, part)

@@ -41,7 +41,9 @@ def read_netcdf(data: bytes) -> xr.Dataset:
 
 
 def _table(root: h5g.GroupID) -> xr.Dataset:
-    stored = {name.decode("utf-8"): h5d.open(root, name) for name in map(root.get_objname_by_idx, range(len(root)))}
+    names: list[bytes] = []
+    root.links.iterate(names.append, idx_type=h5.INDEX_CRT_ORDER)
+    stored = {name.decode("utf-8"): h5d.open(root, name) for name in names}
     attrs = {name: _attributes(variable) for name, variable in stored.items()}
     dims = {int(of["_Netcdf4Dimid"]): name for name, of in attrs.items() if "CLASS" in of}
     variables = {

@@ -25,25 +25,25 @@ def netcdf_bytes(table: xr.Dataset) -> bytes:
         of_table, of_variables = _coordinates(table)
         _put_attributes(file, table.attrs | of_table)
         file.attrs["_NCProperties"] = np.bytes_(f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.__version__}")
-        ids = {str(dim): place for place, dim in enumerate(table.sizes)}
-        scales = {}
+        stored = {
+            dim: file.create_dataset(dim, (size,), ">f4", track_order=True)
+            for dim, size in table.sizes.items()
+            if dim not in table.variables
+        }
+        names = {dim: f"{NO_VARIABLE}.{table.sizes[dim]:10d}" for dim in stored}
+        stored |= {
+            name: _put_variable(file, str(name), values, of_variables[name]) for name, values in table.variables.items()
+        }
+        ids = {dim: np.int32(place) for place, dim in enumerate(table.sizes)}
         for dim, place in ids.items():
-            if dim in table.variables:
-                scales[dim] = _put_variable(file, dim, table.variables[dim], of_variables[dim])
-                name = dim
-            else:
-                scales[dim] = file.create_dataset(dim, (table.sizes[dim],), ">f4", track_order=True)
-                name = f"{NO_VARIABLE}.{table.sizes[dim]:10d}"
-            h5ds.set_scale(scales[dim].id, name.encode("utf-8"))
-            scales[dim].attrs["_Netcdf4Dimid"] = np.int32(place)
+            h5ds.set_scale(stored[dim].id, names.get(dim, str(dim)).encode("utf-8"))
+            stored[dim].attrs["_Netcdf4Dimid"] = place
         for variable, values in table.variables.items():
-            if variable not in ids:
-                stored = _put_variable(file, str(variable), values, of_variables[variable])
-                for axis, dim in enumerate(map(str, values.dims)):
-                    h5ds.attach_scale(stored.id, scales[dim].id, axis)
-                if values.dims:
-                    stored.attrs["_Netcdf4Coordinates"] = np.array([ids[str(dim)] for dim in values.dims], np.int32)
-                    stored.attrs["_Netcdf4Dimid"] = np.int32(ids[str(values.dims[0])])
+            if variable not in ids and values.dims:
+                for axis, dim in enumerate(values.dims):
+                    h5ds.attach_scale(stored[variable].id, stored[dim].id, axis)
+                stored[variable].attrs["_Netcdf4Coordinates"] = np.array([ids[dim] for dim in values.dims])
+                stored[variable].attrs["_Netcdf4Dimid"] = ids[values.dims[0]]
         file.flush()
         return bytes(file.id.get_file_image())
 

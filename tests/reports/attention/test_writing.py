@@ -16,12 +16,15 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StorageError
 from headcats.reports.attention import writing
 from headcats.reports.attention.writing import write_views
+from headcats.results.kept import KEPT
 from headcats.study.preparation import Preparation
 from headcats.tasks.suites import make_suite
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """What the folder holds, without what can be computed again."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.parent.name != KEPT)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(scope="module")
