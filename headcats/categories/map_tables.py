@@ -19,6 +19,7 @@ from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule
 from headcats.scores.scoring import score
+from headcats.spending import spent_on
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 _DRAWS = ("resample", "draw")
@@ -102,6 +103,7 @@ def _or_reason(test: Callable[[], xr.Dataset]) -> xr.Dataset:
         return xr.Dataset(attrs={"reason": str(error)})
 
 
+@spent_on("statistics")
 def kept_map(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
@@ -111,6 +113,7 @@ def kept_map(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     return _described(kept(run, repr(reading), _TABLES, compute) if _can_keep(reading) else compute(), run)
 
 
+@spent_on("statistics")
 def kept_scores(run: RunResults, reading: Reading) -> xr.Dataset:
     """`read_scores` of a reading without draws; kept if the results lie in a folder."""
 

@@ -16,6 +16,7 @@ from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
+from headcats.spending import spent_on
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
 from headcats.tasks.definition import Task
@@ -76,6 +77,7 @@ class Preparation:
         self._references: dict[tuple[str, str], Reference] = {}
         self._prepared: dict[str, Prepared] = {}
 
+    @spent_on("prompts")
     def of(self, task: str) -> Prepared:
         """One task of the suite (else an UnknownNameError); no other task is encoded for it."""
         if task not in self._prepared:
