@@ -13,6 +13,7 @@ from . import (
 )
 from .categories.membership import categorize as categorize
 from .categories.shared import overlap as overlap
+from .cluster.ray_cluster import Cluster as Cluster
 from .descriptors.describing import describe_heads as describe_heads
 from .models.adapter import HookedModel as HookedModel
 from .models.head import Head as Head

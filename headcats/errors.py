@@ -52,6 +52,14 @@ class PlanError(HeadcatsError, ValueError):
     """A results folder with another plan than the current one."""
 
 
+class ClusterError(HeadcatsError, RuntimeError):
+    """A cluster that cannot be used, or work that cannot be done on it."""
+
+
+class MemoryShortageError(ModelError):
+    """Memory that runs out with the smallest piece of work, too."""
+
+
 class StorageError(HeadcatsError, OSError):
     """A results folder that cannot be read or written."""
 

@@ -14,6 +14,8 @@ from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
+from headcats.cli.spreading import cluster_of, tell_shard
+from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
@@ -27,6 +29,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.study.defaults import OF_STUDY, OF_SUITE
+from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 
 _METHODS = (
@@ -37,6 +40,13 @@ _METHODS = (
 _PRESET = (
     "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "
     "preset's method if it names that method, and replaces it otherwise."
+)
+_RAY = "Score on the workers of a Ray cluster, or on the cores of this machine (needs `headcats[ray]`)."
+_ADDRESS = "host:port of the cluster's head node; default: the Ray that runs here, or a new one."
+_GPUS = "GPUs that each worker of --ray has; default: 1 where there are any."
+_SHARD = (
+    "i/n: score the i-th of n parts of the tasks and methods, into OUT/shard-i-of-n, without pages. "
+    "`headcats merge` joins them."
 )
 
 
@@ -67,6 +77,10 @@ def run_command(
     backend: arguments.Backend = None,
     path: arguments.SweepPath = None,
     memory: arguments.Memory = None,
+    ray: Annotated[bool, typer.Option("--ray", help=_RAY)] = False,
+    address: Annotated[str | None, typer.Option("--address", help=_ADDRESS)] = None,
+    gpus_per_worker: Annotated[int | None, typer.Option("--gpus-per-worker", help=_GPUS)] = None,
+    shard: Annotated[str | None, typer.Option("--shard", help=_SHARD)] = None,
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
@@ -90,12 +104,14 @@ def run_command(
     - `headcats run --model Qwen/Qwen2.5-0.5B-Instruct --chat`
     - `headcats run --suite sentences --json`
     - `headcats run --model EleutherAI/pythia-70m --revisions step512,step4000,step143000`
+    - `headcats run --model gpt2 --ray --address 10.0.0.1:6379`
+    - `headcats run --model gpt2 --shard $SLURM_ARRAY_TASK_ID/8`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
     `views` (files); `sentences`; `files` (`report`, `map`). With `--revisions` those of `headcats map --json` for a
-    series.
+    series; with `--shard` `folder`, `shard` and `blocks` (task and method) alone.
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
@@ -103,11 +119,26 @@ def run_command(
     options |= {"suite": chosen, "methods": list(options["methods"] or methods_of_suite(chosen))}
     several = "" if options["revisions"] is None else "-revisions"
     folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}{several}")
+    part = None if shard is None else Shard.parse(shard)
+    if part is not None:
+        folder /= f"shard-{part.number}-of-{part.of}"
+    cluster = cluster_of(ray, address, gpus_per_worker, options)
+    if options["revisions"] is not None and (part or cluster):
+        raise OptionError("--revisions runs here and as a whole: leave out --ray and --shard, or name one --revision.")
     with stopping(lambda: _stopped(folder)):
-        _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
+        _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json), cluster=cluster, shard=part)
 
 
-def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
+def _run(
+    options: dict[str, Any],
+    folder: Path,
+    *,
+    quiet: bool,
+    views: bool,
+    answer: Answer,
+    cluster: Cluster | None,
+    shard: Shard | None,
+) -> None:
     note_control(Label.parse(next(iter(options["methods"]), "")))
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
     _check_demonstrations(options, specs)
@@ -118,8 +149,11 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
     from headcats.study.runner import run, writing
 
     with writing(folder):
-        loaded, study = load_study(options)
-        results = run(loaded, out=folder, progress=False if quiet else None, **study)
+        loaded, study = load_study(options | ({} if shard is None else {"shard": str(shard)}))
+        results = run(loaded, out=folder, progress=False if quiet else None, cluster=cluster, **study)
+        if shard is not None:
+            tell_shard(results, shard, folder, answer)
+            return
         tell_run(results, specs, folder, answer, viewed=loaded if views else None)
 
 

@@ -1,8 +1,9 @@
 """Before any head is scored: can the model do a task, and how much memory and time will its sweeps take?"""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -12,7 +13,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
-from headcats.results.records import NOT_USED, DropCounts, TaskRecord
+from headcats.results.records import NOT_USED, DropCounts, GivenAnswer, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.given_answers import given_answers
 from headcats.study.plan import Study
@@ -23,8 +24,42 @@ from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
 
 
+class Measured(NamedTuple):
+    """Metrics of the unpatched runs of a task: the one that decides on the gap, accuracy and logit difference."""
+
+    clean: Float[np.ndarray, "metric prompt"]
+    corrupted: Float[np.ndarray, "metric prompt"]
+
+
+def measure(metric: str, runs: Sequence[BaseRuns]) -> Measured:
+    """What a task is judged by; `metric` decides on the gap."""
+    clean, corrupted = (
+        np.concatenate(
+            [run.measured((metric, "accuracy", "logit_diff"), run.base_run(side)).cpu().numpy() for run in runs], axis=1
+        )
+        for side in ("clean", "corrupted")
+    )
+    return Measured(clean, corrupted)
+
+
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
-    """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped.
+    """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped (see `judge`)."""
+    return judge(
+        study,
+        prepared,
+        None if prepared.problem else measure(study.metrics[0], runs),
+        given=lambda accuracy: given_answers(runs[0].model, prepared.scored, accuracy),
+    )
+
+
+def judge(
+    study: Study,
+    prepared: Prepared,
+    measured: Measured | None,
+    *,
+    given: Callable[[Float[np.ndarray, " prompt"]], tuple[GivenAnswer, ...]],
+) -> TaskRecord:
+    """The entry of a task in the manifest. `measured` is None of one without prompts.
 
     Skipped: no prompt; a clean accuracy below `min_accuracy`, or a clean logit difference that is not clearly above
     `min_logit_diff`; a gap whose 95 % interval reaches 0 (effects are shares of the gap); or a task that is marked as
@@ -42,7 +77,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         near_duplicates=len(prepared.near_duplicates),
         corruption=prepared.corruption if prepared.corruption != study.corruption else "",
     )
-    if prepared.problem:
+    if measured is None:
         return record
     if keys := prepared.near_duplicates:
         warnings.warn(
@@ -50,17 +85,13 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
             f"differ between clean and corrupted of a prompt with another item, such as {keys[0]!r} and {keys[1]!r}. "
             "Every item counts as a case of its own: if these are wordings of one case, give them one item.",
             StatisticsWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    names = (metric, *_) = (study.metrics[0], "accuracy", "logit_diff")
-    clean, corrupted = (
-        np.concatenate([run.measured(names, run.base_run(side)).cpu().numpy() for run in runs], axis=1)
-        for side in ("clean", "corrupted")
-    )
+    metric, (clean, corrupted) = study.metrics[0], measured
     items = np.array([item for batch in prepared.scored for item in batch.items])
     gap, low, high = interval = mean_interval(clean[0] - corrupted[0], items)
     refused_by, reason = _not_done(study, clean[1], clean[2], items)
-    given = given_answers(runs[0].model, prepared.scored, clean[1]) if reason else ()
+    answers = given(clean[1]) if reason else ()
     if not prepared.task.needs_demonstrations:
         refused_by = "demonstrations"
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
@@ -78,7 +109,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         n_items=len(np.unique(items)),
         refusal=reason,
         refused_by=refused_by,
-        given_answers=given,
+        given_answers=answers,
         prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )
 

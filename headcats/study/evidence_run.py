@@ -177,7 +177,7 @@ def held_out_prompts(
         },
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
         items={task: _items(run, task) for task in tested},
-        reference=preparation.reference(tested[0], "suite"),
+        reference=preparation.references.of(tested[0], "suite"),
     )
 
 

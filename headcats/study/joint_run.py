@@ -65,16 +65,18 @@ class JointWork:
     def _read_parts(self, spec: MethodSpec) -> _Parts:
         study = self.study
         plan = [study.seed, study.n_prompts, study.n_demos, study.template.name]
+        parts = list(spec.method.parts(self.inputs, **dict(spec.options)).items())
         fingerprints = {
             part: fingerprint(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
-            for part, tasks in spec.method.parts(self.inputs, **dict(spec.options)).items()
+            for part, tasks in (parts if study.shard is None else study.shard.share(parts))
         }
         return _Parts(fingerprints, self.output.parts(spec.label, fingerprints=fingerprints))
 
     def score_parts(self, progress: bool | None) -> None:
         """All parts of all joint methods, one after the other."""
         for spec in self.study.joint_methods:
-            self._score(spec, show=progress)
+            if self._parts[spec.label].fingerprints or self.study.shard is None:
+                self._score(spec, show=progress)
         self._report_skipped()
 
     def _score(self, spec: MethodSpec, *, show: bool | None) -> None:

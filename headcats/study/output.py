@@ -218,7 +218,7 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.
-        requested=[task.name for task in study.tasks] if study.task_methods else [],
+        requested=[task.name for task in study.cells],
         categories=category_records(study),
     )
     return output

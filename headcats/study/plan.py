@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from headcats.bounds import check_count, shown
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import OptionError, UnknownNameError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
 from headcats.prompts.corruption import CORRUPTIONS
@@ -18,6 +18,7 @@ from headcats.registry import unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import Answers, PlanRecord
 from headcats.study.defaults import OF_STUDY, OF_SUITE
+from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
@@ -53,6 +54,7 @@ class Study:
             skips none.
         distractors: Task -> the tasks that may corrupt its prompts, where a run has found that out (see
             `headcats.study.distractors`); every task of the suite may corrupt those of the others.
+        shard: The part of the study that is scored; None for all of it.
     """
 
     suite: Suite
@@ -68,6 +70,15 @@ class Study:
     min_accuracy: float
     min_logit_diff: float | None
     distractors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shard: Shard | None = None
+
+    @property
+    def cells(self) -> dict[Task, tuple[MethodSpec, ...]]:
+        """Task -> the methods that score it one at a time, of those tasks and methods that fall to the shard."""
+        if self.shard is None:
+            return {task: self.task_methods for task in self.tasks if self.task_methods}
+        dealt = self.shard.dealt([task.name for task in self.tasks], self.task_methods)
+        return {task: tuple(dealt[task.name]) for task in self.tasks if task.name in dealt}
 
     @property
     def task_methods(self) -> tuple[MethodSpec, ...]:
@@ -131,6 +142,7 @@ def plan(
     seed: int = 0,
     min_accuracy: float | None = None,
     min_logit_diff: float | None = None,
+    shard: str | None = None,
 ) -> Study:
     """A checked study; arguments as in `hc.run`. None takes the default of a bundled suite, or else the general one.
 
@@ -185,6 +197,7 @@ def plan(
         seed=seed,
         min_accuracy=float(min_accuracy),
         min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
+        shard=None if shard is None else Shard.parse(shard),
     )
     check_n_prompts(n_prompts, chosen.tasks, n_demos=n_demos, seed=seed)
     check_n_demos(n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
@@ -200,7 +213,19 @@ def plan(
     for spec in study.methods:
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
+    _check_shard(study)
     return study
+
+
+def _check_shard(study: Study) -> None:
+    """Refuse more shards than cells, in every job of an array alike: the last ones would have nothing to do."""
+    n_cells = len(study.tasks) * len(study.task_methods)
+    if study.shard is None or study.shard.of <= n_cells or study.joint_methods:
+        return
+    raise OptionError(
+        f"shard {study.shard}: there are {pluralize(n_cells, 'cell')} ({pluralize(len(study.tasks), 'task')} x "
+        f"{pluralize(len(study.task_methods), 'method')}), so at most {n_cells} shards have something to do."
+    )
 
 
 def check_methods(study: Study, model: Any) -> None:

@@ -4,7 +4,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
@@ -18,7 +18,8 @@ from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.spending import spent_on
 from headcats.study.plan import REFERENCE_PROMPTS, Study
-from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
+from headcats.study.references import References
+from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_prompts
 
@@ -74,7 +75,12 @@ class Preparation:
         self.study = study
         self.distractors = dict(study.distractors)
         self._tokenizer: Any = model.tokenizer
-        self._references: dict[tuple[str, str], Reference] = {}
+        self.references = References(
+            [task.name for task in study.suite.tasks],
+            lambda task: self.of(task).reference,
+            seed=study.seed,
+            n_prompts=study.n_prompts,
+        )
         self._prepared: dict[str, Prepared] = {}
 
     @spent_on("prompts")
@@ -105,30 +111,14 @@ class Preparation:
         """Write the prompts of a task anew, corrupted by these tasks alone."""
         self.distractors[task] = distractors
         self._prepared.pop(task, None)
-        self._references.clear()
-
-    def reference(self, task: str, kind: str) -> Reference:
-        """Reference prompts for a task: "suite" (all tasks, clean), "task" (its own, clean), "corrupted" (its own,
-        corrupted), "other_tasks" (all tasks but its own, clean) or "other_items" (its own with another query, clean).
-        """
-        key = ("" if kind == "suite" else task, kind)
-        if key not in self._references:
-            if not (batches := self._reference_batches(task, kind)):
-                raise DataError(
-                    f"Task {task!r} leaves no prompts for the {kind!r} reference: it needs at least "
-                    f"{LEAST_PROMPTS_PER_ROLE} beside the {self.study.n_prompts} that are scored. Run with a smaller "
-                    "n_prompts, or with more pairs."
-                )
-            run: Literal["clean", "corrupted"] = "corrupted" if kind == "corrupted" else "clean"
-            self._references[key] = Reference(batches, run=run, seed=self.study.seed, name=kind.replace("_", " "))
-        return self._references[key]
+        self.references.forget()
 
     def also_read(self, task: str, spec: MethodSpec) -> list[str]:
         """Fingerprints of what a method reads on a task beside its clean and corrupted prompts."""
         fingerprints: list[str] = []
         if choices := spec.method.options.get("reference"):
             kind = str(dict(spec.options).get("reference", choices[0]))
-            fingerprints = [kind, *(batch.fingerprint() for batch in self._reference_batches(task, kind))]
+            fingerprints = [kind, *(batch.fingerprint() for batch in self.references.batches(task, kind))]
         if getattr(getattr(spec.method, "intervention", None), "uses_second", False):
             scored = self.of(task).scored
             fingerprints += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
@@ -170,10 +160,6 @@ class Preparation:
             else usable_pairs(of_task, self._tokenizer, template=self.study.template, answers=self.study.answers)
             for name, of_task in pairs.items()
         }
-
-    def _reference_batches(self, task: str, kind: str) -> list[PromptBatch]:
-        tasks = self.prepared.values() if kind in ("suite", "other_tasks") else [self.of(task)]
-        return [batch for prepared in tasks for batch in prepared.reference]
 
     def _prepare(self, task: Task) -> Prepared:
         study, source = self.study, self._pairs[task.name]

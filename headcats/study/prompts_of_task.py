@@ -17,7 +17,7 @@ from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
 
 # Options of `hc.run` that change no prompt.
-_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy", "min_logit_diff")
+_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy", "min_logit_diff", "shard")
 _log = logging.getLogger("headcats")
 
 

@@ -55,7 +55,7 @@ def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, pa
 
     def reference(kind: str) -> Reference:
         # Means over the suite take as much memory as those over one task.
-        return preparation.reference(task, "task" if kind == "suite" else kind)
+        return preparation.references.of(task, "task" if kind == "suite" else kind)
 
     def part_of(spec: MethodSpec, runs: BaseRuns) -> float:
         inputs = TaskInputs((runs,), study.metrics, reference, path=path)

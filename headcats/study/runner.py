@@ -26,6 +26,7 @@ from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
+from headcats.study.workers import Elsewhere, Workers
 from headcats.sweeps.paths import check_path, worst_check
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
@@ -44,6 +45,7 @@ def run(
     progress: bool | None = None,
     path: str = "auto",
     memory: str | int | None = None,
+    cluster: Elsewhere | None = None,
     **options: Any,
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
@@ -77,6 +79,7 @@ def run(
             results folder records which one ran, and what its self-check found.
         memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
             logged before anything is scored.
+        cluster: An `hc.Cluster` whose workers score the tasks; None for this process. Joint methods run here.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (names, or functions, which are registered under theirs; the first decides on the gap; default
             `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
@@ -86,7 +89,8 @@ def run(
             answer is the likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff` (none; a task
             is skipped unless the 95 % interval of its mean logit difference on clean prompts is above it: with
             `min_accuracy=0`, 0 admits tasks in which the model prefers the answer, solved or not, which is what
-            "greater_than" and "agreement" take).
+            "greater_than" and "agreement" take), `shard` ("2/4": the second of four parts of the cells, of a run that
+            is given `out`; `headcats merge` joins the folders).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,
@@ -101,6 +105,7 @@ def run(
         StorageError: `out` cannot be read or written.
         ModelError: The model cannot be loaded or trusted.
         DataError: No task is left, or no method scores any task; the message says why.
+        ClusterError: Ray or the cluster cannot be used, or a cell cannot be scored on it.
         TypeError: An option that does not exist.
 
     Warns:
@@ -124,12 +129,18 @@ def run(
     check_options(options, function=run)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
-    with writing(out):
+    with writing(out), contextlib.nullcontext() if cluster is None else cluster.connected() as connection:
         adapted = load_model(model)
         study, output = open_study(study, adapted, out)
         try:
-            score_study(adapted, study, output, progress=progress, path=path, memory=memory)
+            with contextlib.nullcontext() if connection is None else connection.workers(adapted) as workers:
+                score_study(adapted, study, output, progress=progress, path=path, memory=memory, workers=workers)
         except NothingScoredError as error:
+            if study.shard is not None:
+                # That its tasks are skipped is what this part of the study gives.
+                output.save_skipped()
+                _log.warning("%s", error)
+                return output.results()
             raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
         return output.results()
 
@@ -154,15 +165,16 @@ def score_study(
     progress: bool | None,
     path: str,
     memory: str | int | None,
+    workers: Workers | None = None,
 ) -> None:
     """What the output lacks of a study, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)
-    task_work = TaskWork(model, study, output, path=path, memory=memory)
+    task_work = TaskWork(model, study, output, path=path, memory=memory, workers=workers)
     # Before the tasks are scored: what is in the folder may not fit.
     joint_work = JointWork(model, study, output) if study.joint_methods else None
     check_same_suite(output, task_work.preparation)
     output.save_suite()
-    if study.task_methods:
+    if study.cells:
         task_work.score_tasks(progress)
     if joint_work is not None:
         joint_work.score_parts(progress)

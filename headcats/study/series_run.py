@@ -97,7 +97,7 @@ def run_series(
         >>> list(series)
         ['step500', 'step8000']
     """
-    check_options(options, function=run_series)
+    check_options(options, function=run_series, without=("shard",))
     check_path(path)
     if "revision" in (loader or {}):
         raise OptionError("loader takes no revision: name it among the revisions.")

@@ -4,39 +4,50 @@ import itertools
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import xarray as xr
 
-from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.errors import DataError, pluralize
 from headcats.guard import working_on
 from headcats.methods.causal.on_task import TaskInputs, TaskMethod
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
+from headcats.models.checks import Report
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, assess_prompts, memory_plan
+from headcats.study.cells import TaskChecks
 from headcats.study.distractors import settle_distractors
 from headcats.study.identity import fingerprint, versions_since
 from headcats.study.output import Output
-from headcats.study.plan import REFERENCE_PROMPTS, Study
+from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar
-from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
+from headcats.study.skipped import report_skipped
+from headcats.study.spread import Spread
+from headcats.study.workers import Workers
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
-
-_CHECKED_PROMPTS = 2
 
 _log = logging.getLogger("headcats")
 
 
 class TaskWork:
-    """The task methods of a run under way: the manifest grows with every finished block."""
+    """The task methods of a run under way: the manifest grows with every finished block.
+
+    `workers` do the work on the model; None for this process. Nobody but this process writes.
+    """
 
     def __init__(
-        self, model: HookedModel, study: Study, output: Output, *, path: str, memory: str | int | None
+        self,
+        model: HookedModel,
+        study: Study,
+        output: Output,
+        *,
+        path: str,
+        memory: str | int | None,
+        workers: Workers | None = None,
     ) -> None:
         self.model = model
         self.study = study
@@ -49,32 +60,71 @@ class TaskWork:
             # Of a version in which skipped tasks corrupted others.
             self.preparation.distractors |= self.preparation.candidates
         self.heads = sum(model.n_heads.values())
+        self.spread = None if workers is None else Spread(workers, self.preparation, path, memory)
+        self._assessed: dict[str, TaskRecord] = {}
 
     def score_tasks(self, progress: bool | None) -> None:
-        """All tasks of the study, one after the other."""
+        """All tasks of the study, or of its shard."""
         self._settle_distractors(progress)
         if sweep := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
             _log.info("Memory: %s.", sweep.describe())
-        tasks, methods = self.study.tasks, self.study.task_methods
+        cells = self.study.cells
         # Before anything is scored: blocks in the folder may not fit, and the time left is that of missing ones.
-        missing = {task: self._missing(self.preparation.of(task.name)) for task in tasks}
+        missing = {task: self._missing(task, specs) for task, specs in cells.items()}
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
-        to_do = [task for task in tasks if missing[task] or task.name not in self.manifest.checks]
-        with progress_bar(self.heads * len(tasks) * len(methods), show=progress) as advance:
-            advance(self.heads * sum(len(methods) - len(specs) for specs in missing.values()))
+        to_do = [task for task in cells if missing[task] or task.name not in self.manifest.checks]
+        n_cells = sum(map(len, cells.values()))
+        with progress_bar(self.heads * n_cells, show=progress) as advance:
+            advance(self.heads * (n_cells - sum(map(len, missing.values()))))
             clock = PartsClock(
                 "",
                 {task.name: 1.0 for task in to_do},
-                total=len(tasks),
+                total=len(cells),
                 tell=None if progress is False else _log.info,
                 noun=("task", "tasks"),
             )
-            for task in to_do:
-                clock.begin()
-                with working_on(f"task {task.name!r}"):
-                    self._score_task(task, missing[task], advance)
+            clock.begin()
+            for task in self._scored({task: missing[task] for task in to_do}, advance):
                 clock.finished(task.name, skipped=bool(self.manifest.tasks[task.name].refusal))
-        self._report_skipped()
+                clock.begin()
+        report_skipped(self.preparation, self.study, self.manifest)
+
+    def _scored(self, missing: Mapping[Task, dict[MethodSpec, str]], advance: Advance) -> Iterator[Task]:
+        """Tasks as they are finished: here one after the other."""
+        if self.spread is not None:
+            yield from self._scored_elsewhere(self.spread, missing, advance)
+            return
+        for task, specs in missing.items():
+            with working_on(f"task {task.name!r}"):
+                self._score_task(task, specs, advance)
+            yield task
+
+    def _scored_elsewhere(
+        self, spread: Spread, missing: Mapping[Task, dict[MethodSpec, str]], advance: Advance
+    ) -> Iterator[Task]:
+        """Tasks as workers finish them."""
+        unknown = [task.name for task in missing if task.name not in self._assessed]
+        self._assessed |= spread.assess(unknown, lambda steps, label: None)
+        left: dict[Task, dict[MethodSpec, str]] = {}
+        checks: dict[Task, dict[str, Report]] = {}
+        for task, specs in missing.items():
+            self._save(task, self._assessed[task.name])
+            if self._assessed[task.name].refusal:
+                advance(self.heads * len(specs), task.name)
+                yield task
+            elif specs:
+                left[task] = dict(specs)
+            else:
+                self._score_task(task, specs, advance)
+                yield task
+        for task, spec, scored in spread.score({task: list(specs) for task, specs in left.items()}, advance):
+            checks[task] = checks.get(task) or scored.checks or {}
+            result = scored.refusal if scored.block is None else scored.block
+            self._keep(task.name, spec, left[task].pop(spec), result, seconds=scored.seconds)
+            if not left[task]:
+                self.manifest.checks[task.name] = checks[task]
+                self._save(task, self.manifest.tasks[task.name])
+                yield task
 
     def _settle_distractors(self, progress: bool | None) -> None:
         """Take tasks that the model cannot do out of the prompts of others, before anything is scored."""
@@ -86,13 +136,16 @@ class TaskWork:
                 )
             records = {}
             with progress_bar(len(names), show=progress, unit="tasks,") as advance:
+                if self.spread is not None:
+                    self._assessed |= self.spread.assess(names, advance)
+                    return {name: self._assessed[name] for name in names}
                 for name in names:
                     with working_on(f"task {name!r}"):
                         records[name] = assess_prompts(self.preparation, name, limit=self.memory)
                     advance(1, name)
             return records
 
-        settle_distractors(self.preparation, [task.name for task in self.study.tasks], assess=assess_tasks)
+        settle_distractors(self.preparation, [task.name for task in self.study.cells], assess=assess_tasks)
         self.manifest.distractors |= self.preparation.distractors
 
     def _score_task(self, task: Task, missing: dict[MethodSpec, str], advance: Advance) -> None:
@@ -106,83 +159,12 @@ class TaskWork:
             self._save(task, record)
             advance(self.heads * len(missing), task.name)
             return
-        first = prepared.scored[0].select(range(min(_CHECKED_PROMPTS, len(prepared.scored[0]))))
-        checks = {
-            "hooks": check_hooks(self.model, first.clean, first.corrupted),
-            "residual": check_residual(self.model, first.clean, first.corrupted),
-        }
-        before = self.model.logits(first.clean)
+        checks = TaskChecks(self.model, prepared.scored)
         self._save(task, record)
         for spec, mark in missing.items():
             self._score(prepared, runs, spec, mark, advance)
-        checks["clean_unchanged"] = check_clean_unchanged(self.model, first.clean, before)
-        self.manifest.checks[task.name] = checks
+        self.manifest.checks[task.name] = checks.done()
         self._save(task, record)
-
-    def _report_skipped(self) -> None:
-        """Log which tasks and methods are skipped and why; an error if nothing is left."""
-        names = [task.name for task in self.study.tasks]
-        reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
-        records = self.manifest.tasks
-        given = {name: _given_answers(records[name]) for name in reasons}
-        lines = "\n".join(
-            f"  {name}: {reason}{_dropped(records[name])}{given[name]}" for name, reason in reasons.items()
-        )
-        if len(reasons) == len(names) and not self.study.joint_methods:
-            raise NothingScoredError(
-                f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}",
-                refused_by=tuple(records[name].refused_by for name in reasons),
-            )
-        scored = [name for name in names if name not in reasons]
-        unsolved = {name: records[name].accuracy or 0 for name in scored if not records[name].is_solved}
-        if unsolved and self.study.min_logit_diff is None:
-            _log.warning(
-                "%d of %s scored though the model solves less than half of its prompts, and may corrupt others: %s. "
-                "With min_logit_diff=0 (--min-logit-diff 0) it has to prefer the answer.",
-                len(unsolved),
-                pluralize(len(names), "task is", "tasks are"),
-                ", ".join(f"{name} ({accuracy:.2f})" for name, accuracy in unsolved.items()),
-            )
-        shuffled = [name for name in scored if records[name].corruption]
-        if shuffled:
-            _log.warning(
-                "%d of %s corrupted by shuffled labels, as no other task that the model can do shares enough inputs "
-                "with it: %s.",
-                len(shuffled),
-                pluralize(len(names), "task is", "tasks are"),
-                ", ".join(shuffled),
-            )
-        references = {name: self.preparation.of(name).references.kept for name in scored}
-        few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
-        if few and any("reference" in spec.method.options for spec in self.study.task_methods):
-            _log.warning(
-                "Fewer than %d reference prompts of %s; those with none are missing from means: %s",
-                REFERENCE_PROMPTS,
-                pluralize(len(few), "task"),
-                ", ".join(few),
-            )
-        if used_up := [name for name in scored if self.preparation.is_used_up(name)]:
-            _log.warning(
-                "%d of %s no prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run has "
-                "not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
-                len(used_up),
-                pluralize(len(names), "task has", "tasks have"),
-                ", ".join(used_up),
-                2 * LEAST_PROMPTS_PER_ROLE,
-            )
-        if reasons:
-            _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
-        blocks = [(name, *block) for name in names for block in self.manifest.blocks.get(name, {}).items()]
-        refused: dict[tuple[str, str], list[str]] = {}
-        for name, label, record in blocks:
-            if record.refusal:
-                refused.setdefault((label, record.refusal), []).append(name)
-        for (label, refusal), of_tasks in refused.items():
-            tasks = f"{'task' if len(of_tasks) == 1 else 'tasks'} {', '.join(of_tasks)}"
-            _log.warning("%s is skipped on %s: %s", label, tasks, refusal)
-        if blocks and all(record.refusal for *_, record in blocks) and not self.study.joint_methods:
-            name, label, record = blocks[0]
-            raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
 
     def _score(
         self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, mark: str, advance: Advance
@@ -196,34 +178,41 @@ class TaskWork:
             advance(done // share - before, f"{name} {spec.label}")
 
         inputs = TaskInputs(
-            runs, self.study.metrics, lambda kind: self.preparation.reference(name, kind), step, self.path
+            runs, self.study.metrics, lambda kind: self.preparation.references.of(name, kind), step, self.path
         )
-        records = self.manifest.blocks.setdefault(name, {})
+        result: xr.Dataset | str
         try:
             method: TaskMethod = spec.method
-            block = method.on_task(inputs, positions=spec.positions, **dict(spec.options))
+            result = method.on_task(inputs, positions=spec.positions, **dict(spec.options))
         except DataError as error:
-            records[spec.label] = BlockRecord(mark, refusal=str(error))
+            result = str(error)
+        self._keep(name, spec, mark, result, seconds=time.monotonic() - started)
+
+    def _keep(self, name: str, spec: MethodSpec, mark: str, result: xr.Dataset | str, *, seconds: float) -> None:
+        """Keep a block of a task with its record, or the reason why there is none."""
+        records = self.manifest.blocks.setdefault(name, {})
+        if isinstance(result, str):
+            records[spec.label] = BlockRecord(mark, refusal=result)
             return
-        block = block.assign_attrs(fingerprint=mark, declaration=spec.method.declaration.as_text())
+        block = result.assign_attrs(fingerprint=mark, declaration=spec.method.declaration.as_text())
         if dropped := int(block.attrs["dropped"]):
             reason = getattr(spec.method, "why_dropped", "have no counterpart")
             _log.warning("%s on task %s leaves out %d prompts, which %s", spec.label, name, dropped, reason)
         records[spec.label] = replace(
             _block_record(block),
-            seconds=round(time.monotonic() - started, 3),
+            seconds=round(seconds, 3),
             versions=versions_since(self.manifest),
         )
         self.output.keep_block(name, spec.label, block)
 
-    def _missing(self, prepared: Prepared) -> dict[MethodSpec, str]:
+    def _missing(self, task: Task, specs: Sequence[MethodSpec]) -> dict[MethodSpec, str]:
         """Method -> fingerprint of its block, for blocks that are missing.
 
         A PlanError if a block was made with other prompts, because the suite itself has changed.
         """
-        name, missing = prepared.task.name, {}
-        prompts = [batch.fingerprint() for batch in prepared.scored]
-        for spec in self.study.task_methods:
+        name, missing = task.name, {}
+        prompts = [batch.fingerprint() for batch in self.preparation.of(name).scored]
+        for spec in specs:
             mark = fingerprint(prompts, self.preparation.also_read(name, spec), spec.label, self.study.metrics)
             block = self.output.block(name, spec.label, fingerprint=mark)
             if block is None:
@@ -236,20 +225,6 @@ class TaskWork:
     def _save(self, task: Task, record: TaskRecord) -> None:
         self.manifest.tasks[task.name] = record
         self.output.save_manifest()
-
-
-def _dropped(record: TaskRecord) -> str:
-    """What is dropped of the prompts of a skipped task that has some."""
-    if not record.prompts.kept or not record.prompts.dropped:
-        return ""
-    reasons = ", ".join(f"{number} {reason}" for reason, number in record.prompts.dropped.items())
-    return f" (prompts dropped: {reasons})"
-
-
-def _given_answers(record: TaskRecord) -> str:
-    """What the model says instead, behind the reason why a task is skipped."""
-    answers = [f"to {each.prompt!r} {each.given!r}, not {each.expected!r}" for each in record.given_answers]
-    return f". It answers {'; '.join(answers)}" if answers else ""
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:

@@ -53,7 +53,7 @@ def validate(
         a probe needs), and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`,
         `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %).
     """
-    check_options(options, function=validate)
+    check_options(options, function=validate, without=("shard",))
     check_path(path)
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)

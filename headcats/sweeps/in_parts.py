@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from headcats.errors import ModelError
+from headcats.errors import MemoryShortageError
 from headcats.guard import is_out_of_memory
 
 _log = logging.getLogger("headcats")
@@ -20,8 +20,8 @@ def in_parts(
 ) -> Iterator[tuple[slice, T]]:
     """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
 
-    It may run out on any of the `devices` that the work is spread over. One warning is logged. Raises a ModelError if
-    memory runs out with the smallest part too.
+    It may run out on any of the `devices` that the work is spread over. One warning is logged. Raises a
+    MemoryShortageError if memory runs out with the smallest part too.
     """
     start, warned = 0, False
     while start < size:
@@ -41,7 +41,7 @@ def in_parts(
         at_a_time = part.stop - part.start
         if at_a_time == 1:
             elsewhere = "another device" if len(devices) == 1 else "a device_map that leaves more room there"
-            raise ModelError(
+            raise MemoryShortageError(
                 f"Memory of {place} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
                 f"dtype bfloat16, or {elsewhere}; close what else uses the memory."
             )

@@ -149,18 +149,18 @@ def test_prompts_whose_roles_do_not_align_are_kept_whichever_methods_are_asked_f
 
 
 def test_references_are_made_once_and_hold_what_they_say(preparation):
-    assert preparation.reference("always_a", "suite") is preparation.reference("always_b", "suite")
-    assert preparation.reference("always_a", "task") is preparation.reference("always_a", "task")
-    own = preparation.reference("always_a", "task")
+    assert preparation.references.of("always_a", "suite") is preparation.reference("always_b", "suite")
+    assert preparation.references.of("always_a", "task") is preparation.reference("always_a", "task")
+    own = preparation.references.of("always_a", "task")
     assert {batch.task for batch in own.batches} == {"always_a"}
     assert own.run == "clean"
-    assert preparation.reference("always_a", "corrupted").run == "corrupted"
-    everything = {batch.task for batch in preparation.reference("always_a", "suite").batches}
+    assert preparation.references.of("always_a", "corrupted").run == "corrupted"
+    everything = {batch.task for batch in preparation.references.of("always_a", "suite").batches}
     assert everything == set(preparation.prepared)
 
 
 def test_other_items_are_the_tasks_own_prompts(preparation):
-    found = preparation.reference("always_a", "other_items")
+    found = preparation.references.of("always_a", "other_items")
     assert (found.name, found.run) == ("other items", "clean")
     assert fingerprints(preparation.prepared["always_a"])[-len(found.batches) :] == [
         batch.fingerprint() for batch in found.batches
@@ -271,7 +271,7 @@ def test_a_reference_without_prompts_names_the_task(model):
         model, [Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:8])]
     )
     with pytest.raises(DataError, match=r"'few' .*'task' reference"):
-        preparation.reference("few", "task")
+        preparation.references.of("few", "task")
 
 
 def test_a_model_without_tokenizer_is_refused():

@@ -55,6 +55,7 @@ class AttributionPatch:
 
     name = "attribution_patch"
     positions = "last"
+    scores_prompts_apart = True
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"ig_steps": _IG_STEPS}

@@ -49,6 +49,8 @@ class CausalMethod:
         ('all', ('suite', 'task', 'corrupted'))
     """
 
+    scores_prompts_apart = True
+
     def __init__(
         self,
         replacement: "Callable[[Sources], Tensor]",

@@ -1,0 +1,211 @@
+"""Workers of a cluster, and which call each of them does next.
+
+Ray places the workers, starts them again when they or their nodes die, moves prompts and results, and says what is
+finished. What is decided here is what happens to a call: a worker gets one at a time, with those before it on the same
+prompts where there are any; one whose worker died goes to the next that is free; one that ran out of memory is cut in
+halves.
+"""
+
+import logging
+import time
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from headcats.cluster.worker import Answer, Order, Worker
+from headcats.errors import ClusterError, pluralize
+from headcats.study.workers import Call
+
+_DEATHS = 4
+"""Workers that may die of a call, its halves included, before the run stops."""
+_SOON, _PATIENCE, _LOOKS = 60.0, 600.0, 5.0
+"""Seconds without any worker before a line says so, and before the run stops; and between two looks at the time."""
+
+_log = logging.getLogger("headcats")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A call, and how many workers have died of it."""
+
+    call: Call
+    deaths: int = 0
+
+
+class Pool:
+    """Actors that hold the model.
+
+    Args:
+        order: What each is.
+        size: How many there is room for.
+        resources: Options of the actors.
+    """
+
+    def __init__(self, order: Order, *, size: int, resources: dict[str, Any]) -> None:
+        self._order, self._size = order, size
+        # Calls are not retried by Ray: one whose node is gone would wait for it, and others may be free.
+        actor: Any = ray.remote(max_restarts=-1, max_task_retries=0, **resources)
+        self._actor = actor(Worker)
+        self._idle: dict[Any, Any] = {}
+        """Worker -> the group of its last call."""
+        self._starting: dict[Any, tuple[Any, bool]] = {}
+        """What will say that a worker is ready -> the worker, and whether it has just been made."""
+        self._busy: dict[Any, tuple[Any, _Job]] = {}
+        self._told: set[str] = set()
+        self._lost_since: float | None = None
+        """When there was a worker for the last time."""
+        self.repeated = self.cut = 0
+
+    def map(self, calls: Iterable[Call], *, shared: Any = None) -> Iterator[tuple[Call, Any]]:
+        """See `headcats.study.workers.Workers`.
+
+        Raises:
+            ClusterError: No worker can be had, several died of one call, or memory ran out and it cannot be cut.
+        """
+        waiting = [_Job(call) for call in calls]
+        if not waiting:
+            return
+        self._start(len(waiting))
+        mark, kept = uuid.uuid4().hex, [ray.put(shared)]
+        while waiting or self._busy:
+            for actor in list(self._idle)[: len(waiting)]:
+                job = self._next(waiting, self._idle.pop(actor))
+                self._busy[actor.do.remote(job.call, mark, kept)] = actor, job
+            results = []
+            for reference in self._finished():
+                if reference in self._starting:
+                    self._started(reference)
+                    continue
+                actor, job = self._busy.pop(reference)
+                answer = self._answer(reference, actor, job)
+                if isinstance(answer, Answer) and not answer.out_of_memory:
+                    results.append((job.call, answer.result))
+                else:
+                    waiting[:0] = self._again(job, answer)
+            yield from results
+
+    def _start(self, n_calls: int) -> None:
+        """As many workers as there are calls, up to the size."""
+        n_actors = len(self._idle) + len(self._starting)
+        for _ in range(min(self._size, n_calls) - n_actors):
+            actor = self._actor.remote(self._order)
+            self._starting[actor.prepare.remote()] = actor, True
+
+    def _next(self, waiting: list[_Job], last: Any) -> _Job:
+        """One of the group that a worker has just had, or else of one that nobody has."""
+        taken = {job.call.group for _, job in self._busy.values()}
+        ranks = [0 if job.call.group == last else 1 + (job.call.group in taken) for job in waiting]
+        return waiting.pop(ranks.index(min(ranks)))
+
+    def _finished(self) -> list[Any]:
+        """What is finished by now."""
+        finished, _ = ray.wait([*self._busy, *self._starting], num_returns=1, timeout=_LOOKS)
+        if self._busy or self._idle or finished:
+            self._lost_since = None
+            return list(finished)
+        now = time.monotonic()
+        self._lost_since = self._lost_since or now
+        # A large model takes long to load, and a busy cluster has room when others are done.
+        loads = any(is_new for _, is_new in self._starting.values())
+        if not self._starting or (now - self._lost_since > _PATIENCE and not loads):
+            raise ClusterError(
+                "No worker is left on the cluster. What is finished is kept: repeat the run when its nodes are back."
+            )
+        if now - self._lost_since > _SOON:
+            self._tell("No worker is ready yet: waiting for one. Ctrl-C stops, and what is finished is kept.")
+        return []
+
+    def _started(self, reference: Any) -> None:
+        """A worker is ready, or says why it cannot be."""
+        actor, is_new = self._starting.pop(reference)
+        try:
+            problem = ray.get(reference)
+        except RayError as error:
+            problem = f"A worker could not be started: {_first_line(error)}"
+        if not problem:
+            self._idle[actor] = None
+        elif is_new:
+            raise ClusterError(
+                f"{problem}. Every node needs the model, and the same versions as the process that starts the run."
+            )
+        else:
+            self._tell(f"A worker came back and is left out: {problem}")
+
+    def _answer(self, reference: Any, actor: Any, job: _Job) -> Answer | str:
+        """What a worker says of a call, which is then free; or why it died, after which Ray starts it again."""
+        try:
+            answer: Answer = ray.get(reference)
+        except RayTaskError as error:
+            if isinstance(error.cause, ImportError):
+                raise ClusterError(
+                    f"{job.call.title} needs code that a worker does not have ({error.cause}). Install it on every "
+                    "node."
+                ) from None
+            raise
+        except RayError as error:
+            self._starting[actor.prepare.options(max_task_retries=-1).remote()] = actor, False
+            return f"{type(error).__name__}: {_first_line(error)}"
+        self._idle[actor] = job.call.group
+        for line in answer.notes:
+            self._tell(line)
+        for category, text in answer.warnings:
+            if text not in self._told:
+                self._told.add(text)
+                warnings.warn(text, category, stacklevel=4)
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    def _again(self, job: _Job, answer: Answer | str) -> list[_Job]:
+        """What is done in place of a call that was not finished."""
+        title, cut = job.call.title, list(job.call.halves())
+        if isinstance(answer, Answer):
+            if not cut:
+                raise ClusterError(
+                    f"Memory of a worker ran out on {title}, with the smallest piece of work too: "
+                    f"{answer.out_of_memory} Take fewer prompts, a limit (--memory, memory=...), or larger nodes."
+                )
+            self.cut += 1
+            self._tell(f"Memory of a worker ran out on {title}: half as many prompts are tried.")
+            return [_Job(half, job.deaths) for half in cut]
+        deaths = job.deaths + 1
+        if deaths >= _DEATHS:
+            raise ClusterError(
+                f"{pluralize(deaths, 'worker')} died one after the other on {title} (the last: {answer}). Most often "
+                "a node has too little memory: set a limit (--memory, memory=...) or take larger nodes. What is "
+                "finished is kept."
+            )
+        self.repeated += 1
+        # A process that takes too much memory is ended without a word, so the second time it gets less to do.
+        pieces = cut if cut and (deaths > 1 or "memory" in answer.lower()) else []
+        self.cut += bool(pieces)
+        smaller = ", with half as many prompts" if pieces else ""
+        _log.warning("A worker died on %s (%s): it is done again elsewhere%s.", title, answer, smaller)
+        return [_Job(call, deaths) for call in pieces or [job.call]]
+
+    def _tell(self, line: str) -> None:
+        """Log a line once, whichever worker says it how often."""
+        if line not in self._told:
+            self._told.add(line)
+            _log.warning("%s", line)
+
+    def close(self) -> None:
+        """End the workers."""
+        if self.repeated or self.cut:
+            _log.info(
+                "Cluster: %s done again, %d of them or others cut in halves.",
+                pluralize(self.repeated, "call"),
+                self.cut,
+            )
+        for actor in [*self._idle, *(actor for actor, _ in [*self._busy.values(), *self._starting.values()])]:
+            ray.kill(actor)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__

@@ -1,0 +1,217 @@
+"""`hc.Cluster`: where a run finds its workers."""
+
+import contextlib
+import importlib.util
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headcats.bounds import check_count, shown
+from headcats.errors import ClusterError, OptionError, pluralize
+
+if TYPE_CHECKING:
+    from headcats.cluster.pool import Pool
+    from headcats.models.adapter import HookedModel
+
+_REACHED = 5.0
+"""Seconds in which a cluster has to answer; Ray alone would try for minutes."""
+# No report to its makers, and no warning about graphics cards that a worker does not ask for.
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
+_PORTS = {"ray://": 10001, "": 6379}
+
+_log = logging.getLogger("headcats")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Machines on which a run scores its cells: a Ray cluster, or the cores of this one.
+
+    Every worker holds the model, loaded once from the name or folder that it has here, and scores a method on some
+    prompts of a task at a time. Prompts are sent to the workers, and results come back to the process that called
+    `hc.run`, which alone writes: workers need to see the model, no results and no suite. A cell whose worker or node
+    dies is done again elsewhere; one that runs out of memory is cut in halves.
+
+    Args:
+        address: `host:port` of the head node, or "auto" for the cluster that this machine belongs to; None takes the
+            Ray that this process has, that of the variable RAY_ADDRESS, or starts one on this machine.
+        gpus_per_worker: GPUs of a worker; the model is spread over several. None takes one where the cluster has any.
+        cpus_per_worker: Cores of a worker, and its threads where it has no GPU.
+
+    Raises:
+        ClusterError: Ray is not installed.
+        OptionError: Numbers that are no counts, or an address that is none.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.Cluster("10.0.0.1:6379", gpus_per_worker=2)  # hc.run(model, cluster=...)
+        Cluster(address='10.0.0.1:6379', gpus_per_worker=2, cpus_per_worker=1)
+
+    References:
+        Moritz et al. (2018), Ray: A Distributed Framework for Emerging AI Applications, OSDI.
+    """
+
+    address: str | None = None
+    gpus_per_worker: int | None = None
+    cpus_per_worker: int = 1
+
+    def __post_init__(self) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise ClusterError("A cluster needs Ray: pip install 'headcats[ray]', on every node.")
+        check_count("cpus_per_worker", self.cpus_per_worker, least=1, most=math.inf)
+        if self.gpus_per_worker is not None:
+            check_count("gpus_per_worker", self.gpus_per_worker, least=0, most=math.inf)
+        if self.address is not None and not (isinstance(self.address, str) and self.address.strip()):
+            raise OptionError(f"address must be host:port of the head node, or 'auto'; got {shown(self.address)}.")
+
+    def check_reachable(self) -> None:
+        """Raise a ClusterError if nobody listens at the address."""
+        if self.address in (None, "auto", "local"):
+            return
+        assert self.address is not None
+        scheme = "ray://" if self.address.startswith("ray://") else ""
+        host, _, port = self.address.removeprefix(scheme).rpartition(":")
+        host, port = (host, port) if host else (port, str(_PORTS[scheme]))
+        try:
+            socket.create_connection((host, int(port)), timeout=_REACHED).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise ClusterError(
+                f"No Ray cluster answers at {self.address} ({getattr(error, 'strerror', None) or error}). `ray start "
+                "--head` on its first node prints the address, host:port; is there a firewall between?"
+            ) from None
+
+    @contextlib.contextmanager
+    def connected(self) -> "Iterator[Cluster]":
+        """Reach the cluster; one that was started for it is ended on leaving.
+
+        Raises:
+            ClusterError: It cannot be reached.
+        """
+        self.check_reachable()
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        with _silent():
+            is_ours = not ray.is_initialized()
+            if is_ours:
+                with _keeping_sigterm():
+                    self._initialize()
+            try:
+                yield self
+            finally:
+                if is_ours:
+                    ray.shutdown()
+
+    def _initialize(self) -> None:
+        import ray
+
+        # With an address, Ray takes no options of a cluster of its own.
+        own: dict[str, Any] = {"include_dashboard": False} if self.address in (None, "local") else {}
+        try:
+            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise ClusterError(f"The Ray cluster cannot be used: {error}") from None
+
+    @contextlib.contextmanager
+    def workers(self, model: "HookedModel") -> "Iterator[Pool]":
+        """Workers with the model of this process, which end on leaving; within `connected`.
+
+        Args:
+            model: A model that `hc.load_model` has loaded from a name or folder.
+
+        Raises:
+            ClusterError: The model cannot be loaded anew, or the cluster has no room for one worker.
+        """
+        from headcats.cluster.pool import Pool
+        from headcats.cluster.worker import Order
+        from headcats.models.placement import resident_bytes
+        from headcats.study.identity import model_record, versions
+
+        if not model.origin.source:
+            raise ClusterError(
+                f"Model {model.name!r} was made by this program, so no worker can load it. Save it and its tokenizer "
+                "with save_pretrained, into a folder that every node sees, and run with that folder."
+            )
+        gpus = self.gpus_per_worker
+        if gpus is None:
+            gpus = int(any(node["Resources"].get("GPU", 0) >= 1 for node in _nodes()))
+        resources: dict[str, Any] = {"num_cpus": self.cpus_per_worker, "num_gpus": gpus}
+        if not gpus:
+            # While weights are read, they are there twice.
+            resources["memory"] = 2 * resident_bytes(model.model)
+        size = _room(resources)
+        order = Order(
+            source=model.origin.source,
+            loading=_loading(model, gpus=gpus),
+            model=model_record(model),
+            versions=versions(),
+            threads=self.cpus_per_worker,
+        )
+        _log.info("Cluster: %s, %s.", pluralize(len(_nodes()), "node"), pluralize(size, "worker"))
+        pool = Pool(order, size=size, resources=resources)
+        try:
+            yield pool
+        finally:
+            pool.close()
+
+
+def _loading(model: "HookedModel", *, gpus: int) -> dict[str, Any]:
+    """Arguments of `hc.load_model` that make the same model again, on the devices of a worker."""
+    from headcats.models.hooks import model_class
+
+    origin, dtype = model.origin, str(model.dtype).removeprefix("torch.")
+    loading = {
+        "dtype": dtype,
+        "revision": origin.revision,
+        "tokenizer": model.tokenizer,
+        "backend": "hooked" if model_class(model.model) == "HookedTransformer" else "bridge",
+    } | dict(origin.loader)
+    if "device_map" not in loading:
+        loading |= {"device_map": "auto"} if gpus > 1 else {"device": "cuda" if gpus else "cpu"}
+    return loading
+
+
+def _nodes() -> list[dict[str, Any]]:
+    import ray
+
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _room(resources: dict[str, Any]) -> int:
+    """How many workers the nodes have room for; a ClusterError for none."""
+    names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+    needs = {names[option]: amount for option, amount in resources.items() if amount}
+    sizes = [min(int(node["Resources"].get(name, 0) // need) for name, need in needs.items()) for node in _nodes()]
+    if not sum(sizes):
+        wanted = ", ".join(f"{need:g} {name}" for name, need in needs.items())
+        there = "; ".join(
+            ", ".join(f"{node['Resources'].get(name, 0):g} {name}" for name in needs) for node in _nodes()
+        )
+        raise ClusterError(f"No node has room for a worker, which needs {wanted} (memory in bytes); there are {there}.")
+    return sum(sizes)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """No line of Ray on stdout, which belongs to what a command answers: it prints what happens to nodes there."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
+
+
+@contextlib.contextmanager
+def _keeping_sigterm() -> Iterator[None]:
+    """Ray exits on SIGTERM; a command saves what is finished and says so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

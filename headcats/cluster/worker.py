@@ -1,0 +1,127 @@
+"""What runs in a process of a cluster: a model, and the calls that it is sent."""
+
+import logging
+import platform
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from headcats.errors import HeadcatsError, MemoryShortageError
+from headcats.guard import is_out_of_memory
+from headcats.models.adapter import HookedModel
+from headcats.models.loading import load_model
+from headcats.results.records import ModelRecord
+from headcats.study.identity import describe_differences, model_record, versions
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker is to be.
+
+    Attributes:
+        source: Name or folder of the model.
+        loading: Further arguments of `hc.load_model`.
+        model: The model of the process that sends the calls.
+        versions: Its versions of the packages whose numbers matter.
+        threads: Threads of a worker on CPUs.
+    """
+
+    source: str
+    loading: Mapping[str, Any]
+    model: ModelRecord
+    versions: Mapping[str, str]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a call.
+
+    Attributes:
+        result: What it gave.
+        error: An error of headcats that it raised.
+        out_of_memory: What it said when memory ran out; "" if it did not.
+        notes: Lines that it logged as warnings.
+        warnings: Category and text of its warnings.
+    """
+
+    result: Any = None
+    error: HeadcatsError | None = None
+    out_of_memory: str = ""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[tuple[type[Warning], str], ...] = ()
+
+
+class Worker:
+    """Holds the model, and does one call after the other."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self._model: HookedModel | None = None
+        self._shared: tuple[str, Any] = ("", None)
+
+    def prepare(self) -> str:
+        """Load the model; returns why this process cannot be a worker, or ""."""
+        order = self.order
+        torch.set_num_threads(order.threads)
+        if problem := version_problem(order.versions):
+            return problem
+        try:
+            model = load_model(order.source, **order.loading)
+        except HeadcatsError as error:
+            return f"{platform.node()} cannot load the model: {error}"
+        if differences := describe_differences(order.model.identity_differences(model_record(model))):
+            return f"{platform.node()} has another model {order.source!r} ({'; '.join(differences)})."
+        self._model = model
+        return ""
+
+    def do(self, call: Any, mark: str, shared: Any) -> Answer:
+        """Do a call. `shared` is a list with a reference to what all calls have in common, and `mark` its name."""
+        import ray
+
+        if self._shared[0] != mark:
+            self._shared = mark, ray.get(shared[0])
+        with _Notes() as notes, warnings.catch_warnings(record=True) as caught:
+            answer = self._answer(call)
+        told = tuple((warning.category, str(warning.message)) for warning in caught)
+        return replace(answer, notes=tuple(notes.lines), warnings=told)
+
+    def _answer(self, call: Any) -> Answer:
+        try:
+            return Answer(call.on(self._model, self._shared[1]))
+        except Exception as error:
+            if is_out_of_memory(error) or isinstance(error, MemoryShortageError):
+                return Answer(out_of_memory=str(error)[:300] or type(error).__name__)
+            if isinstance(error, HeadcatsError):
+                return Answer(error=error)
+            raise
+
+
+class _Notes(logging.Handler):
+    """Keeps what headcats logs as warnings within, for the process that shows it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record."""
+        self.lines.append(record.getMessage())
+
+    def __enter__(self) -> "_Notes":
+        logging.getLogger("headcats").addHandler(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger("headcats").removeHandler(self)
+
+
+def version_problem(expected: Mapping[str, str]) -> str:
+    """Which packages of this process are other ones than expected, or ""."""
+    here = versions()
+    there = {name: here.get(name) for name in expected if here.get(name) != expected[name]}
+    differences = [f"{name} {version}, and this process {expected[name]}" for name, version in there.items()]
+    return f"{platform.node()} has {', '.join(differences)}" if differences else ""

@@ -1,0 +1,200 @@
+"""The work of a study in calls for processes that hold its model: a task's unpatched runs, and cells.
+
+A cell is a method on some prompts of a task. Its prompts are whole parts in which a sweep goes through a batch here, so
+that the same numbers are added up in the same order. Nothing but prompts and names is sent: a process needs no task, no
+suite and no folder.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.guard import working_on
+from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.spec import MethodSpec
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import Kind, register
+from headcats.results.records import GivenAnswer
+from headcats.study.assessment import Measured, measure
+from headcats.study.given_answers import given_answers
+from headcats.study.references import References
+from headcats.sweeps.runs import BaseRuns
+
+_CHECKED_PROMPTS = 2
+
+
+class TaskChecks:
+    """Checks of the model on the first prompts of a task, before and after it is scored."""
+
+    def __init__(self, model: HookedModel, scored: Sequence[PromptBatch]) -> None:
+        self.model, self.first = model, scored[0].select(range(min(_CHECKED_PROMPTS, len(scored[0]))))
+        clean, corrupted = self.first.clean, self.first.corrupted
+        self._reports = {
+            "hooks": check_hooks(model, clean, corrupted),
+            "residual": check_residual(model, clean, corrupted),
+        }
+        self._before = model.logits(clean)
+
+    def done(self) -> dict[str, Report]:
+        """What they gave, after the model was used."""
+        unchanged = check_clean_unchanged(self.model, self.first.clean, self._before)
+        return {**self._reports, "clean_unchanged": unchanged}
+
+
+@dataclass
+class Shared:
+    """What all calls of a run have in common. A process keeps it, with the runs and means that it has computed.
+
+    Attributes:
+        metrics: Names of the metrics.
+        path: Path of the sweeps.
+        memory: Limit beside the weights.
+        references: Reference prompts of every task.
+        own_items: Kind and name -> a metric or method that is not of headcats.
+    """
+
+    metrics: tuple[str, ...]
+    path: str
+    memory: str | int | None
+    references: References
+    own_items: Mapping[tuple[Kind, str], Any] = field(default_factory=dict)
+    _last: tuple[Any, tuple[BaseRuns, ...]] = (None, ())
+
+    def register_items(self) -> None:
+        """Make them known to this process."""
+        for (kind, name), item in self.own_items.items():
+            register(kind, name, item)
+
+    def runs(self, model: HookedModel, cell: "Cell") -> tuple[BaseRuns, ...]:
+        """The unpatched runs of a cell: those of the cell before, if it has the same prompts."""
+        key = cell.group
+        if self._last[0] != key:
+            runs = tuple(BaseRuns(model, batch, limit=self.memory) for batch in cell.batches)
+            for label in cell.labels:
+                spec = MethodSpec.parse(label)
+                for of_batch in runs:
+                    spec.method.announce(of_batch, positions=spec.positions, path=self.path)
+            self._last = key, runs
+        return self._last[1]
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The unpatched runs of a task: what it is judged by, and what the model says where it is wrong."""
+
+    task: str
+    batches: tuple[PromptBatch, ...]
+
+    @property
+    def title(self) -> str:
+        """For messages."""
+        return f"task {self.task!r}"
+
+    @property
+    def group(self) -> str:
+        """It shares runs with no other."""
+        return self.task
+
+    def on(self, model: HookedModel, shared: Shared) -> tuple[Measured, tuple[GivenAnswer, ...]]:
+        """See the class."""
+        with working_on(self.title):
+            shared.register_items()
+            runs = [BaseRuns(model, batch, limit=shared.memory) for batch in self.batches]
+            measured = measure(shared.metrics[0], runs)
+            return measured, given_answers(model, self.batches, measured.clean[1])
+
+    def halves(self) -> "list[Assessment]":
+        """None: unpatched runs are cut to fit where they are made."""
+        return []
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a cell gave: a block, or why there is none; and the checks, where they were asked for."""
+
+    block: xr.Dataset | None
+    problem: str
+    checks: dict[str, Report] | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method on some prompts of a task.
+
+    Attributes:
+        task: Name of the task.
+        label: The method.
+        labels: Methods that are scored on the same prompts.
+        batches: The prompts.
+        place: Batch and first prompt, for the order of the pieces.
+        is_piece: Whether the prompts are a part of the task's, and may be cut further.
+        checked: Whether the model is checked on the first prompts.
+    """
+
+    task: str
+    label: str
+    labels: tuple[str, ...]
+    batches: tuple[PromptBatch, ...]
+    place: tuple[int, int] = (0, 0)
+    is_piece: bool = True
+    checked: bool = False
+
+    @property
+    def title(self) -> str:
+        """For messages."""
+        return f"{self.task} {self.label}"
+
+    @property
+    def n_prompts(self) -> int:
+        """How many it has."""
+        return sum(map(len, self.batches))
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """Cells with the same prompts."""
+        return self.task, self.place, self.n_prompts
+
+    def on(self, model: HookedModel, shared: Shared) -> Scored:
+        """Score it, as a run in one process would."""
+        with working_on(f"task {self.task!r}"):
+            shared.register_items()
+            spec, started = MethodSpec.parse(self.label), time.monotonic()
+            checks = TaskChecks(model, self.batches) if self.checked else None
+            inputs = TaskInputs(
+                shared.runs(model, self),
+                shared.metrics,
+                lambda kind: shared.references.of(self.task, kind),
+                path=shared.path,
+            )
+            try:
+                block, problem = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
+            except DataError as error:
+                block, problem = None, str(error)
+            seconds = time.monotonic() - started
+            return Scored(block, problem, None if checks is None else checks.done(), seconds)
+
+    def halves(self) -> "list[Cell]":
+        """Two cells of half as many prompts each; none of a cell that cannot be cut."""
+        halves = _halved(self.batches) if self.is_piece else []
+        batch, first = self.place
+        starts = [first, first + sum(map(len, halves[0]))] if halves else []
+        return [
+            replace(self, batches=half, place=(batch, start), checked=self.checked and not number)
+            for number, (half, start) in enumerate(zip(halves, starts, strict=True))
+        ]
+
+
+def _halved(batches: tuple[PromptBatch, ...]) -> list[tuple[PromptBatch, ...]]:
+    if len(batches) > 1:
+        return [batches[: len(batches) // 2], batches[len(batches) // 2 :]]
+    (batch,), n = batches, len(batches[0])
+    if n == 1:
+        return []
+    return [(batch.select(range(n // 2)),), (batch.select(range(n // 2, n)),)]

@@ -1,0 +1,56 @@
+"""Reference prompts of the tasks of a study, by the names under which methods ask for them."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from headcats.errors import DataError
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
+
+
+class References:
+    """References of tasks, made when asked for and kept with the means that they have computed.
+
+    Args:
+        tasks: Names of the tasks of the suite, in its order.
+        batches_of: Name of a task -> its reference prompts.
+        seed: Seed for the choice of prompts.
+        n_prompts: Scored prompts of a task, for messages.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[str],
+        batches_of: Callable[[str], Sequence[PromptBatch]],
+        *,
+        seed: int,
+        n_prompts: int,
+    ) -> None:
+        self.tasks, self.batches_of = tuple(tasks), batches_of
+        self.seed, self.n_prompts = seed, n_prompts
+        self._made: dict[tuple[str, str], Reference] = {}
+
+    def forget(self) -> None:
+        """Make them anew, as prompts have changed."""
+        self._made.clear()
+
+    def batches(self, task: str, kind: str) -> list[PromptBatch]:
+        """The prompts of a reference; none where the tasks leave none."""
+        tasks = self.tasks if kind in ("suite", "other_tasks") else (task,)
+        return [batch for name in tasks for batch in self.batches_of(name)]
+
+    def of(self, task: str, kind: str) -> Reference:
+        """Reference prompts for a task: "suite" (all tasks, clean), "task" (its own, clean), "corrupted" (its own,
+        corrupted), "other_tasks" (all tasks but its own, clean) or "other_items" (its own with another query, clean).
+        """
+        key = ("" if kind == "suite" else task, kind)
+        if key not in self._made:
+            if not (batches := self.batches(task, kind)):
+                raise DataError(
+                    f"Task {task!r} leaves no prompts for the {kind!r} reference: it needs at least "
+                    f"{LEAST_PROMPTS_PER_ROLE} beside the {self.n_prompts} that are scored. Run with a smaller "
+                    "n_prompts, or with more pairs."
+                )
+            run: Literal["clean", "corrupted"] = "corrupted" if kind == "corrupted" else "clean"
+            self._made[key] = Reference(batches, run=run, seed=self.seed, name=kind.replace("_", " "))
+        return self._made[key]

@@ -1,0 +1,90 @@
+"""What a run says of the tasks and methods that it skips, and of those that are less sure."""
+
+import logging
+
+from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.results.manifest import Manifest
+from headcats.results.records import TaskRecord
+from headcats.study.plan import REFERENCE_PROMPTS, Study
+from headcats.study.preparation import Preparation
+from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
+
+_log = logging.getLogger("headcats")
+
+
+def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -> None:
+    """Log which tasks and methods are skipped and why; an error if nothing is left."""
+    names = [task.name for task in study.cells]
+    reasons = {name: reason for name, reason in manifest.skipped().items() if name in names}
+    records = manifest.tasks
+    given = {name: _given_answers(records[name]) for name in reasons}
+    lines = "\n".join(f"  {name}: {reason}{_dropped(records[name])}{given[name]}" for name, reason in reasons.items())
+    if len(reasons) == len(names) and not study.joint_methods:
+        raise NothingScoredError(
+            f"No task of suite {study.suite.name!r} can be scored on {preparation.model.name!r}:\n{lines}",
+            refused_by=tuple(records[name].refused_by for name in reasons),
+        )
+    scored = [name for name in names if name not in reasons]
+    unsolved = {name: records[name].accuracy or 0 for name in scored if not records[name].is_solved}
+    if unsolved and study.min_logit_diff is None:
+        _log.warning(
+            "%d of %s scored though the model solves less than half of its prompts, and may corrupt others: %s. "
+            "With min_logit_diff=0 (--min-logit-diff 0) it has to prefer the answer.",
+            len(unsolved),
+            pluralize(len(names), "task is", "tasks are"),
+            ", ".join(f"{name} ({accuracy:.2f})" for name, accuracy in unsolved.items()),
+        )
+    shuffled = [name for name in scored if records[name].corruption]
+    if shuffled:
+        _log.warning(
+            "%d of %s corrupted by shuffled labels, as no other task that the model can do shares enough inputs "
+            "with it: %s.",
+            len(shuffled),
+            pluralize(len(names), "task is", "tasks are"),
+            ", ".join(shuffled),
+        )
+    references = {name: prepared.references.kept for name, prepared in preparation.prepared.items()}
+    few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
+    if few and any("reference" in spec.method.options for spec in study.task_methods):
+        _log.warning(
+            "Fewer than %d reference prompts of %s; those with none are missing from means: %s",
+            REFERENCE_PROMPTS,
+            pluralize(len(few), "task"),
+            ", ".join(few),
+        )
+    if used_up := [name for name in scored if preparation.is_used_up(name)]:
+        _log.warning(
+            "%d of %s no prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run has "
+            "not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
+            len(used_up),
+            pluralize(len(names), "task has", "tasks have"),
+            ", ".join(used_up),
+            2 * LEAST_PROMPTS_PER_ROLE,
+        )
+    if reasons:
+        _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
+    blocks = [(name, *block) for name in names for block in manifest.blocks.get(name, {}).items()]
+    refused: dict[tuple[str, str], list[str]] = {}
+    for name, label, record in blocks:
+        if record.refusal:
+            refused.setdefault((label, record.refusal), []).append(name)
+    for (label, refusal), of_tasks in refused.items():
+        tasks = f"{'task' if len(of_tasks) == 1 else 'tasks'} {', '.join(of_tasks)}"
+        _log.warning("%s is skipped on %s: %s", label, tasks, refusal)
+    if blocks and all(record.refusal for *_, record in blocks) and not study.joint_methods:
+        name, label, record = blocks[0]
+        raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
+
+
+def _dropped(record: TaskRecord) -> str:
+    """What is dropped of the prompts of a skipped task that has some."""
+    if not record.prompts.kept or not record.prompts.dropped:
+        return ""
+    reasons = ", ".join(f"{number} {reason}" for reason, number in record.prompts.dropped.items())
+    return f" (prompts dropped: {reasons})"
+
+
+def _given_answers(record: TaskRecord) -> str:
+    """What the model says instead, behind the reason why a task is skipped."""
+    answers = [f"to {each.prompt!r} {each.given!r}, not {each.expected!r}" for each in record.given_answers]
+    return f". It answers {'; '.join(answers)}" if answers else ""
