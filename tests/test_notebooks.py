@@ -27,6 +27,7 @@ NAMES = [
     "07_layer_token",
     "08_from_transformerlens",
     "09_free_gpu",
+    "10_many_machines",
 ]
 every_notebook = pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 

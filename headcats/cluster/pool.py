@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from headcats.cluster.worker import Answer, Order, Worker
 from headcats.errors import ClusterError, pluralize
@@ -47,7 +47,7 @@ class Pool:
     """
 
     def __init__(self, order: Order, *, size: int, resources: dict[str, Any]) -> None:
-        self._order, self._size = order, size
+        self._order, self.size = order, size
         # Calls are not retried by Ray: one whose node is gone would wait for it, and others may be free.
         actor: Any = ray.remote(max_restarts=-1, max_task_retries=0, **resources)
         self._actor = actor(Worker)
@@ -92,7 +92,7 @@ class Pool:
     def _start(self, n_calls: int) -> None:
         """As many workers as there are calls, up to the size."""
         n_actors = len(self._idle) + len(self._starting)
-        for _ in range(min(self._size, n_calls) - n_actors):
+        for _ in range(min(self.size, n_calls) - n_actors):
             actor = self._actor.remote(self._order)
             self._starting[actor.prepare.remote()] = actor, True
 
@@ -125,8 +125,11 @@ class Pool:
         actor, is_new = self._starting.pop(reference)
         try:
             problem = ray.get(reference)
-        except RayError as error:
+        except ActorDiedError as error:
             problem = f"A worker could not be started: {_first_line(error)}"
+        except RayError:  # it, or its node, died before it was ready
+            self._await(actor)
+            return
         if not problem:
             self._idle[actor] = None
         elif is_new:
@@ -135,6 +138,10 @@ class Pool:
             )
         else:
             self._tell(f"A worker came back and is left out: {problem}")
+
+    def _await(self, actor: Any) -> None:
+        """A worker is ready again when Ray has found a place for it, on its node or another one."""
+        self._starting[actor.prepare.options(max_task_retries=-1).remote()] = actor, False
 
     def _answer(self, reference: Any, actor: Any, job: _Job) -> Answer | str:
         """What a worker says of a call, which is then free; or why it died, after which Ray starts it again."""
@@ -148,7 +155,7 @@ class Pool:
                 ) from None
             raise
         except RayError as error:
-            self._starting[actor.prepare.options(max_task_retries=-1).remote()] = actor, False
+            self._await(actor)
             return f"{type(error).__name__}: {_first_line(error)}"
         self._idle[actor] = job.call.group
         for line in answer.notes:

@@ -88,6 +88,9 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
                 raise DamagedFileError(problems[0])
             for name, part in of_method.items():
                 _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {place}")
+    # As one run would have them, whichever folder comes first.
+    places_of = {task: number for number, task in enumerate(suite_tasks(suite, source="") if suite else ())}
+    merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
     _write(target, merged, blocks, parts, suite, descriptors)
 

@@ -149,8 +149,8 @@ def test_prompts_whose_roles_do_not_align_are_kept_whichever_methods_are_asked_f
 
 
 def test_references_are_made_once_and_hold_what_they_say(preparation):
-    assert preparation.references.of("always_a", "suite") is preparation.reference("always_b", "suite")
-    assert preparation.references.of("always_a", "task") is preparation.reference("always_a", "task")
+    assert preparation.references.of("always_a", "suite") is preparation.references.of("always_b", "suite")
+    assert preparation.references.of("always_a", "task") is preparation.references.of("always_a", "task")
     own = preparation.references.of("always_a", "task")
     assert {batch.task for batch in own.batches} == {"always_a"}
     assert own.run == "clean"

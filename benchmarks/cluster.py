@@ -1,0 +1,116 @@
+"""One run on one and on two workers of this machine, model load left out, and whether the numbers are the same.
+
+    python benchmarks/cluster.py [--tasks 6] [--prompts 16] [--repeats 3]
+
+A worker has one core and one thread, and is warm: it has loaded the model and scored a task before. What is timed is
+all that follows, in the process that starts the run too: checking what the model can do, sending prompts, joining
+blocks, descriptors of heads. Repetitions take turns; the least counts. The machine has to have two cores free: the
+rate of one worker alone and of two at once is that of the same matrix product, in as many processes.
+"""
+
+import argparse
+import contextlib
+import logging
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import ray
+import torch
+from planned import own_task, random_word_model
+from sweep_speed.shapes import Shape, random_model
+
+import headcats as hc
+from headcats.cluster.ray_cluster import Cluster
+from headcats.models.adapter import HookedModel
+from headcats.study.output import Output
+from headcats.study.plan import plan
+from headcats.study.runner import open_study, score_study
+from headcats.tasks.definition import Task
+
+SHAPE = Shape("gpt2", 8, 8, 8, 512, 64, 2048, 1000, length=32)
+METHODS = ["denoising_patch@last", "zero_ablation@all"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print seconds and ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=int, default=6)
+    parser.add_argument("--prompts", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=3)
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    logging.disable()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        model = saved_model(Path(folder))
+        tasks = [own_task(model, SHAPE, number, prompts=chosen.prompts) for number in range(chosen.tasks)]
+        print(f"{SHAPE}, {chosen.tasks} tasks x {chosen.prompts} prompts, {', '.join(METHODS)}")
+        with Cluster("local").connected() as cluster:
+            assert ray.cluster_resources()["CPU"] >= 2, "needs two cores"
+            seconds: dict[int, list[float]] = {1: [], 2: []}
+            outputs: dict[int, Output] = {}
+            for _ in range(chosen.repeats):
+                for workers in seconds:
+                    taken, outputs[workers] = timed(cluster, model, tasks, workers=workers, prompts=chosen.prompts)
+                    seconds[workers].append(taken)
+            states = hc.diff(outputs[1].results(), outputs[2].results()).state.values
+        for workers, taken in seconds.items():
+            print(f"{workers} worker(s): {min(taken):.1f} s (of {', '.join(f'{each:.1f}' for each in taken)})")
+        print(f"ratio {min(seconds[1]) / min(seconds[2]):.2f}; blocks: {', '.join(sorted(set(states)))}")
+        alone, both = cores(1), cores(2)
+        print(f"two processes with a matrix product each take {both / alone:.2f} of the time of one")
+
+
+def saved_model(folder: Path) -> HookedModel:
+    """The random model of the shape, in a folder that workers can load."""
+    random_model(SHAPE).save_pretrained(folder)
+    tokenizer = random_word_model(SHAPE).tokenizer
+    assert tokenizer is not None
+    tokenizer.save_pretrained(folder)
+    return hc.load_model(folder, device="cpu")
+
+
+def timed(
+    cluster: Cluster, model: HookedModel, tasks: Sequence[Task], *, workers: int, prompts: int
+) -> tuple[float, Output]:
+    """Seconds of a run on warm workers, and what it gave."""
+
+    def score(of: Sequence[Task]) -> Output:
+        study = plan(suite_source=list(of), methods=METHODS, n_prompts=prompts, min_accuracy=0)
+        study, output = open_study(study, model, None)
+        score_study(model, study, output, progress=False, path="auto", memory="2GB", workers=pool)
+        return output
+
+    with cluster.workers(model) as pool:
+        pool.size = workers
+        score(tasks[: 2 * workers])
+        ray.wait(list(pool._starting), num_returns=len(pool._starting)) if pool._starting else None
+        started = time.perf_counter()
+        output = score(tasks)
+        return time.perf_counter() - started, output
+
+
+def cores(n: int) -> float:
+    """Seconds of a matrix product in so many processes at once."""
+    with multiprocessing.get_context("spawn").Pool(n) as processes:
+        processes.map(_product, range(n))
+        started = time.perf_counter()
+        processes.map(_product, range(n), chunksize=1)
+        return time.perf_counter() - started
+
+
+def _product(seed: int) -> None:
+    torch.set_num_threads(1)
+    matrix = torch.rand(1500, 1500)
+    for _ in range(40):
+        matrix @ matrix
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

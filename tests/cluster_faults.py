@@ -1,0 +1,318 @@
+"""Runs on a local cluster of several nodes, disturbed, and what became of them.
+
+`python tests/cluster_faults.py [--times N]` prints one line for each fault: how often it was tried, and the outcomes.
+"Nothing lost" is a run that ended, or that ended when the same command was repeated, with the blocks of a run in one
+process.
+"""
+
+import argparse
+import contextlib
+import errno
+import importlib.util
+import logging
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from counting import SUITE, counting_folder
+
+import headcats as hc
+from headcats.cluster.ray_cluster import _QUIET
+from headcats.errors import ClusterError, StorageError
+from headcats.registry import register
+from headcats.results import whole_file
+from headcats.study.task_run import TaskWork
+
+METHODS = ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"]
+OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": METHODS, "metrics": ["logit_diff", "hungry"]}
+# Rows that a worker cannot measure at once; nothing limits the process that starts runs.
+HUNGER = "HEADCATS_TEST_HUNGER"
+_NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+# Another torch, for whoever looks: read by every Python that starts with this folder on its path.
+_OTHER_TORCH = """
+import importlib.metadata
+version = importlib.metadata.version
+importlib.metadata.version = lambda name: "0.0.1" if name == "torch" else version(name)
+"""
+
+
+def hungry(logits: torch.Tensor, targets: Any) -> torch.Tensor:
+    """A metric for which memory runs out with so many rows at a time as the variable says."""
+    if str(len(logits)) == os.environ.get(HUNGER):
+        raise MemoryError("hungry takes too much")
+    return logits.float().max(-1).values
+
+
+@contextlib.contextmanager
+def local_nodes(n: int, **environment: str) -> Iterator[Any]:
+    """A cluster of nodes of one core on this machine; the first is its head."""
+    os.environ.update(_QUIET)
+    import ray
+    from ray.cluster_utils import Cluster
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        cluster = Cluster(initialize_head=True, head_node_args={**_NODE, "include_dashboard": False})
+        try:
+            for _ in range(n - 1):
+                cluster.add_node(**_NODE)
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+            yield cluster
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+
+
+@contextlib.contextmanager
+def after_blocks(n: int, act: Callable[[], None]) -> Iterator[None]:
+    """Within, something happens in the process that starts a run when so many blocks are kept."""
+    keep, kept = TaskWork._keep, 0
+
+    def keep_and_act(self: TaskWork, *arguments: Any, **options: Any) -> None:
+        nonlocal kept
+        keep(self, *arguments, **options)
+        kept += 1
+        if kept == n:
+            act()
+
+    TaskWork._keep = keep_and_act  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        TaskWork._keep = keep  # type: ignore[method-assign]
+
+
+def workers() -> list[psutil.Process]:
+    """Processes of this machine that hold a model for a run."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any("ray::Worker" in part for part in process.info["cmdline"] or ())
+    ]
+
+
+class Study:
+    """A small study of the counting model, and what a run of it in one process gives."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        register("metric", "hungry", hungry)
+        self.model = hc.load_model(counting_folder(root / "model"), device="cpu")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.plain = hc.run(self.model, progress=False, **OPTIONS)
+
+    def run(self, address: str | None, out: Path | None = None) -> Any:
+        """The same on a cluster."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return hc.run(self.model, cluster=hc.Cluster(address), out=out, progress=False, **OPTIONS)
+
+    def states(self, results: Any) -> set[str]:
+        """How its blocks compare with those of one process."""
+        return set(hc.diff(self.plain, results).state.values.tolist())
+
+
+# ------------------------------------------------------------------------------------------------------ the faults
+def undisturbed(study: Study, nodes: Any, out: Path) -> Any:
+    return study.run(nodes.address, out)
+
+
+def node_dies(study: Study, nodes: Any, out: Path) -> Any:
+    last = nodes.worker_nodes and sorted(nodes.worker_nodes, key=lambda node: node.node_id)[-1]
+    with after_blocks(1, lambda: nodes.remove_node(last, allow_graceful=False)):
+        return study.run(nodes.address, out)
+
+
+def node_dies_and_comes_back(study: Study, nodes: Any, out: Path) -> Any:
+    results = node_dies(study, nodes, out / "first")
+    nodes.add_node(**_NODE)
+    assert study.states(results) == study.states(study.run(nodes.address, out / "second"))
+    return results
+
+
+def worker_is_killed(study: Study, nodes: Any, out: Path) -> Any:
+    def kill() -> None:
+        workers()[0].kill()
+
+    with after_blocks(2, kill):
+        return study.run(nodes.address, out)
+
+
+def all_workers_are_killed(study: Study, nodes: Any, out: Path) -> Any:
+    def kill() -> None:
+        for process in workers():
+            process.kill()
+
+    with after_blocks(2, kill):
+        return study.run(nodes.address, out)
+
+
+def full_disk(study: Study, nodes: Any, out: Path) -> Any:
+    fsync = os.fsync
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    try:
+        with after_blocks(3, lambda: setattr(whole_file.os, "fsync", full)):
+            study.run(nodes.address, out)
+    except StorageError:
+        hc.load(out)
+    finally:
+        os.fsync = fsync
+    return study.run(nodes.address, out)
+
+
+def interrupted(study: Study, nodes: Any, out: Path) -> Any:
+    try:
+        with after_blocks(3, lambda: signal.raise_signal(signal.SIGINT)):
+            study.run(nodes.address, out)
+    except KeyboardInterrupt:
+        hc.load(out)
+        return study.run(nodes.address, out)
+    raise AssertionError("it was not interrupted")
+
+
+def clock_jumps(study: Study, nodes: Any, out: Path) -> Any:
+    now, day = time.time, 86_400.0
+    calls = 0
+
+    def jumping() -> float:
+        nonlocal calls
+        calls += 1
+        return now() + (day if calls % 2 else -day)
+
+    try:
+        with after_blocks(1, lambda: setattr(time, "time", jumping)):
+            return study.run(nodes.address, out)
+    finally:
+        time.time = now
+
+
+ON_NODES: dict[str, Callable[[Study, Any, Path], Any]] = {
+    "none": undisturbed,
+    "a worker is killed": worker_is_killed,
+    "all workers are killed": all_workers_are_killed,
+    "full disk where the run was started": full_disk,
+    "Ctrl-C": interrupted,
+    "the clock jumps by a day, to and fro": clock_jumps,
+    "a node dies, and comes back": node_dies_and_comes_back,
+    "a node dies": node_dies,
+}
+
+
+def outcome(study: Study, fault: Callable[[Study, Any, Path], Any], nodes: Any, out: Path) -> str:
+    """What became of a run."""
+    try:
+        states = study.states(fault(study, nodes, out))
+    except Exception as error:  # noqa: BLE001 - the table shows it
+        return f"{type(error).__name__}: {str(error)[:100]}"
+    if states == {"same bits"}:
+        return "nothing lost, same bits"
+    return "nothing lost, within rounding" if states <= {"same bits", "within rounding"} else f"differs: {states}"
+
+
+def refusal(act: Callable[[], Any]) -> str:
+    """The error of headcats that something is refused with, and whether that was fast."""
+    started = time.monotonic()
+    try:
+        act()
+    except ClusterError as error:
+        return f"refused ({'at once' if time.monotonic() - started < 10 else 'late'}): {str(error)[:120]}"
+    except Exception as error:  # noqa: BLE001 - the table shows it
+        return f"{type(error).__name__}: {str(error)[:100]}"
+    return "not refused"
+
+
+def without_ray(study: Study, root: Path) -> str:
+    """Ray is not installed."""
+    find = importlib.util.find_spec
+    importlib.util.find_spec = lambda name, *rest: None if name == "ray" else find(name, *rest)
+    try:
+        return refusal(hc.Cluster)
+    finally:
+        importlib.util.find_spec = find
+
+
+def other_versions(study: Study, root: Path) -> str:
+    """A node has another torch."""
+    (root / "sitecustomize.py").write_text(_OTHER_TORCH, encoding="utf-8")
+    with local_nodes(1, PYTHONPATH=os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])) as nodes:
+        said = refusal(lambda: study.run(nodes.address))
+    return said.replace(platform.node(), "HOST").replace("late", "when its worker started")
+
+
+def out_of_memory(study: Study, root: Path) -> str:
+    """Workers cannot measure all eight prompts of a task at once."""
+    with local_nodes(2, **{HUNGER: "8"}) as nodes:
+        return outcome(study, undisturbed, nodes, root / "results")
+
+
+def nobody(study: Study, root: Path) -> str:
+    """No cluster listens."""
+    return refusal(lambda: study.run("127.0.0.1:1"))
+
+
+ALONE: dict[str, Callable[[Study, Path], str]] = {
+    "a node with another torch": other_versions,
+    "workers run out of memory": out_of_memory,
+    "Ray is missing": without_ray,
+    "nobody at the address": nobody,
+}
+
+
+def table(times: int, *, faults: dict[str, Any] = ON_NODES) -> Counter[tuple[str, str]]:
+    """(fault, outcome) -> how often."""
+    outcomes: Counter[tuple[str, str]] = Counter()
+
+    def note(name: str, strike: Callable[[], str]) -> None:
+        began, became = time.monotonic(), strike()
+        print(f"{time.monotonic() - began:6.1f} s  {name}: {became}", file=sys.stderr, flush=True)
+        outcomes[name, became] += 1
+
+    with tempfile.TemporaryDirectory() as folder:
+        root, number = Path(folder), 0
+        study = Study(root)
+        for _ in range(times):
+            with local_nodes(3) as nodes:
+                for name, fault in faults.items():
+                    number += 1
+                    out = root / str(number)
+                    note(name, lambda fault=fault, out=out: outcome(study, fault, nodes, out))
+            for name, alone in ALONE.items():
+                number += 1
+                (root / str(number)).mkdir()
+                note(name, lambda alone=alone, number=number: alone(study, root / str(number)))
+    return outcomes
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=3)
+    times = parser.parse_args().times
+    torch.set_num_threads(1)
+    logging.disable()
+    outcomes = table(times)
+    for (fault, became), count in outcomes.items():
+        print(f"{count:4d}  {fault}: {became}")
+    sys.exit(any("nothing lost" not in became and "refused (" not in became for _, became in outcomes))
+
+
+if __name__ == "__main__":
+    main()
