@@ -37,7 +37,7 @@ class Cluster:
     `hc.run`, which alone writes: workers need to see the model, no results and no suite. A cell whose worker or node
     dies is done again elsewhere; one that runs out of memory is cut in halves.
 
-    Args:
+    Attributes:
         address: `host:port` of the head node, or "auto" for the cluster that this machine belongs to; None takes the
             Ray that this process has, that of the variable RAY_ADDRESS, or starts one on this machine.
         gpus_per_worker: GPUs of a worker; the model is spread over several. None takes one where the cluster has any.
