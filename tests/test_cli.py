@@ -692,7 +692,7 @@ def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         specs = [MethodSpec.parse("denoising_patch")]
-        tell_run(hc.load(with_joint_methods), specs, with_joint_methods, Answer(as_json=False))
+        tell_run(RunResults(hc.load(with_joint_methods)), specs, with_joint_methods, Answer(as_json=False))
     text = " ".join(capfd.readouterr().out.split())
     assert re.search(r"mean_ablation@\w+, ov_", text)
     assert "head_gating:n_seeds=1" in text

@@ -93,6 +93,16 @@ def named_in_help(command):
     return set(re.findall(r"`(\w+)`", keys)).union(*map(named_in_help, others))
 
 
+def test_run_with_a_profile(answered, model_folder):
+    quick = [*QUICK, "--out", "r", "--no-views", "--quiet"]
+    found = answered("run", "--model", model_folder, *quick, "--profile")
+    seconds = {row["purpose"]: row["seconds"] for row in found["profile"]}
+    purposes = {"model", "metrics", "sweeps", "prompts", "saving", "statistics", "pages", "loading", "other"}
+    assert set(seconds) == purposes
+    assert min(seconds.values()) >= 0
+    assert seconds["model"] > seconds["metrics"] > 0
+
+
 def test_map(answered, results):
     found = answered("map", results, "--csv")
     assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "sentences", "files"}

@@ -1,5 +1,7 @@
 """`headcats run`: score every head on every task."""
 
+import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,11 +14,12 @@ from headcats.categories.reading import Reading
 from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
+from headcats.cli.profile import tell_profile
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
 from headcats.cli.spreading import cluster_of, tell_shard
 from headcats.cluster.ray_cluster import Cluster
-from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
+from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, StorageWarning, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
@@ -25,7 +28,9 @@ from headcats.reports.text.suggestions import figure_file, quoted_figure_command
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
+from headcats.results.loading import open_results
 from headcats.results.manifest import Manifest
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.study.defaults import OF_STUDY, OF_SUITE
@@ -44,6 +49,7 @@ _PRESET = (
 _RAY = "Score on the workers of a Ray cluster, or on the cores of this machine (needs `headcats[ray]`)."
 _ADDRESS = "host:port of the cluster's head node; default: the Ray that runs here, or a new one."
 _GPUS = "GPUs that each worker of --ray has; default: 1 where there are any."
+_PROFILE = "Say what the time went into: the model, metrics, prompts, saving, statistics, pages."
 _SHARD = (
     "i/n: score the i-th of n parts of the tasks and methods, into OUT/shard-i-of-n, without pages. "
     "`headcats merge` joins them."
@@ -84,6 +90,7 @@ def run_command(
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
+    profile: Annotated[bool, typer.Option("--profile", help=_PROFILE)] = False,
     quiet: arguments.Quiet = False,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -110,9 +117,11 @@ def run_command(
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
-    `views` (files); `sentences`; `files` (`report`, `map`). With `--revisions` those of `headcats map --json` for a
-    series; with `--shard` `folder`, `shard` and `blocks` (task and method) alone.
+    `views` (files); `sentences`; `files` (`report`, `map`); with `--profile` also `profile` (`purpose`, `seconds`).
+    With `--revisions` those of `headcats map --json` for a series; with `--shard` `folder`, `shard` and `blocks` (task
+    and method) alone.
     """
+    started = time.perf_counter()
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
     # Its files are not read again.
@@ -126,7 +135,11 @@ def run_command(
     if options["revisions"] is not None and (part or cluster):
         raise OptionError("--revisions runs here and as a whole: leave out --ray and --shard, or name one --revision.")
     with stopping(lambda: _stopped(folder)):
-        _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json), cluster=cluster, shard=part)
+        answer = Answer(as_json)
+        _run(options, folder, quiet=quiet, views=views, answer=answer, cluster=cluster, shard=part)
+        if profile:
+            tell_profile(time.perf_counter() - started, answer)
+        answer.end()
 
 
 def _run(
@@ -154,7 +167,11 @@ def _run(
         if shard is not None:
             tell_shard(results, shard, folder, answer)
             return
-        tell_run(results, specs, folder, answer, viewed=loaded if views else None)
+        del results  # what is told is read from the folder, where it is kept for later commands
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StorageWarning)  # which the run has given
+            finished = open_results(find_place(folder))
+        tell_run(finished, specs, folder, answer, viewed=loaded if views else None)
 
 
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
@@ -177,13 +194,13 @@ def _stopped(folder: Path) -> str:
 
 
 def tell_run(
-    results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
+    results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
 ) -> None:
     """The heads of every category by the first method, a figure of every joint method, and what to open.
 
     Attention of the heads is drawn where `viewed`, the model, is there.
     """
-    run = RunResults(results).without_untried()
+    run = results.without_untried()
     manifest, blocks = run.manifest, run.joint_blocks
     answer.numbers = {
         "folder": folder,
@@ -208,7 +225,6 @@ def tell_run(
         # Attention is drawn of the heads of categories, which other joint methods have not.
         sorts = mapped or any(spec.method.declaration.sorts_heads for spec in joint)
         _tell_pages(folder, answer, viewed=viewed if sorts else None)
-    answer.end()
 
 
 def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:

@@ -33,13 +33,11 @@ def run_revisions(options: Mapping[str, Any], folder: Path, *, quiet: bool, answ
         _tell(series, Reading.parse(), folder, answer)
     except DataError as error:  # joint methods alone, or not enough for the rule: the results are whole without it
         warn(f"No map over the revisions: {error}")
-        answer.end()
         return
     from headcats.reports.page.writing import report
 
     page = report(series)
     answer.wrote("report", page, f"Open {page} in a browser.")
-    answer.end()
 
 
 def map_revisions(folder: Path, reading: Reading, *, csv: bool, answer: Answer) -> None:

@@ -40,4 +40,3 @@ def tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer)
     answer.say(
         [f"When all are done: `headcats merge {together} --out {folder.parent / 'all'}`, then `headcats report`."]
     )
-    answer.end()

@@ -43,7 +43,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
             pluralize(len(names), "task is", "tasks are"),
             ", ".join(shuffled),
         )
-    references = {name: prepared.references.kept for name, prepared in preparation.prepared.items()}
+    references = {name: preparation.of(name).references.kept for name in scored}
     few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
     if few and any("reference" in spec.method.options for spec in study.task_methods):
         _log.warning(

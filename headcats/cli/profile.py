@@ -1,0 +1,39 @@
+"""`--profile`: what the time of a command went into."""
+
+from headcats.cli.console import Answer
+from headcats.results.finding import line, table
+from headcats.spending import Purpose, spent
+
+_INSIDE: tuple[Purpose, ...] = ("model", "metrics")
+_NAMES: dict[Purpose, str] = {
+    "model": "the model: blocks, embedding, unembedding",
+    "metrics": "metrics",
+    "sweeps": "sweeps: what goes into the model, and what comes out",
+    "prompts": "prompts: written, tokenised, compared",
+    "saving": "saving: blocks, manifest, suite",
+    "statistics": "statistics: scores, memberships, overlap",
+    "pages": "pages: figures, report, attention views",
+    "loading": "loading the model",
+}
+
+
+def tell_profile(total: float, answer: Answer) -> None:
+    """Seconds and shares by purpose, and how much longer all took than model and metrics alone.
+
+    Args:
+        total: Seconds of the command.
+        answer: Where it is told.
+    """
+    seconds = {name: spent.get(name, 0.0) for name in _NAMES}
+    inside, apart = sum(seconds[name] for name in _INSIDE), total - seconds["loading"]
+    shown = {**seconds, "other": total - sum(seconds.values())}
+    answer.numbers["profile"] = [{"purpose": name, "seconds": value} for name, value in shown.items()]
+    names = {**_NAMES, "other": "all else: imports, checks, planning"}
+    rows = [[names[name], f"{value:.1f}", f"{value / total:.1%}"] for name, value in shown.items()]
+    columns = ["what", "seconds", "share"]
+    answer.say(
+        [
+            table("run.profile", columns, rows, numeric=columns[1:], total=total),
+            line("run.profile_ratio", ratio=apart / inside if inside else float("nan")),
+        ]
+    )
