@@ -86,6 +86,7 @@ def test_a_shard_of_skipped_tasks_is_a_part_of_the_whole(model, options, tmp_pat
     assert list(merged.tasks) == ["always_a"]
 
 
+@pytest.mark.ci
 def test_parts_of_a_joint_method_are_dealt(mini, tmp_path):
     plan_of_all = {"suite": "icl", "tasks": ["country_capital", "plural"], "methods": ["ov_relation"], "n_prompts": 8}
     whole = RunResults(hc.run(mini, out=tmp_path / "whole", **plan_of_all))
