@@ -26,9 +26,9 @@ def tell_profile(total: float, answer: Answer) -> None:
     """
     seconds = {name: spent.get(name, 0.0) for name in _NAMES}
     inside, apart = sum(seconds[name] for name in _INSIDE), total - seconds["loading"]
-    shown: dict[str, float] = {**seconds, "other": total - sum(seconds.values())}
+    shown = {str(name): value for name, value in seconds.items()} | {"other": total - sum(seconds.values())}
     answer.numbers["profile"] = [{"purpose": name, "seconds": value} for name, value in shown.items()]
-    names: dict[str, str] = {**_NAMES, "other": "all else: imports, checks, planning"}
+    names = {str(name): text for name, text in _NAMES.items()} | {"other": "all else: imports, checks, planning"}
     rows = [[names[name], f"{value:.1f}", f"{value / total:.1%}"] for name, value in shown.items()]
     columns = ["what", "seconds", "share"]
     answer.say(

@@ -74,13 +74,24 @@ class BlockArguments:
         if self._mask is not None and (self._mask.ndim != 4 or self._mask.shape[-2:] != (self._length, self._length)):
             raise Unreplayable(f"its blocks get an attention mask shaped {tuple(self._mask.shape)}")
 
-    def call(self, residual: Tensor, *, prefix: FixedPrefix, at: Standing, one_sequence: bool) -> Tensor:
+    def call(
+        self,
+        residual: Tensor,
+        *,
+        prefix: FixedPrefix,
+        at: Standing,
+        one_sequence: bool,
+        attending: Tensor | None = None,
+    ) -> Tensor:
         """Run the block on rows that stand `at` positions of the recorded run, after the keys and values of `prefix`.
 
         `residual` is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row * pos, d_model]`: rows that
-        do not see each other, next to one another. So is what comes back.
+        do not see each other, next to one another. So is what comes back. Its attention gets `attending` of them (see
+        `RowLayout.attending`), None for all.
         """
-        args, kwargs = self.adapted(residual, prefix=prefix, at=at, one_sequence=one_sequence)
+        like = residual if attending is None else attending
+        args, kwargs = self.adapted(like, prefix=prefix, at=at, one_sequence=one_sequence)
+        args, kwargs = ((residual, *args[1:]), kwargs) if args else ((), kwargs | {"hidden_states": residual})
         output = self._block(*args, **kwargs)
         return output[0] if isinstance(output, tuple) else output
 

@@ -22,10 +22,12 @@ from headcats.models.placement import in_place
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.fused import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
+from headcats.models.replay.row_layout import RowLayout, with_fresh
 from headcats.spending import spent_on
 
 _FINAL = "ln_final.hook_in"
 """Hook at the residual stream before the last norm."""
+_CHECKED_TOKENS = 64
 
 
 @torch.no_grad()
@@ -179,9 +181,12 @@ class BridgeRecording(Recording):
         run.cache.layers.clear()
         with model.lock:
             self._activations = [written_out(block) for block in model.model.blocks]
-            final = self.final[:, 0]
-            self._plain = reads_alike(self._unembed(final), logits, model.dtype)
-            alike = self._plain or reads_alike(self._finish(final), logits, model.dtype)
+            # One prompt and its likeliest tokens show it: the whole vocabulary takes as long as many rows of a block.
+            expected, ids = logits[:1].topk(min(_CHECKED_TOKENS, logits.shape[1]))
+            self._plain = reads_alike(
+                self._dot(self.final[:1, :1], *self._columns_of(ids))[:, 0], expected, model.dtype
+            )
+            alike = self._plain or reads_alike(self._finish(self.final[:1, 0]), logits[:1], model.dtype)
         if not alike:
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
 
@@ -198,27 +203,41 @@ class BridgeRecording(Recording):
         width: int | None = None,
     ) -> Rows:
         """See `Recording.block`."""
-        residual = self._with_fresh(layer, rows, fresh)[:, :, :width]
+        base, z = self._arguments[layer].residual, self.z[layer]
+        changed = base.new_empty(len(base), 0, *base.shape[1:]) if rows is None else rows.to(base.device)
+        residual = with_fresh(changed, base, fresh)[:, :, :width]
         prompts, count, width = residual.shape[:3]
+        # Head outputs of fresh rows are recorded. Without any other row, one of them goes through the attention.
+        attending = max(1, count - fresh)
         arguments, (keys, values) = self._arguments[layer], self._prefixes[layer]
         first, read = self.first, self.continued.length - 1
+        one_sequence = first == read or width == 1
+        prefix = FixedPrefix(keys, values, rows=1 if one_sequence else attending)
         with self._model.lock, fused(self._activations[layer]):
-            if first == read or width == 1:
-                with self._editing(layer, edit, lambda z: z.unflatten(1, (count, width)), lambda z: z.flatten(1, 2)):
-                    prefix, at = FixedPrefix(keys, values), self._standing.at(slice(first, first + width))
-                    after = arguments.call(residual.flatten(1, 2), prefix=prefix, at=at, one_sequence=True)
-                return after.unflatten(1, (count, width))
-            batch = residual.flatten(0, 1)
-            prefix = FixedPrefix(keys, values, rows=count)
-            if last_only:
+            if last_only and not one_sequence:
                 # Of positions that are not read only keys and values; the rest of the block is not run for them.
-                earlier, at = batch[:, : read - first], self._standing.at(slice(first, read))
-                together = prefix.update(*arguments.keys_and_values(earlier, prefix=prefix, at=at))
-                prefix, batch, first = FixedPrefix(*together, rows=count), batch[:, read - first :], read
-            with self._editing(layer, edit, lambda z: z.unflatten(0, (prompts, count)), lambda z: z.flatten(0, 1)):
-                at = self._standing.at(slice(first, None))
-                after = arguments.call(batch, prefix=prefix, at=at, one_sequence=False)
-        return after.unflatten(0, (prompts, count))
+                earlier, at = residual[:, :attending, : read - first], self._standing.at(slice(first, read))
+                together = prefix.update(*arguments.keys_and_values(earlier.flatten(0, 1), prefix=prefix, at=at))
+                prefix, residual = FixedPrefix(*together, rows=attending), residual[:, :, read - first :]
+                z, first, width = z[:, read - first :], read, width - (read - first)
+            at, layout = self._standing.at(slice(first, first + width)), RowLayout(prompts, width, one_sequence)
+
+            def replace(value: Tensor, hook: Any) -> Tensor:
+                of_rows = with_fresh(layout.spread(value)[:, : count - fresh], z[:, :width], fresh)
+                return layout.gather(of_rows if edit is None else edit(of_rows))
+
+            with (
+                layout.attending(self._model.model.blocks[layer].attn, attending, of=residual),
+                self._model.model.hooks(fwd_hooks=[(hook_z(layer), replace)]),
+            ):
+                after = arguments.call(
+                    layout.gather(residual),
+                    prefix=prefix,
+                    at=at,
+                    one_sequence=one_sequence,
+                    attending=layout.gather(residual[:, :attending]),
+                )
+        return layout.spread(after)
 
     def entering(self, layer: int) -> Tensor:
         """See `Recording.entering`."""
@@ -275,16 +294,3 @@ class BridgeRecording(Recording):
             return_type="logits",
         )
         return output[0].float()
-
-    def _with_fresh(self, layer: int, rows: Tensor | None, fresh: int) -> Tensor:
-        base = self._arguments[layer].residual
-        added = base.unsqueeze(1).expand(-1, fresh, -1, -1)
-        if rows is None:
-            return added
-        return torch.cat([rows.to(base.device), added], 1) if fresh else rows.to(base.device)
-
-    def _editing(
-        self, layer: int, edit: RowEdit | None, spread: Callable[[Tensor], Tensor], gather: Callable[[Tensor], Tensor]
-    ) -> Any:
-        hooks = [] if edit is None else [(hook_z(layer), lambda z, hook: gather(edit(spread(z))))]
-        return self._model.model.hooks(fwd_hooks=hooks)

@@ -110,13 +110,17 @@ class Recording(ABC):
             return None
         with self._model.lock:
             if self._columns is None or not torch.equal(self._columns[0], ids):
-                with self._unembedding() as (weight, bias):
-                    index = ids.to(weight.device)
-                    self._columns = (ids.clone(), weight[index], None if bias is None else bias[index])
+                self._columns = (ids.clone(), *self._columns_of(ids))
                 logits = self._dot(self.final[:, :1], *self._columns[1:])[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
                 self._plain_columns = reads_alike(logits, expected, self._model.dtype)
             return self._dot(residual, *self._columns[1:]) if self._plain_columns else None
+
+    def _columns_of(self, ids: Int[Tensor, "prompt token"]) -> tuple[Tensor, Tensor | None]:
+        """Weights and biases of the unembedding of a few tokens per prompt."""
+        with self._unembedding() as (weight, bias):
+            index = ids.to(weight.device)
+            return weight[index], None if bias is None else bias[index]
 
     @cached_property
     def reads_parts(self) -> bool:

@@ -1,0 +1,92 @@
+"""Attention for some rows of a block alone: the others bring the head outputs that were recorded."""
+
+from typing import Any
+
+import pytest
+import torch
+from toys import LAYOUTS, random_tokens, tiny_model
+
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.continued import Continued
+from headcats.models.hooks import hook_z
+from headcats.models.replay.bridge import record_bridge
+from headcats.models.replay.row_layout import RowLayout, with_fresh
+
+PROMPTS, LENGTH, FIRST = 3, 10, 6
+TOKENS = random_tokens(PROMPTS, LENGTH)
+LAYER = 1
+
+
+@pytest.fixture(params=LAYOUTS)
+def model(request: pytest.FixtureRequest) -> HookedModel:
+    return adapt(tiny_model(request.param, "bridge", n_layers=3).model)
+
+
+def shapes_of(model: HookedModel, hook: str, seen: list[tuple[int, ...]]) -> Any:
+    return model.model.hook_dict[hook].register_forward_hook(lambda module, args, output: seen.append(output.shape[:2]))
+
+
+@pytest.mark.parametrize("one_sequence", [False, True])
+def test_spread_and_gather_are_the_reverse_of_each_other(one_sequence: bool) -> None:
+    layout = RowLayout(prompts=2, width=3, one_sequence=one_sequence)
+    rows = torch.arange(2 * 4 * 3 * 5).view(2, 4, 3, 5)
+    gathered = layout.gather(rows)
+    assert gathered.shape == ((2, 12, 5) if one_sequence else (8, 3, 5))
+    assert torch.equal(layout.spread(gathered), rows)
+
+
+def test_fresh_rows_come_last() -> None:
+    changed, unpatched = torch.ones(2, 1, 3, 4), torch.zeros(2, 3, 4)
+    assert with_fresh(changed, unpatched, 2).sum((0, 2, 3)).tolist() == [24, 0, 0]
+    assert with_fresh(changed, unpatched, 0) is changed
+
+
+@pytest.mark.parametrize(("first", "last_only"), [(LENGTH - 1, False), (FIRST, False), (FIRST, True)])
+@pytest.mark.parametrize("changed", [0, 2])
+def test_attention_is_run_for_changed_rows_alone(model: HookedModel, first: int, last_only: bool, changed: int) -> None:
+    """And the MLP for all of them, whose numbers are those of rows that all go through the attention."""
+    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
+    base, fresh = recording.entering(LAYER), 3
+    draws = torch.Generator().manual_seed(0)
+    noise = torch.randn(PROMPTS, changed, *base.shape[1:], generator=draws)
+    rows = base[:, None] + noise
+    width = 1 if last_only else LENGTH - first
+
+    def zeroes(z: torch.Tensor) -> torch.Tensor:
+        assert z.shape[:3] == (PROMPTS, changed + fresh, width)
+        z[:, :, :, 1] = 0
+        return z
+
+    queries: list[tuple[int, ...]] = []
+    hidden: list[tuple[int, ...]] = []
+    handles = [shapes_of(model, f"blocks.{LAYER}.attn.hook_q", queries)]
+    handles.append(shapes_of(model, f"blocks.{LAYER}.mlp.hook_out", hidden))
+    try:
+        found = recording.block(LAYER, rows, fresh=fresh, edit=zeroes, last_only=last_only)
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert {of_rows * positions for of_rows, positions in queries[-1:]} == {PROMPTS * max(1, changed) * width}
+    assert {of_rows * positions for of_rows, positions in hidden} == {PROMPTS * (changed + fresh) * width}
+    every_row = torch.cat([rows, base[:, None].expand(-1, fresh, -1, -1)], 1)
+    expected = recording.block(LAYER, every_row, fresh=0, edit=zeroes, last_only=last_only)
+    assert (found - expected).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_hook_is_left(model: HookedModel, fails: bool) -> None:
+    recording = record_bridge(model, Continued.alone(TOKENS), first=FIRST)
+    rows = recording.entering(LAYER)[:, None]
+
+    def edit(z: torch.Tensor) -> torch.Tensor:
+        if fails:
+            raise RuntimeError("broken")
+        return z
+
+    before = [len(module._forward_pre_hooks) for module in model.model.modules()]
+    try:
+        recording.block(LAYER, rows, fresh=1, edit=edit, last_only=False)
+    except RuntimeError:
+        assert fails
+    assert [len(module._forward_pre_hooks) for module in model.model.modules()] == before
+    assert not model.model.hook_dict[hook_z(LAYER)].fwd_hooks
