@@ -52,6 +52,7 @@ SHAPES = {
     "gpt2-small": Shape("gpt2", 12, 12, 12, 768, 64, 3072, 50257),
     "24x16": Shape("gpt2", 24, 16, 16, 1024, 64, 4096, 50257),
     "llama-gqa": Shape("llama", 8, 16, 4, 1024, 64, 2816, 32000),
+    "1b-gqa": Shape("llama", 16, 32, 8, 2048, 64, 8192, 32000, prompts=2, length=24),
     "32x32-gqa": Shape("llama", 32, 32, 8, 128, 8, 256, 1000, prompts=64, length=24),
     "tiny": Shape("gpt2", 3, 4, 4, 32, 8, 128, 60, prompts=4, length=12),
     "tiny-gqa": Shape("llama", 3, 4, 2, 32, 16, 64, 60, prompts=4, length=12),

@@ -48,6 +48,20 @@ def test_16_bit_results_say_how_noisy_they_are(short: Toy, positions: str) -> No
     assert float(ds.noise.max()) < float(abs(exact.patched - exact.corrupted).mean())
 
 
+@pytest.mark.parametrize(("positions", "path"), [("last", "last_position"), ("all", "suffix")])
+@pytest.mark.parametrize("method", ["denoising_patch", "zero_ablation"])
+def test_16_bit_results_are_those_of_the_hooked_path(short: Toy, method: str, positions: str, path: str) -> None:
+    """Up to their noise, far below what the heads do."""
+    batch = random_batch(6)
+    fast = sweep(short.model, batch, method, metrics=METRICS, positions=positions)
+    hooked = sweep(short.model, batch, method, metrics=METRICS, positions=positions, path="hooked")
+    assert (fast.attrs["path"], hooked.attrs["path"]) == (path, "hooked")
+    apart = ((fast.patched - hooked.patched) ** 2).mean(("prompt", "layer", "head")) ** 0.5
+    assert bool((apart < 3 * hooked.noise).all())
+    effect = abs(hooked.patched - hooked.clean).mean(("prompt", "layer", "head"))
+    assert bool((apart < 0.1 * effect).all())
+
+
 def test_heads_that_do_nothing_lie_below_it(short: Toy) -> None:
     own = Intervention("identity", "corrupted", lambda sources: sources.corrupted)
     assert bool(sweep(short.model, random_batch(), own, metrics=METRICS).below_noise.all())

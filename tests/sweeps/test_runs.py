@@ -13,7 +13,8 @@ from headcats.models.continued import Continued
 from headcats.models.replay.record import record
 from headcats.models.replay.recording import Unreplayable
 from headcats.sweeps import memory
-from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.batch_sweep import announce, find_intervention, sweep, sweep_runs
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, Run
 
 
@@ -188,3 +189,31 @@ def test_the_reference_path_records_nothing(toy: Toy, monkeypatch: pytest.Monkey
     assert len(recorded) == 0
     sweep(toy.model, random_batch(3, 7), "denoising_patch", path="auto")
     assert len(recorded) == 2  # both runs
+
+
+DEFAULT_METHODS = ("denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation")
+
+
+def test_the_methods_of_a_plain_run_share_three_passes(toy: Toy) -> None:
+    """Over clean, corrupted and second prompts, whatever their order, with the numbers of each method alone."""
+    model, batch = CountingModel(toy.model), with_second(random_batch(3, 7))
+    reference = Reference(random_batch(4, 7, seed=1))
+    for method in DEFAULT_METHODS:
+        sweep(model, batch, method, reference=reference)  # checks the path, and takes the means
+    runs = BaseRuns(model, batch)
+    interventions = [find_intervention(method) for method in DEFAULT_METHODS]
+    for intervention in interventions:
+        announce(runs, intervention, positions=intervention.positions)
+    model.prompts_run = 0
+    found = [
+        sweep_runs(runs, intervention, metrics=["logit_diff"], positions=None, reference=reference)
+        for intervention in interventions
+    ]
+    donors = 3  # of `other_item_patch`, which reads another prompt for each
+    assert model.prompts_run == 3 * len(batch) + donors
+    for ds, method in zip(found, DEFAULT_METHODS, strict=True):
+        assert torch.equal(
+            torch.tensor(ds.patched.values),
+            torch.tensor(sweep(model, batch, method, reference=reference).patched.values),
+        )
+    model.handle.remove()
