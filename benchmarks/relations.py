@@ -16,12 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from sweep_speed.shapes import SHAPES, random_hooked_model
+from sweep_speed.shapes import SHAPES
 
 import headcats as hc
 from headcats.methods.ov_relation import extremes
 from headcats.methods.ov_relation.settings import PRESETS
 from headcats.models.circuit import Circuit
+from headcats.models.random_weights import random_hooked_model
 
 RELATIONS, PAIRS = 20, 100
 

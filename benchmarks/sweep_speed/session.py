@@ -18,10 +18,11 @@ from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.models.adapter import HookedModel
+from headcats.models.random_weights import random_hooked_model
 from sweep_speed import peak, report
 from sweep_speed.clock import clocked, gemm_rate, timings
 from sweep_speed.report import Row
-from sweep_speed.shapes import SHAPES, TINY, Shape, random_hooked_model
+from sweep_speed.shapes import SHAPES, TINY, Shape
 from sweep_speed.sides import sides_of
 from sweep_speed.works import WORKS, Job, spread, works_of
 

@@ -18,13 +18,13 @@ from transformer_lens import patching
 from headcats.metrics import measure, metric_traits
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
+from headcats.sweeps import flops
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
-from sweep_speed import flops
 from sweep_speed.works import INTERVENTION, Job
 
 

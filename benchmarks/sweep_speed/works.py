@@ -11,12 +11,13 @@ import torch
 from headcats.metrics import Targets
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
+from headcats.models.random_weights import random_model
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import find_intervention
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements
-from sweep_speed.shapes import Shape, random_batch, random_model
+from sweep_speed.shapes import Shape, random_batch
 
 INTERVENTION = find_intervention("denoising_patch")
 

@@ -17,6 +17,7 @@ from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
+from headcats.sweeps.sizes import Sizes
 from headcats.sweeps.sources import AtPosition, Replacements
 from headcats.sweeps.tree import HeadSet
 
@@ -111,7 +112,9 @@ def measure_part(
 
 def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_sets: int) -> memory.MemoryPlan:
     continued, change = runs.base_run(base).continued, replacements.change
-    footprint = memory.Footprint.of(runs.model, continued, first=change.first, path=choice.path, recorded=change.begins)
+    footprint = memory.Footprint.of(
+        Sizes.of(runs.model), continued, first=change.first, path=choice.path, recorded=change.begins
+    )
     return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
 

@@ -10,14 +10,11 @@ Prompts and rows are cut into powers of two, so that a little more or less free 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 from headcats.errors import OptionError, pluralize
-from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.hooks import keeps_logits
-from headcats.models.placement import largest_offloaded, resident_bytes
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
+from headcats.sweeps.sizes import Sizes
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
 # 1,000 and 6,000), and what leaves its caches is slower again.
@@ -33,7 +30,7 @@ _STREAMS, _HIDDEN, _SCORES, _LOGITS = 10, 5, 4.5, 8
 class Footprint:
     """Bytes that a sweep takes beside the weights, estimated from shapes; `path` is "hooked", or else it replays."""
 
-    model: HookedModel
+    sizes: Sizes
     prompts: int
     length: int
     first: int
@@ -48,16 +45,16 @@ class Footprint:
 
     @classmethod
     def of(
-        cls, model: HookedModel, continued: Continued, *, first: int, path: str, recorded: int | None = None
+        cls, sizes: Sizes, continued: Continued, *, first: int, path: str, recorded: int | None = None
     ) -> "Footprint":
         """Of a sweep over prompts and what follows them."""
         shape = len(continued), continued.length
-        return cls(model, *shape, first, path, len(continued.branches), continued.steps, recorded)
+        return cls(sizes, *shape, first, path, len(continued.branches), continued.steps, recorded)
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Of prompts in parts, with some variants (rows) of each prompt at a time."""
         recordings = 2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part)
-        return self._z + recordings + self._work(part, rows) + self._loaded
+        return self._z + recordings + self._work(part, rows) + self.sizes.loaded
 
     def fits(self, part: int, rows: int, budget: int) -> bool:
         """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
@@ -74,74 +71,64 @@ class Footprint:
 
     def capture(self, rows: int) -> int:
         """Of an ordinary forward pass of so many prompts that keeps z of all layers at all positions."""
-        return self._forward(rows) + rows * self._row * len(self.model.layers) * self._d_z * self._number
+        return self._forward(rows) + rows * self._row * self.sizes.layers * self.sizes.d_z * self.sizes.number
 
     def _in_blocks(self, part: int, rows: int) -> int:
         """While they go through the blocks; their logits are read a part at a time anyway."""
         if self.path == "hooked":
             return self._forward(part * rows)
-        at_last, bridge = self.first == self.length - 1, self.model.model_class == "TransformerBridge"
+        at_last, bridge = self.first == self.length - 1, self.sizes.is_bridge
         # In a bridge, all rows of last positions are columns of each other's scores; longer rows get copies of the
         # earlier keys and values.
         columns = self.first + self._width * (rows if bridge and at_last else 1)
-        copies = 2 * self._row * (self._d_kv + self._d_z) * self._number if bridge and not at_last else 0
+        copies = 2 * self._row * (self.sizes.d_kv + self.sizes.d_z) * self.sizes.number if bridge and not at_last else 0
         return self._block(part * rows, self._width, columns) + part * rows * copies
 
     def _work(self, part: int, rows: int) -> int:
         return max(self._forward(part) + self._recording(part), self.chunk(part, rows))
 
-    @cached_property
-    def _loaded(self) -> int:
-        """Offloaded weights while they are used."""
-        return largest_offloaded(self.model.model)
-
     @property
     def _z(self) -> int:
         """Head outputs of two runs of all prompts and what replaces them (or a third run), with their last logits."""
-        model = self.model
-        return 3 * self.prompts * (len(model.layers) * self._kept * self._d_z * self._number + 4 * model.d_vocab)
+        sizes = self.sizes
+        return 3 * self.prompts * (sizes.layers * self._kept * sizes.d_z * sizes.number + 4 * sizes.d_vocab)
 
     def _recording(self, prompts: int) -> int:
         """What a recording keeps beside z: residual streams, and keys and values before them."""
         if self.path == "hooked":
             return 0
-        hooked = self.model.model_class == "HookedTransformer"
-        # What fresh rows of parallel blocks start from is no residual stream of the run.
-        streams = 2 if hooked and self.model.model.cfg.parallel_attn_mlp else 1
-        numbers = 2 * self.first * self._d_kv + streams * self._kept * self.model.d_model
-        return prompts * len(self.model.layers) * numbers * self._number
+        sizes = self.sizes
+        numbers = 2 * self.first * sizes.d_kv + sizes.streams * self._kept * sizes.d_model
+        return prompts * sizes.layers * numbers * sizes.number
 
     def _forward(self, rows: int) -> int:
         """An ordinary hooked forward pass of some prompts and what metrics make of its logits."""
-        model, rows = self.model, rows * max(1, self.branches)
-        hooked = model.model_class == "HookedTransformer"
+        sizes, rows = self.sizes, rows * max(1, self.branches)
         # A HookedTransformer reorders its weights as it goes; a bridge fills a cache of keys and values.
-        weights = max(model.d_vocab, 3 * self._d_z) * model.d_model * self._number if hooked else 0
-        cache = 0 if hooked else len(model.layers) * 2 * self._row * self._d_kv * self._number
-        computed = 1 + self.steps if hooked or keeps_logits(model.model) else self._row
-        logits = rows * computed * model.d_vocab * self._number + self._readout(rows * (1 + self.steps))
+        weights = 0 if sizes.is_bridge else max(sizes.d_vocab, 3 * sizes.d_z) * sizes.d_model * sizes.number
+        cache = sizes.layers * 2 * self._row * sizes.d_kv * sizes.number if sizes.is_bridge else 0
+        computed = 1 + self.steps if not sizes.is_bridge or sizes.keeps_logits else self._row
+        logits = rows * computed * sizes.d_vocab * sizes.number + self._readout(rows * (1 + self.steps))
         # Later positions are cast together.
-        cast = rows * (1 + self.steps) * model.d_vocab * 4 if self.steps else 0
+        cast = rows * (1 + self.steps) * sizes.d_vocab * 4 if self.steps else 0
         return weights + rows * cache + max(self._block(rows, self._row, self._row), logits + cast)
 
     def _block(self, rows: int, width: int, columns: int) -> int:
         """Rows in a block, and the attention patterns that modules of some bridges keep of them in every block."""
-        model, cfg, number = self.model, self.model.model.cfg, self._number
+        sizes, number = self.sizes, self.sizes.number
         positions = in_mlp = rows * width
-        scores = held_scores = positions * model.max_heads * columns
-        if model.model_class == "HookedTransformer" and self.path != "hooked":
+        scores = held_scores = positions * sizes.max_heads * columns
+        if not sizes.is_bridge and self.path != "hooked":
             # Its blocks are computed from their weights: 2,048 positions of an MLP at a time, and 2^20 scores (2^26 on
             # a GPU) with their pattern (`headcats.models.replay`).
             in_mlp = min(positions, 1 << 11)
-            held_scores = min(scores, 1 << (20 if model.device.type == "cpu" else 26)) // 2
-        d_mlp = (getattr(cfg, "d_mlp", None) or 4 * model.d_model) * (getattr(cfg, "experts_per_token", None) or 1)
-        streams = _STREAMS * positions * max(model.d_model, self._d_z)
-        blocks = (model.model.blocks[layer] for layer in model.layers)
-        patterns = scores * sum(getattr(block.attn, "_pattern", None) is not None for block in blocks)
-        return (streams + _HIDDEN * in_mlp * d_mlp + patterns) * number + int(_SCORES * held_scores) * max(4, number)
+            held_scores = min(scores, 1 << (20 if sizes.on_cpu else 26)) // 2
+        streams = _STREAMS * positions * max(sizes.d_model, sizes.d_z)
+        hidden = _HIDDEN * in_mlp * sizes.d_hidden
+        return (streams + hidden + scores * sizes.n_patterns) * number + int(_SCORES * held_scores) * max(4, number)
 
     def _readout(self, rows: int) -> int:
-        vocab = self.model.d_vocab
+        vocab = self.sizes.d_vocab
         return 8 * min(rows, readouts(vocab)) * vocab + 4 * _LOGITS * min(rows * vocab, max(LOGITS_AT_A_TIME, vocab))
 
     @property
@@ -163,20 +150,6 @@ class Footprint:
     def _kept(self) -> int:
         """Positions of a packed sequence that are recorded."""
         return self._width if self.recorded is None else self._width + self.first - self.recorded
-
-    @property
-    def _number(self) -> int:
-        return self.model.dtype.itemsize
-
-    @property
-    def _d_z(self) -> int:
-        return max(heads * self.model.d_head[layer] for layer, heads in self.model.n_heads.items())
-
-    @property
-    def _d_kv(self) -> int:
-        # None where it equals the number of query heads.
-        heads = getattr(self.model.model.cfg, "n_key_value_heads", None) or self.model.max_heads
-        return min(heads, self.model.max_heads) * max(self.model.d_head.values())
 
 
 @dataclass(frozen=True)
@@ -202,7 +175,7 @@ class MemoryPlan:
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
     """The largest pieces of work that fit, of some variants (rows: heads or sets of heads) of each prompt."""
-    part, weights = prompts_per_part(footprint, budget=budget), resident_bytes(footprint.model.model)
+    part, weights = prompts_per_part(footprint, budget=budget), footprint.sizes.weights
     count = _largest(rows, lambda count: footprint.fits(part, count, budget))
     peak = footprint.peak(part, count, budget=budget)
     if peak > budget:
@@ -210,7 +183,7 @@ def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
         raise OptionError(
             f"A sweep of {pluralize(footprint.prompts, 'prompt')} of {footprint.length} tokens needs at least about "
             f"{readable_bytes(peak)} beside the {readable_bytes(weights)} of weights of model "
-            f"{footprint.model.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "
+            f"{footprint.sizes.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "
             f"(memory={suggested!r}), free memory, or take fewer or shorter prompts."
         )
     return MemoryPlan(part, count, budget, peak, weights)

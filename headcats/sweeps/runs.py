@@ -21,6 +21,7 @@ from headcats.sweeps.free_memory import budget
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.later_tokens import rest_of_residual, rest_of_rows
+from headcats.sweeps.sizes import Sizes
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class Run:
     @property
     def _footprint(self) -> memory.Footprint:
         path = "replayed" if self._records else "hooked"
-        return memory.Footprint.of(self.model, self.continued, first=self._first, path=path)
+        return memory.Footprint.of(Sizes.of(self.model), self.continued, first=self._first, path=path)
 
     def _forget(self) -> None:
         self._done = None

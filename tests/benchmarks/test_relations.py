@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from sweep_speed.shapes import SHAPES, random_hooked_model
+from sweep_speed.shapes import SHAPES
 from torch.utils.flop_counter import FlopCounterMode
 
 from headcats.methods.ov_relation.pairs import single_tokens
 from headcats.methods.ov_relation.settings import PRESETS
 from headcats.methods.ov_relation.static import relation_counts
 from headcats.models.circuit import Circuit
+from headcats.models.random_weights import random_hooked_model
 
 pytestmark = pytest.mark.ci
 

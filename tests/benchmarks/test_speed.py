@@ -13,13 +13,16 @@ from typing import Any
 import pytest
 import speed
 import torch
-from sweep_speed import flops, peak, report, session
-from sweep_speed.shapes import SHAPES, Shape, random_batch, random_hooked_model, random_model
+from sweep_speed import peak, report, session
+from sweep_speed.shapes import SHAPES, Shape, random_batch
 from sweep_speed.sides import SIDES, sides_of
 from sweep_speed.works import WORKS, Job, spread, works_of
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from toys import BACKENDS
+
+from headcats.models.random_weights import random_hooked_model, random_model
+from headcats.sweeps import flops
 
 pytestmark = pytest.mark.ci
 

@@ -18,6 +18,7 @@ from headcats.sweeps.batch_sweep import sweep, sweep_runs
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sizes import Sizes
 
 DTYPES = (torch.float32, torch.bfloat16)
 GPT2_SMALL = {"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
@@ -56,7 +57,7 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
     different = int((batch.clean != batch.corrupted).any(0).nonzero()[0])
     first_change = batch.length - 1 if positions == "last" else different
     expected = memory.plan(
-        memory.Footprint(model, len(batch), batch.length, first_change, path),
+        memory.Footprint(Sizes.of(model), len(batch), batch.length, first_change, path),
         rows=sum(model.n_heads.values()),
         budget=budget(limit, model.device),
     )

@@ -16,6 +16,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import free_memory, memory
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import Footprint, MemoryPlan, plan, readable_bytes
+from headcats.sweeps.sizes import Sizes
 
 CPU = torch.device("cpu")
 SHAPE = (24, 20, 19)
@@ -84,7 +85,7 @@ class TestBudget:
 
 class TestPlan:
     def test_everything_at_once_where_it_fits(self, model: HookedModel) -> None:
-        whole = plan(Footprint(model, *SHAPE, "replayed"), rows=12, budget=10**9)
+        whole = plan(Footprint(Sizes.of(model), *SHAPE, "replayed"), rows=12, budget=10**9)
         assert (whole.prompts, whole.rows, whole.budget) == (24, 12, 10**9)
         # Those of plain transformers, and a few bytes of buffers.
         weights = sum(weight.nbytes for weight in tiny_model("gpt2").oracle.parameters())
@@ -103,7 +104,7 @@ class TestPlan:
     def test_the_peak_stays_below_the_limit(
         self, model: HookedModel, limit: int, prompts: int, rows: int, length: int, path: str, data: st.DataObject
     ) -> None:
-        footprint = Footprint(model, prompts, length, data.draw(st.integers(0, length - 1)), path)
+        footprint = Footprint(Sizes.of(model), prompts, length, data.draw(st.integers(0, length - 1)), path)
         try:
             cut = plan(footprint, rows=rows, budget=limit)
         except OptionError:
@@ -118,7 +119,7 @@ class TestPlan:
 
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_less_memory_means_less_at_a_time_in_a_few_steps(self, model: HookedModel, path: str) -> None:
-        footprint = Footprint(model, *SHAPE, path)
+        footprint = Footprint(Sizes.of(model), *SHAPE, path)
         least = footprint.peak(1, 1, budget=1)
         plans = [plan(footprint, rows=12, budget=int(least * 10 ** (step / 20))) for step in range(60)]
         sizes = [cut.prompts * cut.rows for cut in plans]
@@ -129,14 +130,14 @@ class TestPlan:
         assert len({(cut.prompts, cut.rows) for cut in plans}) <= 10
 
     def test_no_more_at_a_time_than_brings_something(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-        footprint = Footprint(model, *SHAPE, "replayed")
+        footprint = Footprint(Sizes.of(model), *SHAPE, "replayed")
         monkeypatch.setattr(memory, "ENOUGH_BYTES", footprint.chunk(24, 5))
         cut = plan(footprint, rows=12, budget=10**12)
         assert (cut.prompts, cut.rows) == (24, 4)
 
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_too_little_is_refused_with_what_is_needed(self, model: HookedModel, path: str) -> None:
-        footprint = Footprint(model, *SHAPE, path)
+        footprint = Footprint(Sizes.of(model), *SHAPE, path)
         with pytest.raises(OptionError, match="limit is 1 kB") as caught:
             plan(footprint, rows=12, budget=1000)
         suggested = budget(str(caught.value).split("memory='")[1].split("'")[0], CPU)

@@ -22,6 +22,7 @@ from headcats.models.placement import largest_offloaded, resident_bytes
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import Footprint
+from headcats.sweeps.sizes import Sizes
 
 pytestmark = [
     pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),
@@ -117,7 +118,7 @@ def test_gradients(tmp_path: Path) -> None:
 
 def test_the_largest_offloaded_module_is_planned_for(tmp_path: Path) -> None:
     def peak(model: HookedModel) -> int:
-        return Footprint(model, 3, 12, 5, "suffix").peak(1, 1, budget=10**9)
+        return Footprint(Sizes.of(model), 3, 12, 5, "suffix").peak(1, 1, budget=10**9)
 
     here, there = placed("llama", "here", tmp_path), placed("llama", "disk", tmp_path)
     queries = 4 * N_HEADS * there.d_head[0] * there.d_model

@@ -12,6 +12,7 @@ from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.memory import Footprint, MemoryPlan, plan
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.role_sums import ROWS
+from headcats.sweeps.sizes import Sizes
 from headcats.sweeps.sources import first_change
 from headcats.sweeps.units import swept_sets
 
@@ -39,7 +40,7 @@ def sweep_memory(
 ) -> MemoryPlan:
     """See `CausalMethod.memory_plan`."""
     first = _first_change(intervention, batch, positions)
-    footprint = Footprint.of(model, batch.continued(intervention.base), first=first, path=path)
+    footprint = Footprint.of(Sizes.of(model), batch.continued(intervention.base), first=first, path=path)
     planned = plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
     # Not cut to the budget: so many reference prompts are run at a time.
     more = footprint.capture(ROWS) if intervention.uses_reference else 0

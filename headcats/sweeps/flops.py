@@ -1,4 +1,4 @@
-"""Floating-point operations that each algorithm needs, counted from the shape alone.
+"""Floating-point operations that a sweep of every head needs, counted from the shape of the model alone.
 
 A multiply-add counts as two operations. Counted are matrix products, with attention over all keys of a prompt as every
 implementation here computes it (a causal kernel could save half of the scores, at most 3 % of a layer at these sizes).
@@ -7,7 +7,7 @@ Norms, activations and softmax are left out, so a share of this bound stays belo
 
 from dataclasses import dataclass
 
-from sweep_speed.shapes import Shape
+from headcats.models.shape import ModelShape
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Costs:
     pair: int
 
     @classmethod
-    def of(cls, shape: Shape) -> "Costs":
+    def of(cls, shape: ModelShape) -> "Costs":
         """The costs of a shape."""
         d, width = shape.d_model, shape.n_heads * shape.d_head
         return cls(
             queries=2 * d * width,
             keys=2 * 2 * d * shape.n_kv_heads * shape.d_head,
             out=2 * width * d,
-            mlp=2 * d * shape.d_mlp * (3 if shape.layout == "llama" else 2),
+            mlp=2 * d * shape.d_mlp * shape.mlp_matrices,
             key=2 * 2 * width,
             head_out=2 * shape.d_head * d,
             vocabulary=2 * d * shape.d_vocab,
@@ -54,14 +54,14 @@ class Costs:
         return self.queries + self.keys + keys * self.key + self.out
 
 
-def forward(shape: Shape, *, prompts: int, length: int, logits: int) -> int:
+def forward(shape: ModelShape, *, prompts: int, length: int, logits: int) -> int:
     """An ordinary forward pass with logits at the last `logits` positions of every prompt."""
     c = Costs.of(shape)
     tokens = prompts * length
     return tokens * shape.n_layers * (c.attention(length) + c.mlp) + prompts * logits * c.vocabulary
 
 
-def unpatched(shape: Shape, *, prompts: int, length: int, whole_vocabulary: bool) -> int:
+def unpatched(shape: ModelShape, *, prompts: int, length: int, whole_vocabulary: bool) -> int:
     """The run that rows start from: keys and values of every position, and the numbers of the last one.
 
     In the last layer only the last position is read: the others need keys and values there, and nothing else.
@@ -72,7 +72,7 @@ def unpatched(shape: Shape, *, prompts: int, length: int, whole_vocabulary: bool
     return prompts * (before + last + (c.vocabulary if whole_vocabulary else c.pair))
 
 
-def last_position(shape: Shape, *, prompts: int, length: int, whole_vocabulary: bool) -> int:
+def last_position(shape: ModelShape, *, prompts: int, length: int, whole_vocabulary: bool) -> int:
     """Every head replaced at the last position, given keys and values of the unpatched run.
 
     A head's row starts in its own layer with the head's part of the output projection and the MLP; later layers take
@@ -87,7 +87,7 @@ def last_position(shape: Shape, *, prompts: int, length: int, whole_vocabulary: 
     return prompts * (total + shape.n_layers * shape.n_heads * readout)
 
 
-def unpatched_answers(shape: Shape, *, prompts: int, length: int, steps: int) -> int:
+def unpatched_answers(shape: ModelShape, *, prompts: int, length: int, steps: int) -> int:
     """As `unpatched`, with `steps` tokens of an answer and as many of a distractor behind every prompt.
 
     A prompt is run once for both; later tokens look at it and at those before them, and need the whole vocabulary.
@@ -98,7 +98,7 @@ def unpatched_answers(shape: Shape, *, prompts: int, length: int, steps: int) ->
     return unpatched(shape, prompts=prompts, length=length, whole_vocabulary=False) + prompts * in_all_layers
 
 
-def answers(shape: Shape, *, prompts: int, length: int, steps: int) -> int:
+def answers(shape: ModelShape, *, prompts: int, length: int, steps: int) -> int:
     """Every head replaced at the last position of prompts that two answers follow; the unpatched run is not counted.
 
     A head's row starts as in `last_position`; from the next layer on, `steps` tokens of either answer change with it.
@@ -106,12 +106,12 @@ def answers(shape: Shape, *, prompts: int, length: int, steps: int) -> int:
     c = Costs.of(shape)
     later = sum(c.attention(length + step + 1) + c.mlp for step in range(steps))
     grown = shape.n_heads * sum(range(shape.n_layers))
-    readout = len(shape.heads) * 2 * steps * c.vocabulary
+    readout = shape.n_layers * shape.n_heads * 2 * steps * c.vocabulary
     of_prompts = last_position(shape, prompts=prompts, length=length, whole_vocabulary=False)
     return of_prompts + prompts * (2 * grown * later + readout)
 
 
-def suffix(shape: Shape, *, prompts: int, length: int, first: int, whole_vocabulary: bool) -> int:
+def suffix(shape: ModelShape, *, prompts: int, length: int, first: int, whole_vocabulary: bool) -> int:
     """Every head replaced at positions `first` and later, given keys and values before them of the unpatched run.
 
     The last layer as in the unpatched run, which is not counted.
@@ -131,7 +131,7 @@ def suffix(shape: Shape, *, prompts: int, length: int, first: int, whole_vocabul
     return prompts * (total + shape.n_layers * shape.n_heads * readout)
 
 
-def one_position(shape: Shape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
+def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
     """Every head replaced at position `at` alone, given the unpatched run.
 
     In its own layer a head changes that position, in later ones those after it too. The last layer is read at the last

@@ -1,0 +1,145 @@
+"""Sizes of a decoder-only model: of a published one by name, of a folder with its config, or of a loaded model."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from headcats.errors import ModelError, UnknownNameError
+from headcats.models.adapter import HookedModel
+from headcats.registry import unknown_name_message
+
+_TABLE = "shapes.toml"
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """Sizes of a model without experts, all of whose blocks are alike.
+
+    Attributes:
+        n_layers: Blocks.
+        n_heads: Query heads of a block.
+        n_kv_heads: Key-value heads of a block.
+        d_model: Width of the residual stream.
+        d_head: Width of a head.
+        d_mlp: Hidden units of an MLP.
+        d_vocab: Token ids.
+        mlp_matrices: Matrices of an MLP: 2, or 3 of a gated one.
+        tied: Whether the unembedding is the embedding.
+        name: How it is called in tables.
+    """
+
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    d_model: int
+    d_head: int
+    d_mlp: int
+    d_vocab: int
+    mlp_matrices: int = 2
+    tied: bool = False
+    name: str = ""
+
+    @property
+    def block_weights(self) -> int:
+        """Numbers in the matrices of a block."""
+        width = 2 * (self.n_heads + self.n_kv_heads) * self.d_head
+        return self.d_model * (width + self.mlp_matrices * self.d_mlp)
+
+    @property
+    def weights(self) -> int:
+        """Numbers in the matrices of the model; norms, biases and learned positions (below 1 %) are left out."""
+        embeddings = (1 if self.tied else 2) * self.d_vocab * self.d_model
+        return embeddings + self.n_layers * self.block_weights
+
+
+def named_shapes() -> dict[str, ModelShape]:
+    """The shapes of `shapes.toml`, each with its source there."""
+    return {
+        name: ModelShape(**{field: size for field, size in sizes.items() if field != "source"}, name=name)
+        for name, sizes in _table().items()
+    }
+
+
+def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> ModelShape:
+    """The shape of a published model by name, of a folder in Hugging Face layout, or of a loaded model.
+
+    Raises:
+        UnknownNameError: Neither a name nor a folder; the message lists near matches.
+        ModelError: The folder holds no config, or blocks that are no attention with an MLP of two or three matrices.
+    """
+    if isinstance(source, ModelShape):
+        return source
+    if isinstance(source, HookedModel):
+        return _of_model(source)
+    shapes = named_shapes()
+    if str(source) in shapes:
+        return shapes[str(source)]
+    if not Path(source).is_dir():
+        known = unknown_name_message("shape", str(source), shapes)
+        raise UnknownNameError(f"{known} Or give the folder of a model with its config.json.")
+    try:
+        config = AutoConfig.from_pretrained(source, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"{source} holds no config.json that transformers can read: {reason}") from None
+    return _of_config(config, name=Path(source).name)
+
+
+def _of_model(model: HookedModel) -> ModelShape:
+    if model.model_class == "TransformerBridge":
+        return _of_config(model.model.original_model.config, name=model.name)
+    cfg = model.model.cfg
+    return ModelShape(
+        n_layers=model.n_layers,
+        n_heads=model.max_heads,
+        n_kv_heads=cfg.n_key_value_heads or model.max_heads,
+        d_model=model.d_model,
+        d_head=max(model.d_head.values()),
+        d_mlp=cfg.d_mlp,
+        d_vocab=model.d_vocab,
+        mlp_matrices=3 if cfg.gated_mlp else 2,
+        name=model.name,
+    )
+
+
+def _of_config(config: Any, *, name: str) -> ModelShape:
+    heads, width = config.num_attention_heads, config.hidden_size
+    d_mlp = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * width
+    shape = ModelShape(
+        n_layers=config.num_hidden_layers,
+        n_heads=heads,
+        n_kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+        d_model=width,
+        d_head=getattr(config, "head_dim", None) or width // heads,
+        d_mlp=d_mlp,
+        d_vocab=config.vocab_size,
+        mlp_matrices=0,
+        tied=bool(config.tie_word_embeddings),
+        name=name,
+    )
+    with torch.device("meta"):
+        n_weights = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(config).parameters())
+    # Whether an MLP is gated no config says in one way.
+    matrices = (n_weights - shape.weights) / (shape.n_layers * width * d_mlp)
+    if not any(abs(matrices - whole) < 0.2 for whole in (2, 3)):
+        raise ModelError(
+            f"{name} has {matrices:.1f} matrices of {width} x {d_mlp} in a block beside attention, where a plan counts "
+            "the 2 or 3 of one MLP: models with experts or other blocks cannot be planned. `headcats validate` "
+            "estimates memory and time from a part of the run."
+        )
+    return ModelShape(**vars(shape) | {"mlp_matrices": round(matrices)})
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = (files("headcats") / "models" / _TABLE).read_text(encoding="utf-8")
+    table: Mapping[str, Any] = tomllib.loads(text)
+    return table
