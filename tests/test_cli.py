@@ -42,8 +42,8 @@ from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
 COMMANDS = (
-    "run", "validate", "map", "report", "figure", "compare", "diff", "evidence", "views", "merge", "export", "push",
-    "list",
+    "run", "validate", "plan", "map", "report", "figure", "compare", "diff", "evidence", "views", "merge", "export",
+    "push", "list",
 )  # fmt: skip
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 # Runs that are asked for something else than their pages do without those that take time.

@@ -157,6 +157,18 @@ def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(headc
     assert "accuracy 0.00" in err
 
 
+def test_plan(answered, headcats):
+    study = ["--tasks", "plural,antonym", "--methods", "denoising_patch,mean_ablation@last", "--n-prompts", "8"]
+    found = answered("plan", "--shape", "llama-3-8b", "--devices", "2", *study)
+    assert found["shape"]["name"] == "llama-3-8b"
+    assert [row["part"] for row in found["parts"]] == ["unpatched runs", "denoising_patch@last", "mean_ablation@last"]
+    assert set(found["parts"][0]) | set(found) | set(found["shape"]) | set(found["hardware"]) <= named_in_help("plan")
+    assert found["hours"] == pytest.approx(found["device_hours"] / 2)
+    code, out, err = headcats("plan", "--shape", "llama-3-70b", *study)
+    assert (code, out) == (2, "")
+    assert "--devices 2" in " ".join(err.split())
+
+
 def test_figure(answered, results, tmp_path):
     found = answered("figure", "head_grid", results, "--out", "x.html")
     assert set(found) == named_in_help("figure") == {"figure", "file", "title"}

@@ -12,6 +12,7 @@ from headcats.cli.console import stoppable
 _STOPPED: dict[str, str | None] = {
     "run": None,
     "validate": "",
+    "plan": "",
     "map": "",
     "report": "",
     "figure": "",

@@ -1,6 +1,7 @@
 """Sizes of a decoder-only model: of a published one by name, of a folder with its config, or of a loaded model."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from headcats.models.adapter import HookedModel
 from headcats.registry import unknown_name_message
 
 _TABLE = "shapes.toml"
+_IN_BLOCK = re.compile(r"\.\d+\.")
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,11 @@ def _of_config(config: Any, *, name: str) -> ModelShape:
         name=name,
     )
     with torch.device("meta"):
-        n_weights = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(config).parameters())
+        weights = AutoModelForCausalLM.from_config(config).named_parameters()
+    in_blocks = sum(weight.numel() for name, weight in weights if weight.ndim > 1 and _IN_BLOCK.search(name))
     # Whether an MLP is gated no config says in one way.
-    matrices = (n_weights - shape.weights) / (shape.n_layers * width * d_mlp)
-    if not any(abs(matrices - whole) < 0.2 for whole in (2, 3)):
+    matrices = (in_blocks / shape.n_layers - shape.block_weights) / (width * d_mlp)
+    if not any(abs(matrices - whole) < 0.1 for whole in (2, 3)):
         raise ModelError(
             f"{name} has {matrices:.1f} matrices of {width} x {d_mlp} in a block beside attention, where a plan counts "
             "the 2 or 3 of one MLP: models with experts or other blocks cannot be planned. `headcats validate` "

@@ -131,6 +131,16 @@ def suffix(shape: ModelShape, *, prompts: int, length: int, first: int, whole_vo
     return prompts * (total + shape.n_layers * shape.n_heads * readout)
 
 
+def fresh_rows(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
+    """What a TransformerBridge does beside `last_position` and `suffix`: whole attention in a row's own layer.
+
+    The model's own block computes it before the output of one head is replaced; the least is that head's projection.
+    """
+    c = Costs.of(shape)
+    positions = (shape.n_layers - 1) * (length - first) + 1
+    return prompts * shape.n_heads * positions * (c.attention(length) - c.head_out)
+
+
 def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
     """Every head replaced at position `at` alone, given the unpatched run.
 

@@ -24,6 +24,8 @@ ENOUGH_BYTES = 1 << 28
 # hidden units of the MLP (GELU by its formula makes five), scores (in fp32, with the pattern and the copies that hooks
 # make), and fp32 logits while `kl` is computed.
 _STREAMS, _HIDDEN, _SCORES, _LOGITS = 10, 5, 4.5, 8
+# What blocks take by that bound, mean of the shapes of `benchmarks/plan.py`, where it is .34 to .49.
+_TAKEN = 0.4
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,15 @@ class Footprint:
         recordings = 2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part)
         return self._z + recordings + self._work(part, rows) + self.sizes.loaded
 
+    def expected(self, part: int, rows: int, *, budget: int, captured: int = 0) -> int:
+        """As `peak`, what is likely rather than the most.
+
+        `captured` prompts of a reference are run while the recordings are kept.
+        """
+        work = self._work(part, rows)
+        beside = self._captured(captured) + _TAKEN * self._forward(captured) if captured else 0
+        return self.peak(part, rows, budget=budget) - work + round(max(_TAKEN * work, beside))
+
     def fits(self, part: int, rows: int, budget: int) -> bool:
         """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
         return self._in_blocks(part, rows) <= ENOUGH_BYTES and self.peak(part, rows, budget=budget) <= budget
@@ -71,7 +82,10 @@ class Footprint:
 
     def capture(self, rows: int) -> int:
         """Of an ordinary forward pass of so many prompts that keeps z of all layers at all positions."""
-        return self._forward(rows) + rows * self._row * self.sizes.layers * self.sizes.d_z * self.sizes.number
+        return self._forward(rows) + self._captured(rows)
+
+    def _captured(self, rows: int) -> int:
+        return rows * self._row * self.sizes.layers * self.sizes.d_z * self.sizes.number
 
     def _in_blocks(self, part: int, rows: int) -> int:
         """While they go through the blocks; their logits are read a part at a time anyway."""

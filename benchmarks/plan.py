@@ -1,0 +1,102 @@
+"""`hc.plan` beside what runs then take, on models with random weights: operations, seconds, memory, storage.
+
+    python benchmarks/plan.py [--shape NAME ...] [--prompts 16] [--methods NAME ...]
+
+A rate is measured for every width on four of its layers, before and after the run; layers, heads, prompts, methods and
+reference prompts are the plan's to carry over. Operations are those that PyTorch counts in the whole run
+(`FlopCounterMode`), memory is the weights and the most that tensors take at a time, seconds are those of one thread of
+the processor, and storage is the size of the files of blocks.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from planned import own_task, random_word_model
+from sweep_speed.shapes import SHAPES, Shape
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+import headcats as hc
+from headcats.models.placement import resident_bytes
+from headcats.sweeps.peak import peak_bytes
+
+PLANNED = {
+    "6x8": Shape(6, 8, 8, 256, 32, 1024, 1000, tied=True, length=32),
+    "8x16-gqa": Shape(8, 16, 4, 512, 32, 1408, 1000, 3, length=24),
+    "12x12": Shape(12, 12, 12, 192, 16, 768, 1000, tied=True, length=40),
+    "16x8-gqa": Shape(16, 8, 2, 256, 32, 688, 1000, 3, length=20),
+}
+METHODS = ("denoising_patch", "mean_ablation")
+TASKS = 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """A quantity of one shape, as planned and as measured."""
+
+    shape: str
+    quantity: str
+    planned: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """Of the plan, as a share of what was measured."""
+        return self.planned / self.measured - 1
+
+
+def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], timed: bool) -> Iterator[Line]:
+    """Every quantity of one shape; seconds only where `timed`."""
+    model = random_word_model(shape)
+    tasks = [own_task(model, shape, number, prompts=prompts) for number in range(TASKS)]
+    study = {"suite": tasks, "methods": methods, "n_prompts": prompts}
+    hardware = "measured" if timed else "h100"
+    options = {"hardware": hardware, "dtype": "float32", "clock": time.process_time, **study}
+    planned = hc.plan(model, **options)
+    run = {**study, "min_accuracy": 0, "progress": False}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results"
+        # The counter does not see into a fused kernel.
+        with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+            peak = peak_bytes(lambda: hc.run(model, out=out, **run))
+        stored = sum(path.stat().st_size for path in (out / "blocks").rglob("*.nc"))
+    yield Line(name, "operations", planned.flops, counter.get_total_flops())
+    if timed:
+        started = time.process_time()
+        hc.run(model, **run)
+        seconds = time.process_time() - started
+        # What else goes on on the machine changes: the rate of before and that of after.
+        hours = (planned.hours + hc.plan(model, **options).hours) / 2
+        yield Line(name, "seconds", hours * 3600, seconds)
+    yield Line(name, "memory", planned.memory, resident_bytes(model.model) + peak)
+    yield Line(name, "storage", planned.storage, stored)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Line]:
+    """Print and return the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", nargs="+", choices=[*PLANNED, *SHAPES], default=list(PLANNED))
+    parser.add_argument("--prompts", type=int, default=16)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--untimed", action="store_true", help="measure no seconds, for a machine that is busy")
+    chosen = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    print(f"{TASKS} tasks x {chosen.prompts} prompts, {', '.join(chosen.methods)}, one thread")
+    table = []
+    for name in chosen.shape:
+        shape = (PLANNED | SHAPES)[name]
+        for line in lines(name, shape, prompts=chosen.prompts, methods=chosen.methods, timed=not chosen.untimed):
+            print(f"{name:10} {line.quantity:10} planned {line.planned:9.3g} measured {line.measured:9.3g} "
+                  f"error {line.error:+.0%}", flush=True)  # fmt: skip
+            table.append(line)
+    print(f"largest error: {max(abs(line.error) for line in table):.0%}")
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`headcats plan`: what a study will take on a model and hardware that need not be here."""
+
+from typing import Annotated, Any
+
+import typer
+
+from headcats.cli import arguments, completion
+from headcats.cli.console import put, tell
+from headcats.cli.settings import run_options, settings
+
+_SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
+_HARDWARE = "h100, h200, a100, or measured: this machine, by short sweeps of a slice of the model."
+_METHODS = "Methods that sweep heads, as in `headcats run`, separated by commas; default: those of a run."
+_TOKENIZER = (
+    "Folder or hub name of the tokenizer that writes the prompts; default: that of the folder of --shape, else the "
+    "bundled one."
+)
+_DTYPE = "bfloat16 (default), float16, or float32."
+
+
+def plan_command(
+    shape: Annotated[str, typer.Option("--shape", help=_SHAPE)],
+    hardware: Annotated[str, typer.Option("--hardware", help=_HARDWARE)] = "h100",
+    devices: Annotated[int, typer.Option("--devices", help="Devices there are.")] = 1,
+    suite: arguments.SuiteName = None,
+    tasks: arguments.Tasks = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Methods, as in `headcats run`; those that sweep heads.",
+            autocompletion=completion.methods,
+        ),
+    ] = None,
+    n_prompts: arguments.NPrompts = None,
+    metrics: arguments.Metrics = None,
+    n_demos: arguments.NDemos = None,
+    template: arguments.Template = None,
+    corruption: arguments.Corruption = None,
+    answers: arguments.Answers = None,
+    seed: arguments.Seed = None,
+    dtype: Annotated[str, typer.Option("--dtype", help=_DTYPE)] = "bfloat16",
+    tokenizer: Annotated[str | None, typer.Option("--tokenizer", help=_TOKENIZER)] = None,
+    as_json: arguments.AsJson = False,
+) -> None:
+    """Say what a study takes on a model of some size: operations, device hours, memory and storage.
+
+    Neither the model nor the hardware has to be here. Prompts are written as `headcats run` writes them.
+
+    Examples:
+    - `headcats plan --shape llama-3-70b --devices 8`
+    - `headcats plan --shape llama-3-8b --methods denoising_patch,mean_ablation@last --n-prompts 128`
+    - `headcats plan --shape path/to/model --hardware measured --dtype float32 --json`
+
+    Keys of `--json`: `shape` (`name`, `n_layers`, `n_heads`, `n_kv_heads`, `d_model`, `d_head`, `d_mlp`, `d_vocab`,
+    `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `bandwidth`: null where it is part of the rate, `rate`,
+    `source`, `on_cpu`), `dtype`, `devices`, `devices_per_copy`, `copies`, `n_tasks`, `n_prompts` (of all tasks),
+    `tokens` (of a prompt), `written_by`, `weights`, `flops`, `hours`, `device_hours`, `memory` (of one device),
+    `storage`, and `parts`, a row for the unpatched runs and one for each method: `part`, `forward_flops`,
+    `sweep_flops`, `traffic` (weights read), `seconds` (of one copy), `device_hours`, `activations`, `donors`, `memory`,
+    `storage`. Sizes are in bytes.
+    """
+    given = {name: value for name, value in locals().items() if name != "dtype"}
+    options: dict[str, Any] = settings(None, run_options(given))
+    from dataclasses import asdict
+
+    from headcats.reports.text.resources import resource_findings
+    from headcats.study.resources import OPTIONS, plan
+
+    of_study = {name: options[name] for name in OPTIONS if options[name] is not None}
+    planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **of_study)
+    if not as_json:
+        tell(resource_findings(planned))
+        return
+    totals = {name: getattr(planned, name) for name in ("flops", "hours", "device_hours", "memory", "storage")}
+    put(asdict(planned) | totals)

@@ -1,0 +1,66 @@
+"""What a study will take, as a table and what it rests on."""
+
+from collections.abc import Iterator
+
+from headcats.errors import format_duration
+from headcats.results.finding import Finding, line, paragraph, table
+from headcats.study.resources import Resources
+from headcats.sweeps.memory import readable_bytes
+
+_COLUMNS = (
+    "",
+    "forward FLOPs",
+    "sweep FLOPs",
+    "weights read",
+    "device time",
+    "activations",
+    "donors",
+    "memory",
+    "storage",
+)
+
+
+def resource_findings(planned: Resources) -> Iterator[Finding]:
+    """A row per part, the sum, and the assumptions."""
+    rows = [
+        [
+            part["part"],
+            *(f"{part[name]:.2g}" if part[name] else "-" for name in ("forward_flops", "sweep_flops")),
+            readable_bytes(round(part["traffic"])),
+            format_duration(part["device_hours"] * 3600),
+            *(readable_bytes(part[name]) if part[name] else "-" for name in ("activations", "donors", "memory")),
+            readable_bytes(part["storage"]) if part["storage"] else "-",
+        ]
+        for part in planned.parts.to_dict("records")
+    ]
+    name, shape = planned.shape.name or "model", planned.shape
+    yield table(
+        "plan.title",
+        _COLUMNS,
+        rows,
+        numeric=_COLUMNS[1:],
+        shape=name,
+        layers=shape.n_layers,
+        heads=shape.n_heads,
+        dtype=planned.dtype,
+        tasks=planned.n_tasks,
+        prompts=planned.n_prompts,
+        device=planned.hardware.name,
+    )
+    yield paragraph(
+        "plan.total",
+        flops=f"{planned.flops:.2g}",
+        device_time=format_duration(planned.device_hours * 3600),
+        hours=format_duration(planned.hours * 3600),
+        devices=planned.copies * planned.devices_per_copy,
+        memory=readable_bytes(planned.memory),
+        weights=readable_bytes(planned.weights),
+        storage=readable_bytes(planned.storage),
+    )
+    if planned.devices_per_copy > 1:
+        yield line("plan.spread", per_copy=planned.devices_per_copy, copies=planned.copies)
+    if idle := planned.devices % planned.devices_per_copy:
+        yield line("plan.idle", n=idle)
+    yield line("plan.prompts", tokens=planned.tokens, written_by=planned.written_by)
+    yield line("plan.rate", source=planned.hardware.source, rate=f"{planned.hardware.rate / 1e12:.3g}")
+    yield line("plan.left_out")

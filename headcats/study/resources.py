@@ -1,0 +1,259 @@
+"""`hc.plan`: what a study will take on a model and hardware that are not at hand."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from headcats.bounds import check_count
+from headcats.errors import OptionError, UnknownNameError, pluralize
+from headcats.models.adapter import HookedModel
+from headcats.models.shape import ModelShape, find_shape
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import unknown_name_message
+from headcats.study.costs import Counting, Work, is_planned
+from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.hardware import MEASURED, Hardware, find_hardware, measured_hardware
+from headcats.study.plan import check_options
+from headcats.study.plan import plan as study_of
+from headcats.study.preparation import Preparation
+from headcats.study.written import written
+from headcats.sweeps.memory import readable_bytes
+from headcats.sweeps.sizes import Sizes
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite
+
+DTYPES = ("float32", "bfloat16", "float16")
+# Options of `hc.run` that change what a study takes.
+OPTIONS = (
+    "suite", "tasks", "methods", "n_prompts", "metrics", "n_demos", "template", "corruption", "answers", "seed",
+)  # fmt: skip
+UNPATCHED = "unpatched runs"
+# Prompts of a task that are written; the others are taken to be like them.
+_SAMPLE = 64
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a study takes; times and memory are of the devices that `hc.plan` was given.
+
+    Attributes:
+        shape: The model.
+        hardware: One device.
+        dtype: Of the weights and activations.
+        devices: Devices there are.
+        devices_per_copy: Devices that one copy of the model is spread over, layer after layer: they work in turn.
+        copies: Copies of the model, which share the prompts.
+        n_tasks: Scored tasks.
+        n_prompts: Scored prompts of all tasks.
+        tokens: Tokens of a prompt, mean.
+        written_by: Whose tokenizer wrote the prompts.
+        weights: Bytes of the weights of one copy.
+        parts: A row for the unpatched runs that all methods share, and one for each method: `part`; `forward_flops` and
+            `sweep_flops`, operations of forward passes and of sweeps; `traffic`, bytes of weights that are read from
+            memory; `seconds`, of one copy; `device_hours`; `activations` and `donors`, bytes beside the weights of
+            a sweep, and what reference prompts add; `memory`, bytes of one device; `storage`, bytes of blocks.
+    """
+
+    shape: ModelShape
+    hardware: Hardware
+    dtype: str
+    devices: int
+    devices_per_copy: int
+    copies: int
+    n_tasks: int
+    n_prompts: int
+    tokens: float
+    written_by: str
+    weights: int
+    parts: pd.DataFrame
+
+    @property
+    def flops(self) -> float:
+        """Operations of the whole study."""
+        return float(self.parts[["forward_flops", "sweep_flops"]].to_numpy().sum())
+
+    @property
+    def hours(self) -> float:
+        """From start to end, if the copies share the work evenly."""
+        return float(self.parts["seconds"].sum() / self.copies / 3600)
+
+    @property
+    def device_hours(self) -> float:
+        """Hours of all devices that hold a copy."""
+        return float(self.parts["device_hours"].sum())
+
+    @property
+    def memory(self) -> int:
+        """Bytes that one device needs."""
+        return int(self.parts["memory"].max())
+
+    @property
+    def storage(self) -> int:
+        """Bytes of the blocks of the study."""
+        return int(self.parts["storage"].sum())
+
+
+def plan(
+    shape: str | os.PathLike[str] | HookedModel | ModelShape,
+    *,
+    hardware: str = "h100",
+    devices: int = 1,
+    suite: str | Suite | Task | Sequence[Task | str] = "icl",
+    methods: Sequence[str] | None = None,
+    n_prompts: int = DEFAULT_PROMPTS,
+    seed: int = 0,
+    dtype: str = "bfloat16",
+    tokenizer: Any = None,
+    clock: Callable[[], float] = time.perf_counter,
+    **options: Any,
+) -> Resources:
+    """Operations, device hours, memory and storage of `hc.run`, for a model and hardware that need not be here.
+
+    Operations are those of matrix products on the fast paths of the sweeps (see `headcats.sweeps.flops`), with which
+    nothing else is done in proportion: prompts are taken to be kept, tasks to be scored. A device takes the longer of
+    computing and of reading the weights. A model that does not fit on one device is spread over several, layer after
+    layer, as `--device-map auto` does it: they work in turn, so that a copy is as fast as one device.
+
+    Args:
+        shape: "llama-3-8b", "llama-3-70b" or another name of `shapes.toml`, a folder in Hugging Face layout (its
+            config.json is enough), or a loaded model.
+        hardware: "h100" or another device of `hardware.toml`, where the share of its peak that sweeps reach is an
+            assumption; "measured" sweeps a slice of the model on this machine, for some seconds.
+        devices: How many there are.
+        suite: As in `hc.run`.
+        methods: As in `hc.run`; methods that sweep heads.
+        n_prompts: Scored prompts per task.
+        seed: Seed of the prompts.
+        dtype: "bfloat16", "float16" or "float32".
+        tokenizer: A tokenizer, or the folder or hub name of one, that writes the prompts. None takes that of the
+            folder, else the one that is bundled for the suite: the length of a prompt is then an assumption.
+        clock: Gives seconds, for "measured".
+        **options: Others of `hc.run`: `tasks`, `metrics`, `n_demos`, `template`, `corruption`, `answers`.
+
+    Raises:
+        UnknownNameError: A shape, hardware, dtype, suite, task, method or metric that does not exist.
+        OptionError: A number out of range, fewer devices than one copy of the model needs, or methods that do not sweep
+            heads.
+        ModelError: A config that cannot be read, or of a model with experts.
+        DataError: No prompt can be written.
+        TypeError: An option that does not exist.
+
+    Example:
+        >>> import headcats as hc
+        >>> study = {"suite": ["plural", "antonym"], "methods": ["denoising_patch"], "n_prompts": 16}
+        >>> planned = hc.plan("llama-3-70b", devices=8, **study)
+        >>> planned.devices_per_copy, planned.copies
+        (2, 4)
+        >>> planned.parts["part"].tolist()
+        ['unpatched runs', 'denoising_patch@last']
+        >>> round(planned.weights / 1e9)
+        141
+    """
+    check_options(options, function=plan)
+    check_count("devices", devices)
+    if dtype not in DTYPES:
+        raise UnknownNameError(unknown_name_message("dtype", dtype, DTYPES))
+    known = None if hardware == MEASURED else find_hardware(hardware, dtype)
+    of_model = find_shape(shape)
+    sample = min(n_prompts, _SAMPLE) if isinstance(n_prompts, int) else n_prompts
+    study = study_of(suite_source=suite, methods=methods, n_prompts=sample, seed=seed, **options)
+    if others := [spec.label for spec in study.methods if not is_planned(spec)]:
+        raise OptionError(
+            f"A plan counts sweeps of heads, and {' and '.join(others)} does not sweep: leave that out, or see what "
+            "`headcats validate` says of a model that is here."
+        )
+    folder = Path(os.fspath(shape)) if isinstance(shape, str | os.PathLike) else None
+    own = shape.tokenizer if tokenizer is None and isinstance(shape, HookedModel) else tokenizer
+    preparation, written_by = written(study, own, folder=folder)
+    batches = {task.name: preparation.of(task.name).scored for task in study.tasks}
+    lengths = [batch.length for of_task in batches.values() for batch in of_task for _ in range(len(batch))]
+    tokens = sum(lengths) / len(lengths)
+    device = known or measured_hardware(of_model, dtype, length=round(tokens), clock=clock)
+    sizes = Sizes.planned(of_model, getattr(torch, dtype), on_cpu=device.on_cpu)
+    per_copy, counting = _spread(device, sizes, of_model, preparation, n_prompts / sample, devices=devices)
+    parts = _parts(counting, batches, device, per_copy)
+    return Resources(
+        shape=of_model,
+        hardware=device,
+        dtype=dtype,
+        devices=devices,
+        devices_per_copy=per_copy,
+        copies=devices // per_copy,
+        n_tasks=sum(map(bool, batches.values())),
+        n_prompts=round(len(lengths) * counting.scale),
+        tokens=tokens,
+        written_by=written_by,
+        weights=sizes.weights,
+        parts=parts,
+    )
+
+
+def _spread(
+    device: Hardware, sizes: Sizes, shape: ModelShape, preparation: Preparation, scale: float, *, devices: int
+) -> tuple[int, Counting]:
+    """How many devices a copy of the model is spread over, and what counts with the memory that is left beside it."""
+    least = max(1, math.ceil(sizes.weights / device.memory))
+    problem = "its weights alone do not fit"
+    for per_copy in range(least, shape.n_layers + 1):
+        # As in a run, which takes half of what is free.
+        budget = (device.memory - math.ceil(sizes.weights / per_copy)) // 2
+        counting = Counting(shape, sizes, preparation, scale, budget)
+        try:
+            for spec in preparation.study.methods:
+                for task in preparation.study.tasks:
+                    for batch in preparation.of(task.name).scored:
+                        counting.memory(spec, batch)
+        except OptionError as error:
+            problem = str(error)
+            continue
+        if per_copy <= devices:
+            return per_copy, counting
+        raise OptionError(
+            f"{shape.name or 'The model'} takes {readable_bytes(sizes.weights)} in {sizes.number * 8} bits: one copy "
+            f"needs {pluralize(per_copy, 'device')} of {readable_bytes(device.memory)}, and devices is {devices}. Take "
+            f"at least --devices {per_copy} (devices={per_copy})."
+        )
+    raise OptionError(f"{shape.name or 'The model'} cannot be spread over devices of {device.name}: {problem}")
+
+
+def _parts(
+    counting: Counting, batches: dict[str, tuple[PromptBatch, ...]], device: Hardware, per_copy: int
+) -> pd.DataFrame:
+    everything = [(task, batch) for task, of_task in batches.items() for batch in of_task]
+    shared = sum((counting.unpatched(batch) for _, batch in everything), Work())
+    rows = [_row(UNPATCHED, shared, Work(), device, per_copy)]
+    share = math.ceil(counting.sizes.weights / per_copy)
+    for spec in counting.preparation.study.methods:
+        forward = sum((counting.own_runs(spec, batch) for _, batch in everything), Work())
+        forward += sum((counting.reference_runs(spec, task) for task in batches), Work())
+        swept = sum((counting.sweep(spec, batch) for _, batch in everything), Work())
+        activations, donors = max((counting.activations(spec, batch) for _, batch in everything), key=sum)
+        blocks = (counting.storage(spec, sum(map(counting.prompts, of_task))) for of_task in batches.values())
+        row = _row(spec.label, forward, swept, device, per_copy)
+        row |= {"activations": activations, "donors": donors, "memory": share + activations + donors}
+        rows.append(row | {"storage": sum(blocks)})
+    rows[0]["memory"] = share
+    return pd.DataFrame(rows)
+
+
+def _row(part: str, forward: Work, swept: Work, device: Hardware, per_copy: int) -> dict[str, Any]:
+    seconds = sum(max(work.operations / device.rate, work.traffic / device.bandwidth) for work in (forward, swept))
+    return {
+        "part": part,
+        "forward_flops": forward.operations,
+        "sweep_flops": swept.operations,
+        "traffic": forward.traffic + swept.traffic,
+        "seconds": seconds,
+        "device_hours": seconds * per_copy / 3600,
+        "activations": 0,
+        "donors": 0,
+        "memory": 0,
+        "storage": 0,
+    }

@@ -1,0 +1,69 @@
+"""Shapes of models: published ones by name, and of models that are here, where the weights themselves are counted."""
+
+from dataclasses import replace
+
+import pytest
+from toys import BACKENDS, tiny_model
+from transformers import LlamaConfig, MixtralConfig
+
+import headcats as hc
+from headcats.errors import ModelError, UnknownNameError
+from headcats.models.random_weights import random_model
+from headcats.models.shape import ModelShape, find_shape, named_shapes
+
+GATED = ModelShape(3, 4, 2, 32, 16, 64, 60, 3)
+PLAIN = ModelShape(3, 4, 4, 32, 8, 128, 60, tied=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"), [("gpt2", 0.124e9), ("gpt2-xl", 1.56e9), ("llama-3-8b", 8.03e9), ("llama-3-70b", 70.55e9)]
+)
+def test_published_shapes_have_the_published_number_of_weights(name, weights):
+    assert find_shape(name).weights == pytest.approx(weights, rel=0.01)
+    assert find_shape(name).name == name
+
+
+def test_a_name_that_is_neither_shape_nor_folder_lists_near_ones():
+    with pytest.raises(UnknownNameError, match="llama-3-70b"):
+        find_shape("llama-3-70")
+
+
+@pytest.mark.parametrize("shape", [GATED, PLAIN])
+def test_the_weights_of_a_shape_are_those_of_its_model(shape):
+    matrices = [weight for name, weight in random_model(shape).named_parameters() if weight.ndim == 2]
+    positions = 512 * 32 if shape is PLAIN else 0
+    assert shape.weights == sum(weight.numel() for weight in matrices) - positions
+
+
+@pytest.mark.parametrize("shape", [GATED, PLAIN])
+def test_the_shape_of_a_folder_is_read_from_its_config(shape, tmp_path):
+    random_model(shape).config.save_pretrained(tmp_path / "small")
+    assert find_shape(tmp_path / "small") == replace(shape, name="small")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+def test_the_shape_of_a_loaded_model(layout, backend):
+    model = hc.load_model(tiny_model(layout, backend).model)
+    shape = find_shape(model)
+    assert (shape.n_layers, shape.n_heads, shape.d_model) == (model.n_layers, model.max_heads, model.d_model)
+    assert shape.n_kv_heads == max(model.n_kv_heads.values())
+    assert shape.mlp_matrices == (3 if layout == "llama" else 2)
+
+
+def test_models_with_experts_and_folders_without_config_are_refused(tmp_path):
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    MixtralConfig(**sizes, num_key_value_heads=2, vocab_size=60).save_pretrained(tmp_path / "experts")
+    with pytest.raises(ModelError, match="experts"):
+        find_shape(tmp_path / "experts")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match=r"config\.json"):
+        find_shape(tmp_path / "empty")
+    LlamaConfig(**sizes, vocab_size=60).save_pretrained(tmp_path / "fine")
+    assert find_shape(tmp_path / "fine").mlp_matrices == 3
+
+
+def test_every_named_shape_is_whole():
+    for shape in named_shapes().values():
+        assert shape.n_heads % shape.n_kv_heads == 0
+        assert shape.mlp_matrices in (2, 3)
