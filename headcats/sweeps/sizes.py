@@ -96,6 +96,7 @@ class Sizes:
             is_bridge=True,
             keeps_logits=True,
             streams=1,
-            n_patterns=0,
+            # The bridge of GPT-2 and others of its time keeps them; none of those has a gated MLP.
+            n_patterns=shape.n_layers if shape.mlp_matrices == 2 else 0,
             on_cpu=on_cpu,
         )
