@@ -22,17 +22,18 @@ from pathlib import Path
 import ray
 import torch
 from planned import own_task, random_word_model
-from sweep_speed.shapes import Shape, random_model
+from sweep_speed.shapes import Shape
 
 import headcats as hc
 from headcats.cluster.ray_cluster import Cluster
 from headcats.models.adapter import HookedModel
+from headcats.models.random_weights import random_model
 from headcats.study.output import Output
 from headcats.study.plan import plan
 from headcats.study.runner import open_study, score_study
 from headcats.tasks.definition import Task
 
-SHAPE = Shape("gpt2", 8, 8, 8, 512, 64, 2048, 1000, length=32)
+SHAPE = Shape(8, 8, 8, 512, 64, 2048, 1000, tied=True, length=32)
 METHODS = ["denoising_patch@last", "zero_ablation@all"]
 
 

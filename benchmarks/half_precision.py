@@ -17,10 +17,11 @@ import numpy as np
 import torch
 import xarray as xr
 from sweep_speed.clock import gemm_rate
-from sweep_speed.shapes import SHAPES, Shape, random_batch, random_hooked_model
+from sweep_speed.shapes import SHAPES, Shape, random_batch
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
+from headcats.models.random_weights import random_hooked_model
 
 DTYPES = (torch.float32, torch.bfloat16)
 TASKS = ("country_capital", "past_tense", "uppercase", "english_french")

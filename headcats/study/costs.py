@@ -84,7 +84,7 @@ class Counting:
             return Work()
         self._references.add(key)
         try:
-            batches = self.preparation.reference(task, kind).batches
+            batches = self.preparation.references.of(task, kind).batches
         except DataError:  # no prompts are left: the run says so, and skips the block
             return Work()
         total = Work()
