@@ -98,13 +98,14 @@ def residuals(folder: Path, *, items: int, rng: np.random.Generator) -> xr.DataT
 def _centred(folder: Path) -> dict[str, xr.Dataset]:
     tree = load(folder)
     nodes = {"/": tree.to_dataset()}
-    for task, node in RunResults(tree).tasks.items():
-        if LABEL in node.children:
-            block = node[LABEL].to_dataset().sel(metric=["logit_diff"]).load()
+    run = RunResults(tree)
+    for task, labels in run.tasks.items():
+        if LABEL in labels:
+            block = run.block(task, LABEL).sel(metric=["logit_diff"]).load()
             difference, gap = block["patched"] - block["corrupted"], block["clean"] - block["corrupted"]
             effect = difference.mean("prompt") / gap.mean("prompt")
             centred = difference - effect * gap + block["corrupted"]
-            nodes[f"/{task}"] = node.to_dataset()
+            nodes[f"/{task}"] = tree[task].to_dataset()
             nodes[f"/{task}/{LABEL}"] = block.assign(patched=centred.transpose(*block["patched"].dims))
     return nodes
 

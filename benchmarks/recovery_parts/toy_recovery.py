@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.results.loading import tree
+from headcats.results.tree import tree
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 from recovery_parts.toy_heads import Jobs, place

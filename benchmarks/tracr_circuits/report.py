@@ -9,9 +9,9 @@ from recovery_parts.tables import Part, Table
 import headcats as hc
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
-from headcats.results.loading import tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
+from headcats.results.tree import tree
 from tracr_circuits.model import circuits, compiled_model, heads, prompts, true_effects
 
 METHODS, POSITIONS = ("denoising_patch", "noising_patch"), ("all", "last")

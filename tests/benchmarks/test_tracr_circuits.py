@@ -54,7 +54,8 @@ def test_effects_are_those_of_the_interpreter(model: HookedModel, task: str, pos
     sweep = hc.sweep(model, prompts(task).select(some), method, positions=positions, path=path)
     assert (sweep.attrs["path"] == "hooked") == (path == "hooked")
     effects, truth = report.shares(sweep), true_effects(task, method=method, positions=positions)[some]
-    np.testing.assert_allclose(effects, truth, atol=1e-6)
+    # Replays round otherwise than the run that they are compared with.
+    np.testing.assert_allclose(effects, truth, atol=1e-6 if path == "hooked" else 3e-6)
     assert names_of(abs(effects) > 1e-6) == names_of(truth != 0)
 
 
