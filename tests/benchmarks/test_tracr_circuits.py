@@ -55,8 +55,9 @@ def test_effects_are_those_of_the_interpreter(model: HookedModel, task: str, pos
     assert (sweep.attrs["path"] == "hooked") == (path == "hooked")
     effects, truth = report.shares(sweep), true_effects(task, method=method, positions=positions)[some]
     # Replays round otherwise than the run that they are compared with.
-    np.testing.assert_allclose(effects, truth, atol=1e-6 if path == "hooked" else 3e-6)
-    assert names_of(abs(effects) > 1e-6) == names_of(truth != 0)
+    rounding = 1e-6 if path == "hooked" else 3e-6
+    np.testing.assert_allclose(effects, truth, atol=rounding)
+    assert names_of(abs(effects) > rounding) == names_of(truth != 0)
 
 
 @pytest.mark.parametrize("method", report.METHODS)
