@@ -74,11 +74,9 @@ def timings(
 def clocked(job: Job, side: Side) -> tuple[float, Found]:
     """Seconds that a side takes, and what it found."""
     gc.collect()
-    _wait(job.model.device)
-    start = time.perf_counter()
+    start = _now(job.model.device)
     found = side.run(job)
-    _wait(job.model.device)
-    return time.perf_counter() - start, found
+    return _now(job.model.device) - start, found
 
 
 @torch.no_grad()
@@ -91,13 +89,17 @@ def gemm_rate(shape: Shape, *, device: torch.device, dtype: torch.dtype) -> floa
     times = 1 if device.type == "cpu" else 50
     best, end = float("inf"), time.perf_counter() + CALIBRATION_SECONDS
     while best == float("inf") or time.perf_counter() < end:
-        _wait(device)
-        start = time.perf_counter()
+        start = _now(device)
         for _ in range(times):
             F.linear(F.linear(rows, up), down)
-        _wait(device)
-        best = min(best, (time.perf_counter() - start) / times)
+        best = min(best, (_now(device) - start) / times)
     return 2 * 2 * CALIBRATION_ROWS * shape.d_model * shape.d_mlp / best
+
+
+def _now(device: torch.device) -> float:
+    """Seconds, once the device has done what it was given: of one thread those of the processor, else of the clock."""
+    _wait(device)
+    return time.process_time() if device.type == "cpu" and torch.get_num_threads() == 1 else time.perf_counter()
 
 
 def _wait(device: torch.device) -> None:
