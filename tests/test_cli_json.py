@@ -236,8 +236,10 @@ def test_merge(answered, results, model_folder, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["noising_patch"], tasks=["always_c"], out="more")
     found = answered("merge", results, "more", "--out", "all")
-    assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "joint_methods": []}
-    assert set(found) == named_in_help("merge")
+    assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "joint_methods": [], "losses": []}
+    small = answered("merge", "all", "--out", "small", "--store", "compact")
+    assert {loss["store"] for loss in small["losses"]} == {"compact"}
+    assert {*found, *small["losses"][0]} == named_in_help("merge") - {"whole"}
 
 
 @pytest.mark.parametrize("kind", ["tasks", "suites", "methods", "rules", "metrics", "figures", "presets"])

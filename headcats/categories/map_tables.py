@@ -30,7 +30,7 @@ def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Datas
     """`hc.score` of a reading, at the level of its rule."""
     reading = reading.resolve(run)
     return score(
-        run.tree,
+        run,
         method=reading.label.method,
         metric=reading.metric,
         positions=reading.label.positions or None,

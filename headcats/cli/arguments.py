@@ -102,6 +102,9 @@ _MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half 
 Memory = Annotated[str | None, typer.Option("--memory", help=_MEMORY)]
 _PATH = "auto (the fastest exact one, the default) or hooked (the reference)."
 SweepPath = Annotated[str | None, typer.Option("--path", help=_PATH)]
+_STORE = "whole (default), or compact: blocks in half precision, with the loss measured (see hc.run)."
+_STORES = completion.one_of("whole", "compact")
+Store = Annotated[str | None, typer.Option("--store", help=_STORE, autocompletion=_STORES)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar and no finished parts.")]
 
 

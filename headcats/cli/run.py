@@ -87,6 +87,7 @@ def run_command(
     address: Annotated[str | None, typer.Option("--address", help=_ADDRESS)] = None,
     gpus_per_worker: Annotated[int | None, typer.Option("--gpus-per-worker", help=_GPUS)] = None,
     shard: Annotated[str | None, typer.Option("--shard", help=_SHARD)] = None,
+    store: arguments.Store = None,
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,

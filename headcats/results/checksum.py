@@ -64,6 +64,13 @@ def stated_checksum(data: bytes) -> str:
     return data[-_DIGITS:].decode("ascii", errors="replace") if data[-_TAIL:-_DIGITS] == _MARK else ""
 
 
+def stated_in(path: Path) -> str:
+    """`stated_checksum` of a file, of which only the end is read."""
+    with path.open("rb") as file:
+        file.seek(-min(_TAIL, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        return stated_checksum(file.read())
+
+
 def json_with_checksum(text: str) -> bytes:
     """The content of a JSON file: an object that is not empty, with its checksum as the last entry."""
     end = len(text[: text.rindex("}")].rstrip())

@@ -20,12 +20,13 @@ from headcats.results.checksum import (
     read_file,
     stated_checksum,
 )
+from headcats.results.compact import restored
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
-from headcats.results.tables import read_checked, read_table, table_bytes
+from headcats.results.tables import as_written, read_checked, read_table, table_bytes
 from headcats.results.version_0_1 import add_checksums
 from headcats.results.whole_file import below_a_file, check_path, write_whole
 from headcats.results.writer import held_for_writing
@@ -175,8 +176,9 @@ class ResultsFolder:
                 yield path, self.read_table(path, again=_AGAIN)
 
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
-        """`headcats.results.tables.read_table` of a file in this folder."""
-        return read_table(path, again=again, unchecked=self.unchecked)
+        """`headcats.results.tables.read_table` of a file in this folder; a compact block is restored."""
+        with as_written(f"{path}", again=again):
+            return restored(read_table(path, again=again, unchecked=self.unchecked))
 
     def read_checked(self, path: Path) -> bytes:
         """`headcats.results.tables.read_checked` of a block."""

@@ -1,5 +1,6 @@
 """Results of a run as one labelled tree, read from a folder or the hub."""
 
+import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from headcats.errors import DamagedFileError, StorageError, StorageWarning, plur
 from headcats.results.folder import ResultsFolder
 from headcats.results.no_results import no_results
 from headcats.results.place import Place, find_place
+from headcats.results.stored_blocks import LARGE
 from headcats.results.stored_run import StoredRun
 
 _NAMED = 3
@@ -58,17 +60,20 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
 
 def read_results(place: Place) -> xr.DataTree:
     """`load` of a place that is found already."""
-    return open_results(place).tree
+    return open_results(place, checked_later=math.inf).tree
 
 
-def open_results(place: Place) -> StoredRun:
-    """Results of a run, of which a block is parsed when it is looked up; errors and warnings of `load`."""
+def open_results(place: Place, *, checked_later: float = LARGE) -> StoredRun:
+    """Results of a run, of which a block is parsed when it is looked up; errors and warnings of `load`.
+
+    Of files of `checked_later` bytes or more, damage within is an error when their block is looked up.
+    """
     folder = ResultsFolder(place.folder)
     manifest = folder.read_manifest() if folder.manifest_path.is_file() else None
     if manifest is None:
         raise StorageError(no_results(folder.path))
     # The manifest first: what it names is there, and what a run has added since then is not missed.
-    run = StoredRun(place, folder, manifest)
+    run = StoredRun(place, folder, manifest, checked_later=checked_later)
     if run.missing and place.on_hub:
         raise StorageError(
             f"The copy of {place} in the cache is not whole: it lacks {pluralize(len(run.missing), 'file')}, "
@@ -83,7 +88,7 @@ def read_whole_results(place: Place) -> StoredRun:
     """`open_results` for what copies them; a DamagedFileError where a file is damaged or missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StorageWarning)
-        run = open_results(place)
+        run = open_results(place, checked_later=math.inf)
     if run.missing:
         raise DamagedFileError(next(iter(run.missing.values())))
     return run

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.registry import lookup
+from headcats.results.compact import COMPACT, WHOLE, Store, check_store, compacted
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.head_axes import kv_head_of
@@ -27,7 +28,9 @@ _NAMED = 5
 """Tasks that a message names."""
 
 
-def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str]) -> xr.DataTree:
+def merge(
+    folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str], store: Store = WHOLE
+) -> xr.DataTree:
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
@@ -37,6 +40,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     Args:
         folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.
         out: A folder that does not exist yet, or is empty.
+        store: Whether blocks are written whole or compact (see `hc.run`).
 
     Returns:
         The merged results, as `load`.
@@ -46,12 +50,13 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         DamagedFileError: A file of a folder is damaged or missing; the run that made it makes it again.
         StorageError: A folder cannot be read, or `out` is taken.
     """
+    check_store(store)
     with ResultsFolder(out).writing("headcats merge"):
-        _merge(folders, ResultsFolder(out))
+        _merge(folders, ResultsFolder(out), store)
     return load(out)
 
 
-def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> None:
+def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, store: Store) -> None:
     if target.read_manifest() is not None or target.holds_results:
         left = "" if target.manifest_path.is_file() else ", or those of a merge that was stopped: remove them"
         raise StorageError(f"{target.path} holds results already{left}; merge into a new folder.")
@@ -92,6 +97,8 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
     places_of = {task: number for number, task in enumerate(suite_tasks(suite, source="") if suite else ())}
     merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
+    if store == COMPACT:
+        blocks = {key: compacted(block) for key, block in blocks.items()}
     _write(target, merged, blocks, parts, suite, descriptors)
 
 

@@ -14,7 +14,7 @@ from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.origin import other_model
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
-from headcats.results.stored_blocks import StoredBlocks
+from headcats.results.stored_blocks import LARGE, StoredBlocks
 from headcats.results.tree import tree
 
 
@@ -25,13 +25,16 @@ class StoredRun(RunResults):
         place: Where they are.
         folder: The folder of that place.
         manifest: As it was read there.
+        checked_later: See `StoredBlocks`.
     """
 
-    def __init__(self, place: Place, folder: ResultsFolder, manifest: Manifest) -> None:
+    def __init__(
+        self, place: Place, folder: ResultsFolder, manifest: Manifest, *, checked_later: float = LARGE
+    ) -> None:
         self.place = self.stored_at = place
         self.manifest = manifest
         self._whole: xr.DataTree | None = None
-        self.blocks = StoredBlocks(folder, manifest)
+        self.blocks = StoredBlocks(folder, manifest, checked_later=checked_later)
         problems, suite, descriptors = self.blocks.problems, "", None
         try:
             suite = folder.read_suite()

@@ -32,7 +32,7 @@ FLAG_EFFECT = 0.1
 
 
 def score(
-    results: "xr.DataTree | xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]",
+    results: "xr.DataTree | RunResults | xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]",
     *,
     method: str | None = None,
     metric: str | None = None,
@@ -109,9 +109,9 @@ def score(
         Tusher, Tibshirani & Chu (2001), PNAS 98, 5116-5121, for pooled draws; Benjamini & Hochberg (1995), J. R. Stat.
         Soc. B 57, 289-300, for q. The task-specific effect is headcats' own.
     """
-    if not isinstance(results, xr.DataTree):
+    if not isinstance(results, xr.DataTree | RunResults):
         results = results_of(results)
-    if "series" in results.attrs:
+    if isinstance(results, xr.DataTree) and "series" in results.attrs:
         raise DataError(
             "hc.score takes the results of one revision, such as "
             f"series[{next(iter(results.children), 'step1000')!r}]; hc.evidence.over_revisions(series) scores all."
@@ -120,7 +120,8 @@ def score(
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
-    finished = RunResults(results)
+    # Of a folder, only what is scored is read.
+    finished = results if isinstance(results, RunResults) else RunResults(results)
     method = method or only_method(list(dict.fromkeys(label.method for label in finished.scored)))
     blocks, positions = find_blocks(finished, method=method, positions=positions)
     metric = metric or usual_metric(blocks)

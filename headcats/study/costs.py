@@ -18,7 +18,7 @@ from headcats.sweeps.sizes import Sizes
 from headcats.sweeps.sources import first_change
 
 # A block beside its values: groups, attributes and types of HDF5, and three texts for every prompt.
-_OF_FILE, _OF_PROMPT = 15_000, 130
+_OF_FILE, _OF_PROMPT = 17_500, 130
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from headcats.models.random_weights import N_CTX, random_hooked_model
 from headcats.models.shape import ModelShape
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import unknown_name_message
+from headcats.results.declaration import default_methods
 from headcats.sweeps import flops
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.free_memory import free_memory
@@ -102,7 +103,7 @@ def measured_hardware(
         took = math.inf
         for _ in range(1 + _REPEATS):  # the first one checks the path, too, and is never the shortest
             started = clock()
-            sweep(model, batch, "denoising_patch", positions=positions)
+            sweep(model, batch, default_methods()[0], positions=positions)
             took = min(took, clock() - started)
         first = 0 if positions == "all" else sizes["length"] - 1
         operations += 2 * flops.unpatched(small, **sizes, whole_vocabulary=True)

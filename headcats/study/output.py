@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
+from headcats.results.compact import COMPACT, WHOLE, Loss, Store, compacted, loss_of
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
@@ -39,6 +40,8 @@ class Output:
         suite: The suite of the run, as text.
         folder: None keeps everything in memory.
         stored_suite: The suite that the folder holds, as text; "" for none.
+        store: Whether blocks are written whole or compact.
+        losses: Of the compact blocks that were written.
     """
 
     def __init__(self, manifest: Manifest, suite: str, folder: ResultsFolder | None = None) -> None:
@@ -46,6 +49,8 @@ class Output:
         self.suite = suite
         self.folder = folder
         self.stored_suite = "" if folder is None else _undamaged(folder.read_suite, "")
+        self.store: Store = WHOLE
+        self.losses: list[Loss] = []
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
         self._descriptors: xr.Dataset | None = None
 
@@ -113,6 +118,9 @@ class Output:
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
+        if self.store == COMPACT:
+            block = compacted(block)
+            self.losses += [loss for loss in [loss_of(block)] if loss is not None]
         checksum = self.folder.write_block(task, label, block)
         if task != SUITE:
             records = self.manifest.blocks[task]

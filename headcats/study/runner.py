@@ -13,6 +13,7 @@ from headcats.errors import DataError, NothingScoredError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
+from headcats.results.compact import WHOLE, Store, check_store, losses_text
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
@@ -46,6 +47,7 @@ def run(
     path: str = "auto",
     memory: str | int | None = None,
     cluster: Elsewhere | None = None,
+    store: Store = WHOLE,
     **options: Any,
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
@@ -80,6 +82,10 @@ def run(
         memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
             logged before anything is scored.
         cluster: An `hc.Cluster` whose workers score the tasks; None for this process. Joint methods run here.
+        store: "whole", or "compact": blocks of `out` hold in half precision what every head changes, in less than half
+            the space. What an effect loses, in shares of its standard error, is measured and stands in the attribute
+            `rounded` of each block; one that would lose more than a hundredth is written whole. What is in the folder
+            already stays as it is.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (names, or functions, which are registered under theirs; the first decides on the gap; default
             `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
@@ -128,10 +134,12 @@ def run(
         )
     check_options(options, function=run)
     check_path(path)
+    check_store(store)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     with writing(out), contextlib.nullcontext() if cluster is None else cluster.connected() as connection:
         adapted = load_model(model)
         study, output = open_study(study, adapted, out)
+        output.store = store
         try:
             with contextlib.nullcontext() if connection is None else connection.workers(adapted) as workers:
                 score_study(adapted, study, output, progress=progress, path=path, memory=memory, workers=workers)
@@ -179,6 +187,8 @@ def score_study(
     if joint_work is not None:
         joint_work.score_parts(progress)
     describe_run(output, task_work.preparation)
+    if output.losses:
+        _log.info("%s", losses_text(output.losses))
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
 
 

@@ -22,6 +22,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
+from headcats.results.compact import WHOLE, Store, check_store
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import ModelRecord
@@ -52,6 +53,7 @@ def run_series(
     progress: bool | None = None,
     path: str = "auto",
     memory: str | int | None = None,
+    store: Store = WHOLE,
     loader: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> xr.DataTree:
@@ -77,6 +79,7 @@ def run_series(
         progress: Whether to show progress.
         path: Path of the sweeps.
         memory: Limit beside the weights of one model.
+        store: Whether blocks are whole or compact.
         loader: Arguments of `hc.load_model`, such as `{"dtype": "bfloat16"}`.
         **options: Further options of `hc.run`.
 
@@ -99,6 +102,7 @@ def run_series(
     """
     check_options(options, function=run_series, without=("shard",))
     check_path(path)
+    check_store(store)
     if "revision" in (loader or {}):
         raise OptionError("loader takes no revision: name it among the revisions.")
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
@@ -129,7 +133,7 @@ def run_series(
             for number, revision in enumerate(in_turn, start=1):
                 _log.info("Revision %s (%d of %d).", revision.name, number, len(found))
                 results = folder.results(records[revision.name]).path
-                _score(load(revision), study, results, progress=progress, path=path, memory=memory)
+                _score(load(revision), study, results, progress=progress, path=path, memory=memory, store=store)
                 gc.collect()  # modules and hooks of the model point at each other
         finally:
             folder.remove_if_empty()
@@ -223,11 +227,19 @@ def _record(revision: Revision, model: ModelRecord, out: Path) -> RevisionRecord
 
 
 def _score(
-    model: HookedModel, study: Study, out: Path, *, progress: bool | None, path: str, memory: str | int | None
+    model: HookedModel,
+    study: Study,
+    out: Path,
+    *,
+    progress: bool | None,
+    path: str,
+    memory: str | int | None,
+    store: Store,
 ) -> None:
     """One revision, as `hc.run` scores it; that it can do no task is a result, too."""
     with writing(out):
         study, output = open_study(study, model, out)
+        output.store = store
         try:
             score_study(model, study, output, progress=progress, path=path, memory=memory)
         except NothingScoredError as error:

@@ -162,7 +162,7 @@ def _causal(run: RunResults, label: str, metric: str | None) -> _MethodGrid:
     with warnings.catch_warnings():
         # Tasks without a block or a gap are counted in `n`.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(run.tree, method=method.method, metric=metric, positions=method.positions)
+        scores = score(run, method=method.method, metric=metric, positions=method.positions)
     values = scores[strength.variable]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()
