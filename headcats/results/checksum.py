@@ -64,10 +64,13 @@ def stated_checksum(data: bytes) -> str:
     return data[-_DIGITS:].decode("ascii", errors="replace") if data[-_TAIL:-_DIGITS] == _MARK else ""
 
 
-def stated_in(path: Path) -> str:
-    """`stated_checksum` of a file, of which only the end is read."""
-    with path.open("rb") as file:
-        file.seek(-min(_TAIL, file.seek(0, os.SEEK_END)), os.SEEK_END)
+def stated_in(path: str | os.PathLike[str], *, least: float) -> str:
+    """`stated_checksum` of a regular file, of which only the end is read; "" of one with fewer bytes than `least`."""
+    with open(path, "rb", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < max(least, _TAIL):
+            return ""
+        file.seek(-_TAIL, os.SEEK_END)
         return stated_checksum(file.read())
 
 

@@ -8,6 +8,7 @@ from headcats.results.typed import MisfitError, fitted
 
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
 R = TypeVar("R", bound="Record")
+_KINDS: dict[type["Record"], dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Record:
         Raises:
             MisfitError: A field has a value of another type, or a required one is missing.
         """
-        kinds, before = get_type_hints(cls), f"{place}." if place else ""
-        known = {each.name: kinds[each.name] for each in fields(cls)}
+        known, before = _kinds(cls), f"{place}." if place else ""
         values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
         try:
             return cls(**values)
@@ -268,6 +268,14 @@ class JointRecord(Record):
     def skipped(self) -> dict[str, str]:
         """Part -> why it was skipped."""
         return {part: entry.refusal for part, entry in self.parts.items() if entry.refusal}
+
+
+def _kinds(record: type["Record"]) -> dict[str, Any]:
+    """Name -> type of every field; looked up once, which takes longer than to read the entries of a manifest."""
+    if record not in _KINDS:
+        kinds = get_type_hints(record)
+        _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}
+    return _KINDS[record]
 
 
 def _default(each: Field[Any]) -> Any:

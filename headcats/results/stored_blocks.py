@@ -7,6 +7,7 @@ that results larger than the memory can be gone through.
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import xarray as xr
@@ -48,28 +49,27 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
         self._checked_later = checked_later
         self._large: set[Key] = set()
         known = {(task, label) for task in (*manifest.tasks, SUITE) for label in manifest.methods}
-        left = {key for key in known if os.path.isfile(folder.block_path(*key))}  # False where nobody may look
-        for key in sorted(sorted(manifest.finished() | left), key=manifest.place):
-            self._open(key)
+        paths = {key: folder.block_path(*key) for key in known | manifest.finished()}
+        there = {key for key in known if os.path.isfile(paths[key])}  # False where nobody may look
+        for key in sorted(sorted(manifest.finished() | there), key=manifest.place):
+            self._open(key, paths[key], is_file=key in there)
 
-    def _open(self, key: Key) -> None:
-        path = self._folder.block_path(*key)
+    def _open(self, key: Key, path: Path, *, is_file: bool) -> None:
+        record = self._manifest.blocks.get(key[0], {}).get(key[1])
+        recorded = record.checksum if record is not None else ""
+        if is_file and recorded:
+            with suppress(OSError):  # which is worded below
+                if stated_in(path, least=self._checked_later) == recorded:
+                    self._large.add(key)
+                    self.checksums[key] = recorded
+                    return
         try:
-            record = self._manifest.blocks.get(key[0], {}).get(key[1])
-            recorded = record.checksum if record is not None else ""
-            if recorded and self._is_large(path) and stated_in(path) == recorded:
-                self._large.add(key)
-                checksum = recorded
-            else:
-                checksum = stated_checksum(self._folder.read_checked(path))
-                if not checksum or recorded != checksum:
-                    self._parsed[key] = self._read(key)
+            checksum = stated_checksum(self._folder.read_checked(path))
+            if not checksum or recorded != checksum:
+                self._parsed[key] = self._read(key)
             self.checksums[key] = checksum
         except StorageError as error:
             self.problems[path.relative_to(self._folder.path).as_posix()] = str(error)
-
-    def _is_large(self, path: Path) -> bool:
-        return path.is_file() and path.stat().st_size >= self._checked_later
 
     def _read(self, key: Key) -> xr.Dataset:
         task, label = key

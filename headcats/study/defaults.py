@@ -39,7 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "backend": "bridge",
     "path": "auto",
     "memory": None,
-    "store": "whole",
+    "store": None,
 }
 # What a bundled suite changes in them: what its tasks are made for and, on the command line, a model that can do it.
 OF_SUITE: dict[str, dict[str, Any]] = {

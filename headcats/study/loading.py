@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from headcats.models.loading import load_model
-from headcats.results.compact import check_store
+from headcats.results.compact import WHOLE, check_store
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
 from headcats.sweeps.free_memory import budget
@@ -31,7 +31,7 @@ def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
     study = {"n_prompts": DEFAULT_PROMPTS} | study
     check_path(study["path"])
-    check_store(study["store"])
+    check_store(study.get("store", WHOLE))
     budget(study.get("memory"), torch.device("cpu"))
     planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory", "store")}
     plan(suite_source=study["suite"], **planned)
