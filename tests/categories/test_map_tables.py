@@ -18,6 +18,7 @@ from headcats.errors import StatisticsWarning
 from headcats.results import kept as keeping
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
+from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sharing import _files
@@ -228,5 +229,5 @@ def test_copies_are_neither_pushed_nor_merged(folder: Path, tmp_path: Path) -> N
     mapped(folder)
     manifest = RunResults(hc.load(folder)).manifest
     assert not [name for name in _files(folder, manifest) if ".kept" in str(name)]
-    hc.merge([folder], out=tmp_path / "merged")
+    merge([folder], out=tmp_path / "merged")
     assert not (tmp_path / "merged" / ".kept").exists()
