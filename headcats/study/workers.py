@@ -2,11 +2,12 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from headcats.models.adapter import HookedModel
 
 
+@runtime_checkable
 class Call(Protocol):
     """A piece of work that can be sent to a process with the model."""
 
@@ -25,6 +26,7 @@ class Call(Protocol):
         """The same work in smaller pieces; none if it cannot be cut."""
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Processes that hold the model."""
 
@@ -35,6 +37,7 @@ class Workers(Protocol):
         """
 
 
+@runtime_checkable
 class Connection(Protocol):
     """A way to such processes."""
 
@@ -42,6 +45,7 @@ class Connection(Protocol):
         """Processes with the model of this one, until the context is left."""
 
 
+@runtime_checkable
 class Elsewhere(Protocol):
     """Other machines, such as an `hc.Cluster`."""
 
