@@ -15,7 +15,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 spent: dict[Purpose, float] = {}
-"""Purpose -> seconds so far of the main thread of this process."""
+"""Purpose -> seconds so far, of the main thread of this process; a command that tells them clears it first."""
 _open: list[tuple[Purpose, float]] = []
 
 

@@ -108,7 +108,7 @@ def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
             raise DataError("too few items here")
         return judged(*given, **options)
 
-    monkeypatch.setattr("headcats.categories.reading.categorize", categorize)
+    monkeypatch.setattr("headcats.categories.map_tables.categorize", categorize)
     said = compare("r", "--halves", 2)
     assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
     assert "`compared`: in how" in said

@@ -33,6 +33,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
+from headcats.spending import spent
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
@@ -123,6 +124,7 @@ def run_command(
     and method) alone.
     """
     started = time.perf_counter()
+    spent.clear()
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
     # Its files are not read again.

@@ -223,9 +223,10 @@ def test_few_items_still_give_a_result(model, finished):
 
 def test_items_of_one_half_alone_are_one_sentence(model, finished):
     results = hc.load(finished)
-    for task in RunResults(results).tasks.values():
-        for name, block in task.children.items():
+    for task, labels in RunResults(results).tasks.items():
+        for name in labels:
+            block = results[task][name].to_dataset()
             kept = [place for place, item in enumerate(block["item"].values) if first_half(str(item), seed=0)]
-            task[name] = block.to_dataset().isel(prompt=kept)
+            results[task][name] = xr.DataTree(block.isel(prompt=kept))
     with pytest.raises(DataError, match=r"one half alone.*several query items"):
         run_evidence(model, results, **QUICK)

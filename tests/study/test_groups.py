@@ -14,7 +14,9 @@ from counting import constant
 import headcats as hc
 from headcats.errors import HeadcatsWarning, OptionError
 from headcats.results.folder import ResultsFolder
+from headcats.results.loading import open_results
 from headcats.results.merging import merge
+from headcats.results.place import find_place
 from headcats.sweeps.joint import joint_sweep
 from headcats.tasks.suites import make_suite
 
@@ -45,7 +47,7 @@ def tables(folder: Path) -> dict[str, xr.Dataset]:
 def without_kv_head(path: Path) -> Path:
     """The folder as a version wrote it that knew of no groups."""
     target = ResultsFolder(path)
-    for (task, label), block in target.read_blocks(target.read_manifest())[0].items():
+    for (task, label), block in open_results(find_place(path)).blocks.items():
         target.write_block(task, label, block.drop_vars("kv_head", errors="ignore"))
     return path
 

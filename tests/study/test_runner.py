@@ -492,9 +492,10 @@ def run_and_die(out, block, moment):
         written.append(args)
         if moment == "before" and len(written) == block:
             die()
-        write_block(self, *args)
+        checksum = write_block(self, *args)
         if moment == "after" and len(written) == block:
             die()
+        return checksum
     def rename(source, target):
         if moment == "temporary" and str(target).endswith(".nc") and len(written) == block:
             die()
