@@ -27,6 +27,7 @@ import torch
 from counting import SUITE, counting_folder
 
 import headcats as hc
+from headcats import registry
 from headcats.cluster.ray_cluster import _QUIET
 from headcats.errors import ClusterError, StorageError
 from headcats.registry import register
@@ -105,20 +106,29 @@ def workers() -> list[psutil.Process]:
     ]
 
 
+@contextlib.contextmanager
+def knowing_hungry() -> Iterator[None]:
+    """Within, the metric is registered; other tests of the process go over all that are."""
+    register("metric", "hungry", hungry)
+    try:
+        yield
+    finally:
+        registry._tables["metric"].pop("hungry", None)
+
+
 class Study:
     """A small study of the counting model, and what a run of it in one process gives."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        register("metric", "hungry", hungry)
         self.model = hc.load_model(counting_folder(root / "model"), device="cpu")
-        with warnings.catch_warnings():
+        with knowing_hungry(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.plain = hc.run(self.model, progress=False, **OPTIONS)
 
     def run(self, address: str | None, out: Path | None = None) -> Any:
         """The same on a cluster."""
-        with warnings.catch_warnings():
+        with knowing_hungry(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return hc.run(self.model, cluster=hc.Cluster(address), out=out, progress=False, **OPTIONS)
 

@@ -137,6 +137,9 @@ def plan(
         clock: Gives seconds, for "measured".
         **options: Others of `hc.run`: `tasks`, `metrics`, `n_demos`, `template`, `corruption`, `answers`.
 
+    Returns:
+        `Resources`: FLOPs, bytes, seconds and memory of every part of the study and of all, and what they rest on.
+
     Raises:
         UnknownNameError: A shape, hardware, dtype, suite, task, method or metric that does not exist.
         OptionError: A number out of range, fewer devices than one copy of the model needs, or methods that do not sweep
@@ -155,6 +158,9 @@ def plan(
         ['unpatched runs', 'denoising_patch@last']
         >>> round(planned.weights / 1e9)
         141
+
+    References:
+        headcats' own; sizes of models and devices have their sources in `shapes.toml` and `hardware.toml`.
     """
     check_options(options, function=plan)
     check_count("devices", devices)

@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_faults import Study, local_nodes
+from cluster_faults import Study, knowing_hungry, local_nodes
+
+
+@pytest.fixture(autouse=True)
+def _hungry_is_known() -> Iterator[None]:
+    with knowing_hungry():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """What a study will take, as a table and what it rests on."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headcats.errors import format_duration
 from headcats.results.finding import Finding, line, paragraph, table
-from headcats.study.resources import Resources
-from headcats.sweeps.memory import readable_bytes
+
+if TYPE_CHECKING:  # which loads torch
+    from headcats.study.resources import Resources
 
 _COLUMNS = (
     "",
@@ -20,8 +22,10 @@ _COLUMNS = (
 )
 
 
-def resource_findings(planned: Resources) -> Iterator[Finding]:
+def resource_findings(planned: "Resources") -> Iterator[Finding]:
     """A row per part, the sum, and the assumptions."""
+    from headcats.sweeps.memory import readable_bytes  # with torch
+
     rows = [
         [
             part["part"],
