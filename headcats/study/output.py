@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
+from headcats.results.checksum import stated_in
 from headcats.results.compact import COMPACT, WHOLE, Loss, Store, compacted, loss_of
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.loading import load
@@ -53,6 +54,10 @@ class Output:
         self.losses: list[Loss] = []
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
         self._descriptors: xr.Dataset | None = None
+
+    def checksum(self, task: str, label: str) -> str:
+        """Checksum of the file of a finished block; "" of results in memory."""
+        return "" if self.folder is None else stated_in(self.folder.block_path(task, label), least=0)
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
         """A finished block, or None where there is none or a damaged one.

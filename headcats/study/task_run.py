@@ -219,7 +219,8 @@ class TaskWork:
                 missing[spec] = mark
             else:
                 # A run that was stopped between writing the block and the manifest.
-                self.manifest.blocks.setdefault(name, {}).setdefault(spec.label, _block_record(block))
+                record = replace(_block_record(block), checksum=self.output.checksum(name, spec.label))
+                self.manifest.blocks.setdefault(name, {}).setdefault(spec.label, record)
         return missing
 
     def _save(self, task: Task, record: TaskRecord) -> None:
