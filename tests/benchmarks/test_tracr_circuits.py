@@ -54,10 +54,8 @@ def test_effects_are_those_of_the_interpreter(model: HookedModel, task: str, pos
     sweep = hc.sweep(model, prompts(task).select(some), method, positions=positions, path=path)
     assert (sweep.attrs["path"] == "hooked") == (path == "hooked")
     effects, truth = report.shares(sweep), true_effects(task, method=method, positions=positions)[some]
-    # Replays round otherwise than the run that they are compared with.
-    rounding = 1e-6 if path == "hooked" else 3e-6
-    np.testing.assert_allclose(effects, truth, atol=rounding)
-    assert names_of(abs(effects) > rounding) == names_of(truth != 0)
+    np.testing.assert_allclose(effects, truth, atol=1e-6)
+    assert names_of(abs(effects) > 1e-6) == names_of(truth != 0)
 
 
 @pytest.mark.parametrize("method", report.METHODS)
@@ -93,7 +91,7 @@ def test_the_default_rule_calls_the_members_and_nothing_else():
     assert len(part.rows) == 2 * 2 * len(TASKS)
     for row in part.rows:
         assert row["found"] == row["true"], row
-        assert row["largest_error"] < 3e-6
+        assert row["largest_error"] < 1e-6
     cells = {row[0]: row for row in part.tables[0].rows}
     assert cells["after"][2:] == (
         "L0H1 previous, L1H0 after", "2 of 2 / 2 of 2", "1 of 2 / 1 of 2", "L0H1 previous", "0",

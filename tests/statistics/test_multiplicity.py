@@ -11,9 +11,14 @@ from headcats.statistics.multiplicity import benjamini_hochberg
 
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.02, 0.3, 0.9, 1.0]) | st.floats(0, 1), min_size=1))
 def test_q_values_are_those_of_scipy(p_values: list[float]) -> None:
-    np.testing.assert_allclose(
-        benjamini_hochberg(np.array(p_values)), scipy.stats.false_discovery_control(p_values), rtol=1e-15, atol=0
-    )
+    found, expected = benjamini_hochberg(np.array(p_values)), scipy.stats.false_discovery_control(p_values)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_by_hand_with_missing_values() -> None:
+    p_values = np.array([[0.01, np.nan, 0.04], [0.03, 0.5, np.nan]])
+    expected = np.array([[0.04, np.nan, 0.16 / 3], [0.16 / 3, 0.5, np.nan]])
+    np.testing.assert_allclose(benjamini_hochberg(p_values), expected)
 
 
 def test_nan_is_no_test() -> None:

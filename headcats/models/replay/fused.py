@@ -2,8 +2,7 @@
 
 Of a HookedTransformer: norms, MLPs and projections, from its weights. Where a module is not known here (a mixture of
 experts, an unusual activation, a module of the user), it is called itself. Of a bridge: GELU that transformers writes
-out as a formula of many passes, a tenth of a replay of GPT-2, and norms, of which the bridge computes every step for
-its hooks.
+out as a formula of many passes, a tenth of a replay of GPT-2.
 """
 
 from collections.abc import Iterable, Iterator
@@ -82,18 +81,7 @@ def project(
 
 def written_out(block: nn.Module) -> list[nn.Module]:
     """Modules of a block that `fused` can replace; none whose `forward` is already replaced."""
-    known = (module for module in block.modules() if type(module) in _WRITTEN_OUT or _wraps_norm(module))
-    return [module for module in known if "forward" not in vars(module)]
-
-
-def _wraps_norm(module: Any) -> bool:
-    """Whether a bridge's norm gives what the module that it wraps gives: it says so, or both are plain layer norms."""
-    if not is_from_transformer_lens(module, "NormalizationBridge", "RMSNormalizationBridge"):
-        return False
-    wrapped = module.original_component
-    return bool(module.use_native_layernorm_autograd) or (
-        type(wrapped) is nn.LayerNorm and wrapped.eps == module.config.eps
-    )
+    return [module for module in block.modules() if type(module) in _WRITTEN_OUT and "forward" not in vars(module)]
 
 
 @contextmanager
@@ -102,11 +90,10 @@ def fused(activations: Iterable[nn.Module]) -> Iterator[None]:
 
     Only in fp32: in 16 bits the formula rounds after each pass, and one of the two has a constant of ten digits.
     """
-    replaced = [module for module in activations if "forward" not in vars(module)]
+    replaced: list[Any] = [module for module in activations if "forward" not in vars(module)]
     try:
         for module in replaced:
-            # Attributes that are set on a module of a bridge in the ordinary way go to the module that it wraps.
-            vars(module)["forward"] = partial(_tanh_gelu if type(module) in _WRITTEN_OUT else _norm, module)
+            module.forward = partial(_tanh_gelu, module)
         yield
     finally:
         for module in replaced:
@@ -117,9 +104,3 @@ def _tanh_gelu(module: nn.Module, x: Tensor) -> Tensor:
     if x.dtype == torch.float32:
         return F.gelu(x, approximate="tanh")
     return type(module).forward(module, x)
-
-
-def _norm(module: Any, x: Tensor, **options: Any) -> Tensor:
-    if x.dtype == torch.float32:
-        return module.hook_out(module.original_component(module.hook_in(x)))
-    return type(module).forward(module, x, **options)
