@@ -13,10 +13,20 @@ from headcats.models.head import Head
 from headcats.sweeps.tree import HeadSet
 
 TESTED_HEADS = 4
+# Of the largest effect. Single precision rounds less; without it, heads without any effect would be ranked by rounding,
+# which differs between devices and paths.
+LEAST_DIFFERENCE = 1e-6
 
 Effects = Float[np.ndarray, "task head"]
 Chosen = tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]
 """Sets of heads that any labelling picks for a task, and which of them each labelling and category picks."""
+
+
+def own_effects(
+    effects: Effects, members: Float[np.ndarray, "labelling task category"]
+) -> Float[np.ndarray, "labelling category head"]:
+    """Mean effect on a category's tasks, in steps of a millionth of the largest effect; NaN without tasks."""
+    return _in_steps(mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members), effects)
 
 
 def specific_effects(
@@ -24,19 +34,28 @@ def specific_effects(
 ) -> Float[np.ndarray, "labelling category head"]:
     """Mean effect on a category's tasks minus the mean over the other categories of their mean effects.
 
-    NaN for a category without tasks, or where no other category has one.
+    In steps of a millionth of the largest effect, so that heads that differ by less are ties. NaN for a category
+    without tasks, or where no other category has one.
     """
-    return minus_other_categories(mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members))
+    means = mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members)
+    return _in_steps(minus_other_categories(means), effects)
+
+
+def _in_steps(values: Float[np.ndarray, "*any"], effects: Effects) -> Float[np.ndarray, "*any"]:
+    step = LEAST_DIFFERENCE * np.abs(effects).max(initial=0.0)
+    return np.round(values / step) * step if step else values
 
 
 def most_specific(
-    specific: Float[np.ndarray, "*row head"], layers: Int[np.ndarray, " head"]
+    specific: Float[np.ndarray, "*row head"], layers: Int[np.ndarray, " head"], *, own: Float[np.ndarray, "*row head"]
 ) -> Int[np.ndarray, "*row place"]:
     """Places of the 4 heads with the largest values, the largest first, at most half of any layer (but one).
 
-    -1 where no head is left, and for rows without numbers.
+    Of ties those with the largest effect of their `own`, then the first. -1 where no head is left, and for rows without
+    numbers.
     """
-    left = np.where(np.isnan(specific), -np.inf, specific)
+    ranks = np.lexsort((-own, -specific), axis=-1).argsort(axis=-1)
+    left = np.where(np.isnan(specific), -np.inf, -ranks)
     most = {layer: max(1, int((layers == layer).sum()) // 2) for layer in layers.tolist()}
     taken = {layer: np.zeros(left.shape[:-1], dtype=int) for layer in most}
     places = []
@@ -62,8 +81,8 @@ def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head])
     chosen = []
     for task in range(len(effects)):
         others = labellings.comparable[task]
-        specific = specific_effects(effects[others], members[:, others])
-        places = np.sort(most_specific(specific, layers), axis=-1)
+        data = (effects[others], members[:, others])
+        places = np.sort(most_specific(specific_effects(*data), layers, own=own_effects(*data)), axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
         sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]
         chosen.append((sets, which.reshape(places.shape[:-1])))

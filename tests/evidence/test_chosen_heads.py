@@ -9,6 +9,7 @@ from headcats.evidence.chosen_heads import (
     chosen_sets,
     damage_by_labelling,
     most_specific,
+    own_effects,
     specific_effects,
 )
 from headcats.evidence.relabelling import draw_labellings, minus_other_categories
@@ -24,6 +25,24 @@ def test_specific_effects_by_hand():
     np.testing.assert_allclose(specific_effects(effects, drawn.members)[0], [[1.75, -2.0], [-1.25, 4.0], [-0.5, -2.0]])
 
 
+def test_heads_that_differ_by_rounding_alone_are_ties():
+    drawn = labellings(2, 2)
+    effects = np.zeros((4, 12))
+    effects[:, 0] = 1.0
+    rounded = effects + np.random.default_rng(0).normal(scale=1e-9, size=effects.shape)
+    expected, found = (specific_effects(values, drawn.members) for values in (effects, rounded))
+    assert not found.any()
+    own, rounded_own = (own_effects(values, drawn.members) for values in (effects, rounded))
+    chosen = most_specific(found, LAYERS, own=rounded_own)
+    assert chosen.tolist() == most_specific(expected, LAYERS, own=own).tolist()
+    assert (chosen[..., 0] == 0).all()
+    effects[0, 3] = 1e-4  # far above rounding
+    assert (
+        specific_effects(effects, drawn.members)[0, 0].argmax(),
+        specific_effects(effects, drawn.members).any(),
+    ) == (3, True)
+
+
 def test_a_category_without_tasks_is_neither_here_nor_among_the_others():
     np.testing.assert_array_equal(minus_other_categories(np.array([[1.0], [np.nan], [4.0]])), [[-3.0], [np.nan], [3.0]])
     assert np.isnan(minus_other_categories(np.array([[1.0], [np.nan]]))).all()
@@ -32,10 +51,17 @@ def test_a_category_without_tasks_is_neither_here_nor_among_the_others():
 def test_the_largest_four_but_at_most_half_of_a_layer():
     values = np.zeros(12)
     values[[0, 1, 2, 3, 5, 9]] = [9, 8, 7, 6, 5, 4]
-    assert most_specific(values, LAYERS).tolist() == [0, 1, 5, 9]
+    assert most_specific(values, LAYERS, own=values).tolist() == [0, 1, 5, 9]
     assert TESTED_HEADS == 4
-    assert most_specific(np.array([3.0, 2.0, 1.0]), np.array([0, 0, 1])).tolist() == [0, 2, -1, -1]
-    assert most_specific(np.full(12, np.nan), LAYERS).tolist() == [-1] * 4
+    few, none = np.array([3.0, 2.0, 1.0]), np.full(12, np.nan)
+    assert most_specific(few, np.array([0, 0, 1]), own=few).tolist() == [0, 2, -1, -1]
+    assert most_specific(none, LAYERS, own=none).tolist() == [-1] * 4
+
+
+def test_of_equally_specific_heads_those_that_matter_most():
+    own = np.zeros(12)
+    own[[6, 11, 3]] = [1, 3, 2]
+    assert most_specific(np.zeros(12), LAYERS, own=own).tolist() == [11, 3, 6, 0]
 
 
 def test_heads_are_chosen_without_the_task():
@@ -76,9 +102,10 @@ def test_every_labelling_finds_its_own_set():
         assert len(sets) == len(set(sets)) == len(set(which.ravel().tolist()))
         for row in range(10):
             others = np.arange(6) != task
-            specific = specific_effects(effects[others], drawn.members[row : row + 1, others])[0]
+            data = (effects[others], drawn.members[row : row + 1, others])
+            best = most_specific(specific_effects(*data)[0], LAYERS, own=own_effects(*data)[0])
             for category in range(2):
-                expected = sorted(HEADS[place] for place in most_specific(specific[category], LAYERS))
+                expected = sorted(HEADS[place] for place in best[category])
                 assert list(sets[which[row, category]]) == expected
 
 
