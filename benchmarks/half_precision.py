@@ -69,7 +69,6 @@ def compare_sweeps(name: str, shape: Shape, *, positions: Sequence[str], repeat:
 
 def compare_maps(tasks: Sequence[str], *, n_prompts: int) -> None:
     """A run of the bundled model, with the members of its maps."""
-    logging.getLogger("headcats").setLevel(logging.ERROR)
     # Categories of one task each are enough to see whether a verdict changes.
     warnings.filterwarnings("ignore", category=StatisticsWarning)
     members, seconds = {}, {}
@@ -117,4 +116,5 @@ def moved(exact: np.ndarray, short: np.ndarray) -> str:
 
 
 if __name__ == "__main__":
+    logging.getLogger("headcats").setLevel(logging.ERROR)
     main()

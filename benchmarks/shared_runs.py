@@ -43,7 +43,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--methods", nargs="+", help="default: those of a plain run")
     chosen = parser.parse_args(arguments)
-    logging.getLogger("headcats").setLevel(logging.ERROR)
     methods = chosen.methods or [
         spec.label for spec in plan(suite_source="icl", methods=None, n_prompts=chosen.prompts, seed=0).task_methods
     ]
@@ -93,4 +92,5 @@ def _counting(counter: FlopCounterMode, counts: Counter[str]) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    logging.getLogger("headcats").setLevel(logging.ERROR)
     main()
