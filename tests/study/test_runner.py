@@ -28,6 +28,7 @@ from headcats.errors import (
     UnknownNameError,
 )
 from headcats.prompts.pair import SecondCorruption
+from headcats.results.checksum import stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.records import DropCounts
@@ -554,11 +555,15 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
     for part in ("plan", "model", "categories", "tasks", "methods", "requested"):
         assert getattr(found, part) == getattr(expected, part)
     assert found.checks.keys() == expected.checks.keys()
-    # Fast paths are checked once per model and process, on the first prompts that come: the check's numbers differ.
-    other = {"seconds": 0, "self_check": ""}
+    # Fast paths are checked once per model and process, on the first prompts that come: the check's numbers differ, and
+    # with them the checksums of the files that hold them.
+    other = {"seconds": 0, "self_check": "", "checksum": ""}
     for task, records in expected.blocks.items():
         for label, record in records.items():
             assert replace(found.blocks[task][label], **other) == replace(record, **other)
+            for manifest, root in ((found, path), (expected, finished)):
+                file = ResultsFolder(root).block_path(task, label)
+                assert manifest.blocks[task][label].checksum == stated_in(file, least=0)
 
 
 # --------------------------------------------------------------------------------------------------- bundled model
