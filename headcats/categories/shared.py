@@ -150,15 +150,30 @@ def _chance_counts(
     draws: int,
     seed: int,
 ) -> Int[np.ndarray, "draw k"]:
-    """Heads in exactly k categories after permuting each category's members within each block of heads."""
+    """Heads in exactly k categories after placing each category's members at random within each block of heads.
+
+    Only numbers are drawn: of the heads in exactly 0, 1, .. categories so far, how many are in the next one too.
+    Categories are placed in the order of their names, so that the draws do not depend on that of the rows.
+    """
+    rows = sorted(zip(names, member, strict=True), key=lambda row: row[0])
     counts = np.zeros((draws, len(names) + 1), dtype=np.int64)
     for block in np.unique(blocks):
-        total = np.zeros((draws, int((blocks == block).sum())), dtype=np.int8)
-        for name, row in zip(names, member[:, blocks == block], strict=True):
+        inside = blocks == block
+        in_exactly = np.zeros((len(names) + 1, draws), dtype=np.int64)
+        in_exactly[0] = inside.sum()
+        for placed, (name, row) in enumerate(rows):
+            if not row[inside].any():
+                continue
             rng = stream(seed, name, "overlap by chance", str(block))
-            total += rng.permuted(np.tile(row.astype(np.int8), (draws, 1)), axis=1)
-        for k in range(1, len(names) + 1):
-            counts[:, k] += (total == k).sum(axis=1)
+            others, members = np.full(draws, inside.sum()), np.full(draws, row[inside].sum())
+            for k in range(placed, -1, -1):
+                of_k = in_exactly[k].copy()
+                others -= of_k
+                chosen = rng.hypergeometric(of_k, others, members)
+                members -= chosen
+                in_exactly[k] -= chosen
+                in_exactly[k + 1] += chosen
+        counts += in_exactly.T
     return counts[:, 1:]
 
 

@@ -143,7 +143,8 @@ def score(
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
     table = table.assign(_below_noise({task: blocks[task] for task in estimates}, table, metric=metric))
     clear = (table["gap_low"] > 0).values
-    counted = table.isel(task=clear) if clear.any() else table
+    counted = table[["p_value", "smallest_p", "n_items", "detectable"]]  # without the draws, which are large
+    counted = counted.isel(task=clear) if clear.any() else counted
     table.attrs |= {
         "categories": categories,
         "method": method,
