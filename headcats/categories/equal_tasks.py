@@ -16,6 +16,7 @@ from headcats.categories.undecided import count_bounds
 from headcats.errors import DataError, StatisticsWarning
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
+from headcats.scores.draws import without_draws
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 
@@ -62,7 +63,7 @@ def subsampled_overlap(
     check_rule(rule, by="hc.categories.subsampled_overlap")
     check_count("subsets", subsets)
     # Draws would be reduced for every subset without being used.
-    scores = scores.drop_vars(["resampled", "null_effect_t"], errors="ignore")
+    scores = without_draws(scores)
     tasks = {category: members for category, members in numbered_tasks(scores, rule=rule).items() if members}
     if not tasks:
         raise DataError("No category has a task with numbers: score tasks with a clear gap.")

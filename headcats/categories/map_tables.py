@@ -18,11 +18,11 @@ from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule
+from headcats.scores.draws import without_draws
 from headcats.scores.scoring import score
 from headcats.spending import spent_on
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
-_DRAWS = ("resample", "draw")
 _TABLES = ("scores", "members", "overlap", "equal_tasks", "differences", "sizes")
 
 
@@ -130,4 +130,4 @@ def _can_keep(reading: Reading) -> bool:
 
 
 def _without_draws(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    return {name: table.drop_dims(_DRAWS, errors="ignore") for name, table in tables.items()}
+    return {name: without_draws(table) for name, table in tables.items()}

@@ -23,6 +23,7 @@ from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
+from headcats.scores.draws import without_draws
 
 _WITHOUT_SIGN = (*NEW_TASK, *DESCRIPTORS)
 """What a head list says of helping and suppressing heads alike."""
@@ -95,7 +96,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     counted = {category: readable[category] for category in needed}
     warn_of(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
-    turned = negate(scores).drop_vars("null_effect_t", errors="ignore")
+    turned = negate(scores.drop_vars("null_effect_t", errors="ignore"))
     suppressing = _reduced_and_ruled(turned, counted, needed, rule=rule)
 
     variables = {
@@ -120,7 +121,8 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     members["n_tasks"] = ("category", [len(tasks) for tasks in readable.values()])
     required = [needed.get(category, min_tasks) if tasks else 0 for category, tasks in readable.items()]
     members["min_tasks"] = ("category", required)
-    members = members.assign(new_task_effects(scores.sel(task=list(itertools.chain(*readable.values())))).data_vars)
+    counted_tasks = list(itertools.chain(*readable.values()))
+    members = members.assign(new_task_effects(without_draws(scores).sel(task=counted_tasks)).data_vars)
     members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
     return members
 

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.results.head_axes import head_coords
+from headcats.scores.draws import without_draws
 from headcats.statistics.distributions import t_quantile
 
 NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")
@@ -54,7 +55,7 @@ def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
         Bulletin 2, 110-114.
     """
     check_is(scores, SCORES, by="hc.categories.new_task_effects")
-    tasks = numbered_tasks(scores)
+    tasks, scores = numbered_tasks(scores), without_draws(scores)
     by_category = [_over_tasks(scores.sel(task=names).transpose(..., *_TASK)) for names in tasks.values()]
     return xr.Dataset(
         {name: (("category", *_TASK[1:]), np.stack([grids[name] for grids in by_category])) for name in NEW_TASK},

@@ -66,13 +66,12 @@ class Reduction:
         `cells` are their places among all of `(layer, head)`. Each head keeps its standard error and the width of its
         interval in each task.
         """
-        return self._of_effects(self._resampled[..., cells], cells)
+        return self._of_effects(self._resampled[:, self.rows[:, None], cells], cells)
 
     def largest_of_resamples(self) -> Grids:
         """Bounds that no draw exceeds, `[1, cell]` for all heads: the largest effect and low end, the smallest p."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # heads without any draw
-            largest = np.nanmax(self._resampled, axis=0)
+        # Task by task, without a copy of all draws; NaN for heads without any.
+        largest = np.stack([np.fmax.reduce(self._resampled[:, row], axis=0) for row in self.rows])
         # Correlation between tasks makes no p smaller, unless it is above one half.
         bounds = self._of_effects(largest, np.arange(largest.shape[-1]), correlated=False)
         return bounds | {"p_value": np.minimum(bounds["p_value"], 0.5)}
@@ -80,11 +79,16 @@ class Reduction:
     @property
     def drawable(self) -> Bool[np.ndarray, " cell"]:
         """Whether a head has a number in any draw: none of a single query item has."""
-        return np.asarray(((~np.isnan(self._resampled)).sum(axis=-2) >= self.r).any(axis=0))
+        draws, _, cells = self._resampled.shape
+        tasks_with_number = np.zeros((draws, cells), dtype=np.int16)
+        for row in self.rows:
+            tasks_with_number += ~np.isnan(self._resampled[:, row])
+        return np.asarray((tasks_with_number >= self.r).any(axis=0))
 
     @property
     def _resampled(self) -> Float[np.ndarray, "draw task cell"]:
-        draws = self.tests.scores["resampled"].values[:, self.rows]
+        """Of all tasks of the scores."""
+        draws = self.tests.scores["resampled"].values
         return draws.reshape(*draws.shape[:2], -1)
 
     def _of_effects(
@@ -120,7 +124,8 @@ class Reduction:
 
     @property
     def _scores(self) -> xr.Dataset:
-        return self.tests.scores.isel(task=self.rows)
+        """Of the category's tasks, without the resampled effects, which are large."""
+        return self.tests.scores.drop_vars("resampled", errors="ignore").isel(task=self.rows)
 
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
         return self.tests.grids[name][self.rows]

@@ -10,6 +10,7 @@ from headcats.categories.membership import categorize
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.rules.rule import Rule
+from headcats.scores.draws import without_draws
 
 
 def sizes_by_min_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> xr.Dataset:
@@ -47,7 +48,7 @@ def sizes_by_min_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> xr.Da
     if not most:
         raise DataError("No category has a task with numbers: score tasks with a clear gap.")
     # Draws would be reduced for every number without being used.
-    scores = scores.drop_vars(["resampled", "null_effect_t"], errors="ignore")
+    scores = without_draws(scores)
     judged = []
     for min_tasks in range(1, most + 1):
         with warnings.catch_warnings():

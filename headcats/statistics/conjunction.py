@@ -31,12 +31,12 @@ def partial_conjunction(
     """
     p_values = np.where(np.isnan(p_values), 1.0, p_values)
     left = len(p_values) - r + 1
-    order = np.argsort(p_values, axis=0, kind="stable")[r - 1 :]
-    largest = np.take_along_axis(p_values, order, axis=0)
+    largest = np.sort(p_values, axis=0)[r - 1 :]
     places = np.arange(1, left + 1).reshape(-1, *[1] * (p_values.ndim - 1))
     simes = (largest * left / places).min(axis=0)
     variance = np.full(largest.shape[1:], float(left))
     if correlation is not None and left > 1:
+        order = np.argsort(p_values, axis=0, kind="stable")[r - 1 :]
         between = correlation * (1 - np.eye(len(p_values)))
         variance = variance + np.maximum(0.0, between[order[:, None], order[None, :]].sum(axis=(0, 1)))
     with np.errstate(divide="ignore"):

@@ -21,6 +21,7 @@ from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
+from headcats.scores.draws import without_draws
 
 _log = logging.getLogger("headcats")
 
@@ -140,7 +141,7 @@ def judge_protocols(
             try:
                 scores = read_scores(runs[protocol.folder], reading)
                 # Agreement needs no resamples, and no data without effects.
-                table = judge_scores(scores.drop_vars(["resampled", "null_effect_t"]), reading)
+                table = judge_scores(without_draws(scores), reading)
             except DataError as error:
                 left_out[protocol.name] = str(error)
                 continue
