@@ -1,9 +1,10 @@
 """Write tables as netCDF straight into HDF5, in a fraction of the time that xarray takes.
 
-A run writes hundreds of small files, and h5netcdf goes through every dimension again for every variable. The files are
-the same in what they hold; what is not known here, xarray writes.
+A run writes hundreds of small files, and h5netcdf goes through every dimension again for every variable. The files hold
+the same; tables of other kinds are written by xarray.
 """
 
+import itertools
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -15,13 +16,16 @@ from h5py import h5ds
 from headcats.results.netcdf import NO_VARIABLE, NOT_PLAIN, is_time
 
 _TEXT = h5py.string_dtype()
+# HDF5 takes two files in memory of the same name for one, also those of two threads.
+_numbers = itertools.count()
 
 
 def netcdf_bytes(table: xr.Dataset) -> bytes:
     """The table as the content of a netCDF file, as `table.to_netcdf(engine="h5netcdf")` gives it."""
     if not _is_plain(table):
         return bytes(table.to_netcdf(engine="h5netcdf"))
-    with h5py.File("table", "w", driver="core", backing_store=False, track_order=True) as file:
+    name = f"table {next(_numbers)}"
+    with h5py.File(name, "w", driver="core", backing_store=False, track_order=True) as file:
         of_table, of_variables = _coordinates(table)
         _put_attributes(file, table.attrs | of_table)
         file.attrs["_NCProperties"] = np.bytes_(f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.__version__}")
@@ -77,7 +81,7 @@ def _is_plain_value(value: Any) -> bool:
     if isinstance(value, str):
         return "\0" not in value
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(one, str) and "\0" not in one for one in value)
+        return bool(value) and all(isinstance(text, str) and "\0" not in text for text in value)
     return type(value) in (int, float) or (
         isinstance(value, np.number | np.ndarray) and np.asarray(value).dtype.kind in "iuf"
     )
@@ -85,17 +89,17 @@ def _is_plain_value(value: Any) -> bool:
 
 def _coordinates(table: xr.Dataset) -> tuple[dict[str, str], dict[Hashable, dict[str, str]]]:
     """The attribute `coordinates` of the table and of each variable, by the conventions of netCDF."""
-    more = {str(name): set(table.variables[name].dims) for name in table.coords if name not in table.dims}
+    coords = {str(name): set(table.variables[name].dims) for name in table.coords if name not in table.dims}
     of_variables: dict[Hashable, dict[str, str]] = {}
-    left = set(more)
+    of_none = set(coords)
     for name, values in table.variables.items():
-        own = {other for other, dims in more.items() if dims <= set(values.dims)} if name not in table.coords else set()
-        left -= own
-        of_variables[name] = {"coordinates": " ".join(sorted(own))} if own else {}
-    return ({"coordinates": " ".join(sorted(left))} if left else {}), of_variables
+        fitting = {coord for coord, dims in coords.items() if dims <= set(values.dims) and name not in table.coords}
+        of_none -= fitting
+        of_variables[name] = {"coordinates": " ".join(sorted(fitting))} if fitting else {}
+    return ({"coordinates": " ".join(sorted(of_none))} if of_none else {}), of_variables
 
 
-def _put_variable(file: h5py.File, name: str, values: xr.Variable, more: dict[str, str]) -> h5py.Dataset:
+def _put_variable(file: h5py.File, name: str, values: xr.Variable, coordinates: dict[str, str]) -> h5py.Dataset:
     data, attrs = np.asarray(values.values), dict(values.attrs)
     if data.dtype.kind == "U":
         stored = file.create_dataset(name, data=data.astype(object), dtype=_TEXT, track_order=True)
@@ -109,15 +113,15 @@ def _put_variable(file: h5py.File, name: str, values: xr.Variable, more: dict[st
         attrs = {"_FillValue": np.array([np.nan], data.dtype)} | attrs
     else:
         stored = file.create_dataset(name, data=data, track_order=True)
-    _put_attributes(stored, attrs | more)
+    _put_attributes(stored, attrs | coordinates)
     return stored
 
 
-def _put_attributes(of: h5py.File | h5py.Dataset, attrs: Mapping[Any, Any]) -> None:
+def _put_attributes(place: h5py.File | h5py.Dataset, attrs: Mapping[Any, Any]) -> None:
     for name, value in attrs.items():
         if isinstance(value, str):
-            of.attrs.create(name, value, dtype=_TEXT)
+            place.attrs.create(name, value, dtype=_TEXT)
         elif isinstance(value, list | tuple):
-            of.attrs.create(name, np.array(value, dtype=object), dtype=_TEXT)
+            place.attrs.create(name, np.array(value, dtype=object), dtype=_TEXT)
         else:
-            of.attrs.create(name, np.atleast_1d(value))
+            place.attrs.create(name, np.atleast_1d(value))

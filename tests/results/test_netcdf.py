@@ -1,6 +1,7 @@
 """Tables as netCDF: what is written is what xarray writes, and what is read is what xarray reads."""
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import h5py
@@ -118,6 +119,35 @@ def test_other_kinds_are_left_to_xarray(kind: str) -> None:
     assert_alike(read_netcdf(expected), by_xarray(expected))
     if kind == "compressed":
         assert h5py.File(io.BytesIO(netcdf_bytes(table)))["v"].compression == "gzip"
+
+
+def foreign(kind: str) -> bytes:
+    """A small file that other programs may write."""
+    image = io.BytesIO()
+    with h5py.File(image, "w", track_order=kind != "no order") as file:
+        x = file.create_dataset("x", data=np.arange(2.0), track_order=kind != "no order")
+        x.make_scale("x")
+        dtype = ">f8" if kind == "big-endian" else "<f8"
+        values = file.create_dataset("v", data=np.array([1.0, 2.0], dtype), track_order=kind != "no order")
+        values.dims[0].attach_scale(x)
+        values.attrs["grid"] = np.zeros((2, 2) if kind == "attributes of two axes" else 2)
+        for variable in (x, values):
+            variable.attrs["_Netcdf4Dimid"] = np.int32(0)
+    return image.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["plain", "no order", "big-endian", "attributes of two axes"])
+def test_files_of_other_programs_are_read_as_xarray_reads_them(kind: str) -> None:
+    data = foreign(kind)
+    xr.testing.assert_identical(read_netcdf(data), by_xarray(data))
+    assert read_netcdf(data)["v"].dtype == by_xarray(data)["v"].dtype == np.float64
+
+
+def test_threads_write_at_once() -> None:
+    table = xr.Dataset({"v": ("x", np.arange(9.0))})
+    with ThreadPoolExecutor(4) as threads:
+        written = list(threads.map(lambda _: netcdf_bytes(table), range(40)))
+    assert all(read_netcdf(data).identical(table) for data in written)
 
 
 @pytest.mark.parametrize("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
