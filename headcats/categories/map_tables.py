@@ -17,6 +17,7 @@ from headcats.categories.shared import overlap
 from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
+from headcats.rules.registered import is_registered
 from headcats.rules.rule import Rule
 from headcats.scores.draws import without_draws
 from headcats.scores.scoring import score
@@ -110,7 +111,7 @@ def kept_map(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     def compute() -> dict[str, xr.Dataset]:
         return _without_draws(with_tests(_judged(run, reading), reading))
 
-    return _described(kept(run, repr(reading), _TABLES, compute) if _can_keep(reading) else compute(), run)
+    return _described(kept(run, repr(reading), _TABLES, compute) if is_registered(reading.rule) else compute(), run)
 
 
 @spent_on("statistics")
@@ -120,13 +121,8 @@ def kept_scores(run: RunResults, reading: Reading) -> xr.Dataset:
     def compute() -> dict[str, xr.Dataset]:
         return _without_draws({"scores": read_scores(run, reading)})
 
-    tables = kept(run, repr(reading), ("scores",), compute) if _can_keep(reading) else compute()
+    tables = kept(run, repr(reading), ("scores",), compute) if is_registered(reading.rule) else compute()
     return tables["scores"]
-
-
-def _can_keep(reading: Reading) -> bool:
-    # What a rule of one's own does may change without its name.
-    return str(reading.rule.judge.__module__).startswith("headcats.")
 
 
 def _without_draws(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:

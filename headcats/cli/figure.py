@@ -15,8 +15,7 @@ from headcats.cli import arguments, completion
 from headcats.cli.console import note_control, put, tell, warn
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
-from headcats.evidence.comparison.method_agreement import method_agreement
-from headcats.evidence.comparison.method_grid import method_scores
+from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
@@ -112,7 +111,7 @@ def _run_table(
 def _agreement_table(run: RunResults, name: str, reading: Reading) -> Table:
     arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {run.manifest.model.name}"
-    return method_agreement(method_scores(run.tree, metric=reading.metric or None)), title
+    return run_agreement(run, metric=reading.metric or None), title
 
 
 def _evidence_table(

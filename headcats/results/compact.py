@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.errors import UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
@@ -21,7 +22,7 @@ WHOLE, COMPACT = get_args(Store)
 BOUND = 0.01
 """Largest loss of an effect that a compact block may have, in standard errors of the effect."""
 ROUNDED = "rounded"
-"""Attribute of blocks that were to be compact: JSON of `Loss`."""
+"""Attribute of blocks that are, were or were to be compact: JSON of `Loss`."""
 _PATCHED, _DIFFERENCE, _MEAN, _SCALE = "patched", "patched_difference", "patched_mean", "patched_scale"
 # Far below the largest number of float16, 65504: the smallest that keeps all its digits is 2^28 times smaller.
 _LARGEST = 2.0**14
@@ -30,13 +31,13 @@ _FILTERS = {"zlib": True, "complevel": 4, "shuffle": True, "_FillValue": None}
 
 @dataclass(frozen=True)
 class Loss:
-    """What rounding changes in the effects of a block, in standard errors over prompts of the effect of a head.
+    """What rounding changes in the mean difference of a head, in standard errors of that mean over query items.
 
     Attributes:
         largest: Of any head and metric; infinite where a head without any scatter changes.
         mean: Over heads and metrics.
         bound: Largest that is allowed.
-        store: "compact", or "whole" of a block whose loss is beyond the bound.
+        store: How the block is stored. "whole" if the loss is beyond the bound, and of one that was compact before.
     """
 
     largest: float
@@ -74,15 +75,27 @@ def compacted(block: xr.Dataset) -> xr.Dataset:
     half = (varied / scale).transpose(*values.dims).astype(np.float16)
     bits = xr.Variable(values.dims, half.values.view(np.int16), encoding=dict(_FILTERS))
     compact = block.drop_vars(_PATCHED).assign({_DIFFERENCE: bits, _MEAN: mean, _SCALE: scale})
-    loss = _loss(difference, restored(compact)[_PATCHED] - block[block.attrs["base"]])
-    if (before := loss_of(block)) is not None and before.store == COMPACT:
-        # What it had lost already.
-        loss = replace(loss, largest=max(loss.largest, before.largest), mean=max(loss.mean, before.mean))
-    kept = compact if loss.store == COMPACT else block
+    largest, mean_loss = _losses(difference, restored(compact)[_PATCHED] - block[block.attrs["base"]])
+    before = loss_of(block)
+    has_lost = before is not None and before.largest <= before.bound  # beyond the bound it was never compact
+    if has_lost:
+        largest, mean_loss = largest + before.largest, mean_loss + before.mean
+    if largest <= BOUND:
+        return _with_loss(compact, Loss(largest, mean_loss, BOUND, COMPACT))
+    return as_whole(block) if has_lost else _with_loss(block, Loss(largest, mean_loss, BOUND, WHOLE))
+
+
+def as_whole(block: xr.Dataset) -> xr.Dataset:
+    """A block for a whole store: one that was compact still says what it has lost."""
+    loss = loss_of(block)
+    return block if loss is None else _with_loss(block, replace(loss, store=WHOLE))
+
+
+def _with_loss(block: xr.Dataset, loss: Loss) -> xr.Dataset:
     # JSON has no infinity.
     numbers = {name: value if not isinstance(value, float) or np.isfinite(value) else None
                for name, value in asdict(loss).items()}  # fmt: skip
-    return kept.assign_attrs({ROUNDED: json.dumps(numbers)})
+    return block.assign_attrs({ROUNDED: json.dumps(numbers)})
 
 
 def restored(table: xr.Dataset) -> xr.Dataset:
@@ -98,7 +111,7 @@ def restored(table: xr.Dataset) -> xr.Dataset:
 
 
 def loss_of(block: xr.Dataset) -> Loss | None:
-    """What a block has lost; None of one that was never to be compact."""
+    """What a block has lost, or would have lost where that is beyond the bound; None of one never to be compact."""
     text = block.attrs.get(ROUNDED)
     if text is None:
         return None
@@ -107,24 +120,39 @@ def loss_of(block: xr.Dataset) -> Loss | None:
 
 
 def losses_text(losses: Sequence[Loss]) -> str:
-    """How many blocks are compact, what they lose at most, and how many are whole."""
-    compact = [loss for loss in losses if loss.store == COMPACT]
-    largest = max((loss.largest for loss in compact), default=0.0)
-    whole = len(losses) - len(compact)
-    more = f"; {whole} would lose more than {BOUND:g} and {'is' if whole == 1 else 'are'} whole" if whole else ""
-    return (
-        f"Stored compactly: {len(compact)} of {pluralize(len(losses), 'block')}, which lose at most {largest:.1g} of "
-        f"the standard error of an effect{more}."
-    )
+    """How many blocks are compact, what they lose at most, how many were compact before, and how many would lose more."""
+    compact = [loss.largest for loss in losses if loss.store == COMPACT]
+    before = [loss.largest for loss in losses if loss.store == WHOLE and loss.largest <= loss.bound]
+    parts = [f"Stored compactly: {len(compact)} of {pluralize(len(losses), 'block')}"]
+    if compact:
+        parts[0] += f", which lose at most {max(compact):.1g} of the standard error of an effect"
+    if beyond := len(losses) - len(compact) - len(before):
+        parts.append(f"{beyond} would lose more than {BOUND:g} and {'is' if beyond == 1 else 'are'} whole")
+    if before:
+        whole = "was compact before and is" if len(before) == 1 else "were compact before and are"
+        parts.append(f"{len(before)} {whole} whole, with a loss of at most {max(before):.1g}")
+    return "; ".join(parts) + "."
 
 
-def _loss(before: xr.DataArray, after: xr.DataArray) -> Loss:
-    n = before.sizes["prompt"]
+def _losses(before: xr.DataArray, after: xr.DataArray) -> tuple[float, float]:
+    """The largest and the mean loss of the heads."""
     error = abs((after - before).mean("prompt")).values
     with np.errstate(divide="ignore", invalid="ignore"):
-        scatter = before.std("prompt", ddof=1).values / np.sqrt(n) if n > 1 else np.zeros_like(error)
-        ratio = np.where(error == 0, 0.0, error / scatter)
+        ratio = np.where(error == 0, 0.0, error / _standard_error(before))
     # Heads that a layer lacks are NaN before and after.
     ratio = np.where(before.isnull().all("prompt").values, 0.0, np.nan_to_num(ratio, nan=np.inf, posinf=np.inf))
-    largest = float(ratio.max(initial=0.0))
-    return Loss(largest, float(ratio.mean()), BOUND, COMPACT if largest <= BOUND else WHOLE)
+    return float(ratio.max(initial=0.0)), float(ratio.mean())
+
+
+def _standard_error(difference: xr.DataArray) -> Float[np.ndarray, "metric layer head"]:
+    """Of the mean over prompts, by the scatter of query items as in `hc.score`; of prompts if they share one item."""
+    deviations = difference - difference.mean("prompt")
+    values = deviations.transpose("prompt", ...).values
+    _, item = np.unique(difference["item"].values, return_inverse=True)
+    if item.max(initial=0) > 0:
+        values = (np.arange(item.max() + 1)[:, None] == item).astype(float) @ values.reshape(len(item), -1)
+    n_items = len(values)
+    shape = deviations.isel(prompt=0).shape
+    if n_items < 2:
+        return np.zeros(shape)
+    return (np.sqrt((values**2).sum(axis=0) * n_items / (n_items - 1)) / len(item)).reshape(shape)

@@ -1,17 +1,19 @@
 """Tables that commands have computed from the blocks of a folder, kept beside them until what they come from changes.
 
-They are a copy of what can be computed again: one that is damaged, stale or cannot be written is done without.
+They are a copy of what can be computed again: one that is damaged, stale or cannot be written is ignored.
 """
 
-import functools
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import scipy
 import xarray as xr
 
 import headcats
@@ -24,7 +26,7 @@ from headcats.results.whole_file import write_whole
 
 KEPT = ".kept"
 """Folder of the tables within a results folder; hidden, as it is no part of the results."""
-_COMPUTING = ("categories", "evidence/comparison", "rules", "scores", "statistics")
+_NOT_COMPUTING = ("cli", "figures", "models")
 _SOURCE, _WARNED = "kept_of", "warned"
 
 Tables = Mapping[str, xr.Dataset]
@@ -34,67 +36,79 @@ def kept(run: RunResults, options: str, names: tuple[str, ...], compute: Callabl
     """What `compute` gives, from the folder of the run if it has been computed from the same blocks before.
 
     Warnings of the statistics that `compute` gave are given again. Of results in memory, on the hub, or with damaged
-    files nothing is kept.
+    files nothing is kept. What is kept of other blocks, or by another version, is removed.
 
     Args:
         run: The blocks.
         options: All else that the tables depend on, as text.
         names: Of the tables that `compute` gives, in order.
         compute: Computes them.
+
+    Returns:
+        Name -> table. Errors of `compute` are passed on, and nothing is kept then.
     """
     # Version 0.1 wrote no checksums.
     if not isinstance(run, StoredRun) or run.stored_at.on_hub or run.missing or not all(run.blocks.checksums.values()):
         return dict(compute())
-    folder, name = run.stored_at.folder / KEPT, checksum(options.encode("utf-8"))[:16]
-    paths = {table: folder / f"{name}-{table}.nc" for table in names}
-    source = _source(run, options)
-    if (found := _read(paths, source)) is not None:
-        for message in json.loads(found[names[0]].attrs[_WARNED]):
+    folder, state, chosen = run.stored_at.folder / KEPT, _state(run), checksum(options.encode("utf-8", "replace"))
+    source = f"{state} {chosen}"
+    paths = {table: folder / f"{state[:12]}-{chosen[:12]}-{table}.nc" for table in names}
+    if (tables := _read(paths, source)) is not None:
+        for message in json.loads(tables[names[0]].attrs[_WARNED]):
             warnings.warn(message, StatisticsWarning, stacklevel=3)
-        return {table: _without_marks(content) for table, content in found.items()}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        computed = compute()
-    of_statistics = [str(one.message) for one in caught if issubclass(one.category, StatisticsWarning)]
-    for one in caught:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        return {table: _without_marks(content) for table, content in tables.items()}
+    given: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            computed = compute()
+    finally:
+        for warning in given:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    of_statistics = [str(warning.message) for warning in given if issubclass(warning.category, StatisticsWarning)]
     marks = {_SOURCE: source, _WARNED: json.dumps(of_statistics)}
-    with suppress(StorageError):  # results of others may be closed
+    # Results of others may be closed, and what cannot be stored is still computed.
+    with suppress(StorageError, OSError, ValueError):
         for table, data in set_bytes({table: computed[table].assign_attrs(marks) for table in names}).items():
             write_whole(paths[table], data)
+        _remove_stale(folder, state)
     return {table: computed[table] for table in names}
 
 
-def _source(run: StoredRun, options: str) -> str:
-    """What the tables come from: blocks, categories, and the code that computes."""
-    entries = [
-        run.attrs["manifest"],
-        run.attrs["categories"],
-        *map(str, run.blocks.checksums.items()),
-        options,
-        _code(),
-    ]
-    return checksum("\n".join(entries).encode("utf-8"))
+def _state(run: StoredRun) -> str:
+    """What all tables come from: blocks, categories, and the code that computes."""
+    entries = [run.attrs["manifest"], run.attrs["categories"], *map(str, run.blocks.checksums.items()), _CODE]
+    return checksum("\n".join(entries).encode("utf-8", "replace"))
 
 
-@functools.cache
-def _code() -> str:
-    home, digest = Path(headcats.__file__).parent, hashlib.blake2b(np.__version__.encode("ascii"))
-    for package in _COMPUTING:
-        for path in sorted((home / package).glob("*.py")):
+def _code_here() -> str:
+    home, digest = Path(headcats.__file__).parent, hashlib.blake2b()
+    digest.update(" ".join(package.__version__ for package in (np, pd, scipy, xr)).encode("ascii"))
+    for path in sorted((*home.rglob("*.py"), *home.rglob("*.toml"))):
+        if path.relative_to(home).parts[0] not in _NOT_COMPUTING:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
+# When the process begins, for the files may be replaced while it works.
+_CODE = _code_here()
+
+
+def _remove_stale(folder: Path, state: str) -> None:
+    for path in folder.glob("*.nc"):
+        if not path.name.startswith(state[:12]):
+            path.unlink(missing_ok=True)
+
+
 def _read(paths: Mapping[str, Path], source: str) -> dict[str, xr.Dataset] | None:
-    if not all(path.is_file() for path in paths.values()):
+    if not all(os.path.isfile(path) for path in paths.values()):  # False where nobody may look
         return None
     try:
-        found = {table: read_table(path, again="The same command") for table, path in paths.items()}
-        check_set(found.values())
+        tables = {table: read_table(path, again="The same command") for table, path in paths.items()}
+        check_set(tables.values())
     except StorageError:
         return None
-    return found if all(table.attrs.get(_SOURCE) == source for table in found.values()) else None
+    return tables if all(table.attrs.get(_SOURCE) == source for table in tables.values()) else None
 
 
 def _without_marks(table: xr.Dataset) -> xr.Dataset:

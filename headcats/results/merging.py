@@ -12,7 +12,7 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.registry import lookup
-from headcats.results.compact import COMPACT, WHOLE, Store, check_store, compacted
+from headcats.results.compact import COMPACT, WHOLE, Store, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.head_axes import kv_head_of
@@ -97,8 +97,8 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     places_of = {task: number for number, task in enumerate(suite_tasks(suite, source="") if suite else ())}
     merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
-    if store == COMPACT:
-        blocks = {key: compacted(block) for key, block in blocks.items()}
+    stored = compacted if store == COMPACT else as_whole
+    blocks = {key: stored(block) for key, block in blocks.items()}
     _write(target, merged, blocks, parts, suite, descriptors)
 
 
@@ -152,7 +152,13 @@ def _write(
 def _add(blocks: dict[Any, xr.Dataset], key: Any, block: xr.Dataset, description: str) -> None:
     if key in blocks and blocks[key].attrs.get("fingerprint") != block.attrs.get("fingerprint"):
         raise PlanError(f"{description} was made with other prompts than in a folder before.")
-    blocks[key] = block
+    if key not in blocks or _lost(block) <= _lost(blocks[key]):
+        blocks[key] = block
+
+
+def _lost(block: xr.Dataset) -> float:
+    loss = loss_of(block)
+    return 0.0 if loss is None or loss.largest > loss.bound else loss.largest
 
 
 def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dataset]) -> xr.Dataset:

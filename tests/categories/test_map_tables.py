@@ -14,7 +14,7 @@ import headcats as hc
 from headcats.categories import map_tables as module
 from headcats.categories.map_tables import kept_map, kept_scores, map_tables
 from headcats.categories.reading import Reading
-from headcats.errors import StatisticsWarning
+from headcats.errors import DataError, StatisticsWarning
 from headcats.results import kept as keeping
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
@@ -165,7 +165,7 @@ def test_another_version_of_the_code_computes(folder: Path, monkeypatch: pytest.
     with monkeypatch.context() as allowed:
         allowed.setattr(module, "score", hc.score)
         mapped(folder)
-    monkeypatch.setattr(keeping, "_code", lambda: "another")
+    monkeypatch.setattr(keeping, "_CODE", "another")
     with pytest.raises(AssertionError, match="scored again"):
         mapped(folder)
 
@@ -182,6 +182,50 @@ def test_a_rule_of_ones_own_is_called_every_time(folder: Path) -> None:
         mapped(folder, Reading(rule=Rule(judge, name="mine")))
         assert len(calls) > before
     assert not (folder / ".kept").exists()
+
+
+def test_a_rule_of_ones_own_that_is_made_of_ours_is_called_every_time(folder: Path) -> None:
+    def define(factor: float) -> Reading:
+        @hc.rules.rule
+        def mine(*, cut=0.1):
+            return hc.rules.threshold(value=factor * cut)
+
+        return Reading(rule=mine())
+
+    first, _ = mapped(folder, define(1.0))
+    second, _ = mapped(folder, define(99.0))
+    assert not first["members"]["member"].equals(second["members"]["member"])
+    assert not (folder / ".kept").exists()
+
+
+def test_what_is_kept_of_other_blocks_is_removed(folder: Path) -> None:
+    mapped(folder)
+    mapped(folder, Reading(min_tasks=1))
+    before = {path.name for path in (folder / ".kept").iterdir()}
+    assert len(before) == 2 * len(TABLES)
+    rescaled_block(folder)
+    mapped(folder)
+    after = {path.name for path in (folder / ".kept").iterdir()}
+    assert len(after) == len(TABLES)
+    assert not before & after
+
+
+def test_warnings_are_given_where_the_computation_fails(folder: Path) -> None:
+    def compute() -> None:
+        warnings.warn("said before", StatisticsWarning, stacklevel=1)
+        raise DataError("failed")
+
+    with pytest.warns(StatisticsWarning, match="said before"), pytest.raises(DataError, match="failed"):
+        keeping.kept(opened(folder), "any", ("scores",), compute)
+    assert not (folder / ".kept").exists()
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800"])
+def test_what_cannot_be_stored_is_computed(folder: Path, text: str) -> None:
+    table = xr.Dataset({"effect": 1.0}, attrs={"note": text})
+    computed = keeping.kept(opened(folder), text, ("scores",), lambda: {"scores": table})
+    xr.testing.assert_identical(computed["scores"], table)
+    assert not list(folder.glob(".kept/*"))
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))

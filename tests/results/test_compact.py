@@ -75,6 +75,41 @@ def test_a_block_that_would_lose_too_much_stays_whole_and_says_so(kind, monkeypa
     json.loads(kept.attrs[ROUNDED], parse_constant=pytest.fail)
 
 
+def test_losses_add_up():
+    block, first = causal(), compacted(causal())
+    said = [loss_of(first).largest]
+    for _ in range(5):
+        first = compacted(restored(first))
+        said.append(loss_of(first).largest)
+    assert said == sorted(said)
+    assert said[-1] > said[0]
+    (before, error), (after, _) = effects(block), effects(restored(first))
+    assert np.abs((after - before) / error).max() <= 1.001 * said[-1]
+
+
+def test_a_block_that_was_compact_stays_whole_once_all_it_lost_is_too_much(monkeypatch):
+    block = restored(compacted(causal()))
+    monkeypatch.setattr(compact, "BOUND", 1.5 * loss_of(block).largest)
+    block = block.assign_attrs({ROUNDED: json.dumps(json.loads(block.attrs[ROUNDED]) | {"bound": compact.BOUND})})
+    for _ in range(3):
+        kept = compacted(block)
+        assert "patched" in kept
+        assert loss_of(kept).store == WHOLE
+        assert loss_of(kept).largest == loss_of(block).largest
+    assert "1 was compact before" in losses_text([loss_of(kept)])
+
+
+def test_the_error_is_that_of_query_items():
+    block = causal(prompts=64)
+    differences = (block.patched[0] - block.corrupted[0]).values
+    # Prompts of an item that deviate in opposite directions tell more than their own scatter says.
+    differences[1::2] = 0.6 - differences[0::2] + 0.001 * differences[1::2]
+    block.patched[0] = block.corrupted[0].values[:, None, None] + differences
+    pairs = block.assign_coords(item=("prompt", [f"item {place // 2}" for place in range(64)]))
+    with_items, alone = (loss_of(compacted(each)).largest for each in (pairs, block))
+    assert with_items > 2 * alone
+
+
 def test_what_patches_nothing_is_left_alone():
     block = xr.Dataset({"score": ("head", [1.0])}, attrs={"method": "m"})
     assert compacted(block) is block

@@ -1,6 +1,7 @@
 """A run into a compact store, and a folder that is made compact: the same results, with the loss in every block."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import headcats as hc
 from headcats.errors import UnknownNameError
 from headcats.results import compact
-from headcats.results.compact import COMPACT, WHOLE, loss_of
+from headcats.results.compact import COMPACT, ROUNDED, WHOLE, loss_of
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
 
@@ -67,10 +68,16 @@ def test_merging_makes_a_folder_compact_and_whole_again(finished, tmp_path):
     assert_alike(hc.load(finished), small)
     whole = merge([tmp_path / "small"], out=tmp_path / "whole")
     for key, block in blocks(small).items():
-        assert blocks(whole)[key].identical(block)
+        again_whole = blocks(whole)[key]
+        assert again_whole.drop_attrs(deep=False).identical(block.drop_attrs(deep=False))
+        assert loss_of(again_whole) == replace(loss_of(block), store=WHOLE)
+        assert {**again_whole.attrs, ROUNDED: ""} == {**block.attrs, ROUNDED: ""}
     again = merge([tmp_path / "small"], out=tmp_path / "again", store="compact")
     for key, block in blocks(small).items():
         assert loss_of(blocks(again)[key]).largest >= loss_of(block).largest
+    for folders in ([finished, tmp_path / "small"], [tmp_path / "small", finished]):
+        best = merge(folders, out=tmp_path / f"best of {folders[0].name}")
+        assert {loss_of(block) for block in blocks(best).values()} == {None}
 
 
 def test_another_store_is_refused_before_anything_is_written(model, options, finished, tmp_path):

@@ -14,11 +14,10 @@ import xarray as xr
 from headcats.categories.map_tables import kept_scores
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
-from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
+from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.reports.page.saved import Saved, SavedView, saved_evidence, saved_views
 from headcats.results.head_axes import HEAD, noun, unit_of
-from headcats.results.kept import kept
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
@@ -147,17 +146,15 @@ class Material:
     @cached_property
     def agreement(self) -> xr.Dataset | None:
         """How far all methods agree (`hc.evidence.method_agreement`); None for a single one."""
-
-        def compute() -> dict[str, xr.Dataset]:
-            return {"agreement": method_agreement(method_scores(self.run.tree))}
-
+        judging = [label for label in self.run.scored if not self.run.declarations[str(label)].control_of]
+        if len(judging) + len(self.run.joint_blocks) < 2:
+            return None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", StatisticsWarning)
-                tables = kept(self.run, "method agreement", ("agreement",), compute)
+                return run_agreement(self.run)
         except HeadcatsError:
             return None
-        return tables["agreement"]
 
     @cached_property
     def paths(self) -> list[tuple[str, str, str, str]]:
