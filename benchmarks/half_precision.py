@@ -2,9 +2,9 @@
 
     python benchmarks/half_precision.py [--shape gpt2-small ...] [--tasks NAME ...] [--repeat 3] [--threads 1]
 
-Random models of a shape are swept by denoising patches at one position and at all. The bundled model scores whole tasks
-by the default methods, and the members of all maps are compared. Differences are those of a head's mean effect, beside
-the standard error of that mean over the prompts in float32.
+Random models of a shape are swept by denoising patches, at the last position or those of `--positions`. The bundled
+model scores whole tasks by the default methods, and the members of all maps are compared. Differences are those of a
+head's mean effect, beside its standard error in float32: over prompts, and of the bundled model as `hc.score` gives it.
 """
 
 import argparse
@@ -69,9 +69,7 @@ def compare_sweeps(name: str, shape: Shape, *, positions: Sequence[str], repeat:
 
 def compare_maps(tasks: Sequence[str], *, n_prompts: int) -> None:
     """A run of the bundled model, with the members of its maps."""
-    # Categories of one task each are enough to see whether a verdict changes.
-    warnings.filterwarnings("ignore", category=StatisticsWarning)
-    members, seconds = {}, {}
+    table, seconds = {}, {}
     for dtype in DTYPES:
         model = hc.load_model("mini", dtype=dtype)
         seconds[dtype], results = clocked(
@@ -79,15 +77,17 @@ def compare_maps(tasks: Sequence[str], *, n_prompts: int) -> None:
         )
         labels = sorted({label.split("@")[0] for task in tasks for label in results[task].children})
         for label in labels:
-            members[dtype, label] = hc.score(results, method=label)
+            table[dtype, label] = hc.score(results, method=label)
     print(f"bundled model, {len(tasks)} tasks x {n_prompts} prompts, default methods: {described(seconds)}")
     for label in labels:
-        exact, short = (members[dtype, label] for dtype in DTYPES)
-        called = [hc.categorize(scores, rule=hc.rules.fdr(), min_tasks=1).member.values for scores in (exact, short)]
-        width = (exact.high - exact.low).values / (2 * 1.96)
+        exact, short = (table[dtype, label] for dtype in DTYPES)
+        with warnings.catch_warnings():
+            # Categories of one task each are enough to see whether a verdict changes.
+            warnings.simplefilter("ignore", StatisticsWarning)
+            called = [hc.categorize(scores, min_tasks=1).member.values for scores in (exact, short)]
         apart = abs(short.effect - exact.effect).values
         print(
-            f"  {label}: an effect moves by {np.nanmax(apart):.4f} at most, {np.nanmax(apart / width):.2f} standard "
+            f"  {label}: an effect moves by {np.nanmax(apart):.4f} at most, {np.nanmax(apart / exact.standard_error.values):.2f} standard "
             f"errors; {int((called[0] != called[1]).sum())} of {called[0].size} verdicts change"
         )
 

@@ -77,12 +77,13 @@ def compacted(block: xr.Dataset) -> xr.Dataset:
     compact = block.drop_vars(_PATCHED).assign({_DIFFERENCE: bits, _MEAN: mean, _SCALE: scale})
     largest, mean_loss = _losses(difference, restored(compact)[_PATCHED] - block[block.attrs["base"]])
     before = loss_of(block)
-    has_lost = before is not None and before.largest <= before.bound  # beyond the bound it was never compact
-    if has_lost:
+    if before is not None and before.largest > before.bound:
+        before = None  # it was never compact
+    if before is not None:
         largest, mean_loss = largest + before.largest, mean_loss + before.mean
     if largest <= BOUND:
         return _with_loss(compact, Loss(largest, mean_loss, BOUND, COMPACT))
-    return as_whole(block) if has_lost else _with_loss(block, Loss(largest, mean_loss, BOUND, WHOLE))
+    return _with_loss(block, Loss(largest, mean_loss, BOUND, WHOLE)) if before is None else as_whole(block)
 
 
 def as_whole(block: xr.Dataset) -> xr.Dataset:
