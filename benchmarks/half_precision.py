@@ -85,10 +85,11 @@ def compare_maps(tasks: Sequence[str], *, n_prompts: int) -> None:
             # Categories of one task each are enough to see whether a verdict changes.
             warnings.simplefilter("ignore", StatisticsWarning)
             called = [hc.categorize(scores, min_tasks=1).member.values for scores in (exact, short)]
-        apart = abs(short.effect - exact.effect).values
+        apart = abs(short.effect - exact.effect)
         print(
-            f"  {label}: an effect moves by {np.nanmax(apart):.4f} at most, {np.nanmax(apart / exact.standard_error.values):.2f} standard "
-            f"errors; {int((called[0] != called[1]).sum())} of {called[0].size} verdicts change"
+            f"  {label}: an effect moves by {float(apart.max()):.4f} at most, "
+            f"{float((apart / exact.standard_error).max()):.2f} standard errors; "
+            f"{int((called[0] != called[1]).sum())} of {called[0].size} verdicts change"
         )
 
 

@@ -595,6 +595,20 @@ def test_map_takes_another_method_rule_and_number_of_tasks(headcats, results):
     assert "Note: min_tasks=1 " in done.err
 
 
+def test_a_map_in_threads_is_the_same(headcats, results, tmp_path):
+    printed = []
+    for jobs in (1, 3):
+        folder = tmp_path / str(jobs) / "results"
+        shutil.copytree(results, folder, ignore=shutil.ignore_patterns(".kept"))
+        done = headcats("map", folder, "--jobs", jobs)
+        assert done.code == 0
+        printed.append(done.out.replace(str(folder), ""))
+    assert printed[0] == printed[1]
+    refused = headcats("map", results, "--jobs", 0)
+    assert refused.code == 2
+    assert "jobs" in refused.err
+
+
 def test_map_on_a_full_disk_leaves_the_old_files(headcats, results, monkeypatch):
     assert headcats("map", results, "--csv").code == 0
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}

@@ -27,7 +27,7 @@ _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), nam
 _TABLES = ("scores", "members", "overlap", "equal_tasks", "differences", "sizes")
 
 
-def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Dataset:
+def read_scores(run: RunResults, reading: Reading, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
     """`hc.score` of a reading, at the level of its rule."""
     reading = reading.resolve(run)
     return score(
@@ -38,6 +38,7 @@ def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Datas
         effect=reading.effect,
         alpha=reading.rule.options.get("alpha", 0.05),
         seed=seed,
+        jobs=jobs,
     )
 
 
@@ -55,8 +56,8 @@ def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     return _described(_judged(run, reading), run)
 
 
-def _judged(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
-    scores = read_scores(run, reading)
+def _judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+    scores = read_scores(run, reading, jobs=jobs)
     try:
         members = judge_scores(scores, reading)
     except TooFewItemsError as error:
@@ -105,11 +106,11 @@ def _or_reason(test: Callable[[], xr.Dataset]) -> xr.Dataset:
 
 
 @spent_on("statistics")
-def kept_map(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
+def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return _without_draws(with_tests(_judged(run, reading), reading))
+        return _without_draws(with_tests(_judged(run, reading, jobs=jobs), reading))
 
     return _described(kept(run, repr(reading), _TABLES, compute) if is_registered(reading.rule) else compute(), run)
 

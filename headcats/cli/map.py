@@ -29,11 +29,13 @@ from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.results.tables import as_written
+from headcats.statistics.in_threads import check_jobs
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
 _KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
+_JOBS = "Threads for scoring; of use with large models. Later commands on the same results take what is kept."
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -47,6 +49,7 @@ def map_command(
     min_tasks: arguments.MinTasks = "half",
     sign: arguments.Sign = "helping",
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
+    jobs: Annotated[int, typer.Option("--jobs", help=_JOBS)] = 1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """List the heads of every category, and draw the overlap map as a page in DIR (of results on the hub, in ./NAME).
@@ -83,6 +86,7 @@ def map_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
+    check_jobs(jobs)
     answer = Answer(as_json)
     if is_series(folder):
         map_revisions(Path(folder), reading, csv=csv, answer=answer)
@@ -97,7 +101,7 @@ def map_command(
     check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)
-    tables = kept_map(run, reading)
+    tables = kept_map(run, reading, jobs=jobs)
     answer.say(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading) | {"missing": run.missing}
     suffix = reading.file_suffix(run)

@@ -121,7 +121,7 @@ def loss_of(block: xr.Dataset) -> Loss | None:
 
 
 def losses_text(losses: Sequence[Loss]) -> str:
-    """How many blocks are compact, what they lose at most, how many were compact before, and how many would lose more."""
+    """How many blocks are compact and what they lose at most; how many are whole, and why."""
     compact = [loss.largest for loss in losses if loss.store == COMPACT]
     before = [loss.largest for loss in losses if loss.store == WHOLE and loss.largest <= loss.bound]
     parts = [f"Stored compactly: {len(compact)} of {pluralize(len(losses), 'block')}"]

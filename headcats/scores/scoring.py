@@ -23,6 +23,7 @@ from headcats.scores.effects import Grid, prompt_effects, same_grid
 from headcats.scores.given_blocks import only_method, results_of, usual_metric
 from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.testing import p_above, p_below
+from headcats.statistics.in_threads import check_jobs, in_threads
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
 from headcats.statistics.pooled_null import PooledNull, pooled_null
 from headcats.statistics.task import Estimate, PromptEffects, doubtful, estimate
@@ -40,6 +41,7 @@ def score(
     effect: str = "total",
     alpha: float = 0.05,
     seed: int = 0,
+    jobs: int = 1,
 ) -> xr.Dataset:
     """Effect of every head on every task, with interval, p, q and reliability.
 
@@ -64,6 +66,7 @@ def score(
         effect: "total", or "task_specific" (denoising_patch only).
         alpha: Level that `detectable` and `reach` are of, in (0, 1).
         seed: Seed of bootstrap and splits. A task's draws also depend on its name, so renaming it changes them.
+        jobs: Threads that tasks are shared out to; the numbers are the same.
 
     Returns:
         `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, doubtful, sign_differs (task,
@@ -74,8 +77,8 @@ def score(
 
     Raises:
         UnknownNameError: No block of `method`, or no such `metric`.
-        OptionError: Ambiguous or missing method, metric or positions; `alpha` outside (0, 1); a task-specific effect of
-            another method than denoising_patch.
+        OptionError: Ambiguous or missing method, metric or positions; `alpha` outside (0, 1); `jobs` below 1 or above
+            1024; a task-specific effect of another method than denoising_patch.
         DataError: Neither results nor blocks, or blocks with a number per position (the message says what to call); a
             task-specific effect without `second_corruption_patch`; blocks that do not match (heads, or first-order
             approximations beside exact numbers) or lack a coordinate.
@@ -120,6 +123,7 @@ def score(
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
+    check_jobs(jobs)
     # Of a folder, only what is scored is read.
     finished = results if isinstance(results, RunResults) else RunResults(results)
     method = method or only_method(list(dict.fromkeys(label.method for label in finished.scored)))
@@ -133,8 +137,9 @@ def score(
         selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
         _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
-    estimates = {task: estimate(prompts, task=task, seed=seed) for task, prompts in selected.items()}
-    null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed)
+    estimates_of = in_threads(lambda task: estimate(selected[task], task=task, seed=seed), selected, jobs=jobs)
+    estimates = dict(zip(selected, estimates_of, strict=True))
+    null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed, jobs=jobs)
     _warn_of_weak_gaps(estimates, metric=metric)
     category_of, categories = _categories(finished, list(estimates))
     table = _scores_table(selected, estimates, null, category_of, grid)

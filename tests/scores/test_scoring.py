@@ -116,6 +116,13 @@ def test_seed_changes_draws_and_nothing_else() -> None:
     assert (first["low"] != second["low"]).any()
 
 
+def test_threads_change_nothing() -> None:
+    one, several = (score(two_tasks(), method="denoising_patch", jobs=jobs) for jobs in (1, 3))
+    xr.testing.assert_identical(one, several)
+    with pytest.raises(OptionError, match="jobs"):
+        score(two_tasks(), method="denoising_patch", jobs=0)
+
+
 def test_tasks_without_this_block_are_left_out_by_name() -> None:
     results = two_tasks()
     results["antonyms/zero_ablation@all"] = results["antonyms/denoising_patch@last"]

@@ -1,0 +1,31 @@
+"""Order and errors of what is computed in threads."""
+
+import threading
+
+import pytest
+
+from headcats.errors import OptionError
+from headcats.statistics.in_threads import MOST_JOBS, check_jobs, in_threads
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 7])
+def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
+    assert in_threads(lambda task: task * 2, range(20), jobs=jobs) == [2 * task for task in range(20)]
+
+
+def test_as_many_are_computed_at_once() -> None:
+    all_there = threading.Barrier(3, timeout=60)  # passed only by three at once
+    assert len(in_threads(lambda _: all_there.wait(), range(3), jobs=3)) == 3
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_is_passed_on(jobs: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda task: 1 // task, [1, 0], jobs=jobs)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", MOST_JOBS + 1])
+def test_other_numbers_are_refused(jobs: object) -> None:
+    with pytest.raises(OptionError, match="jobs"):
+        check_jobs(jobs)
