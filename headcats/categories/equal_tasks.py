@@ -73,7 +73,7 @@ def subsampled_overlap(
     names = list(tasks)
     rule = fdr() if rule is None else rule
     needed = tasks_needed({category: members[:least] for category, members in tasks.items()}, min_tasks)
-    tests = TaskTests.of(scores, least=rule.least_effect)
+    tests = TaskTests.from_scores(scores, least=rule.least_effect)
     # Small categories have few different subsets: each is judged once.
     outcomes: dict[tuple[str, ...], Judged | DataError] = {}
     by_subset = []
@@ -84,10 +84,10 @@ def subsampled_overlap(
         if key not in outcomes:
             outcomes[key] = _judged(tests, tests.rows_of(picks), needed, rule=rule)
         by_subset.append(outcomes[key])
-    judged = [one for one in by_subset if not isinstance(one, DataError)]
+    judged = [subset for subset in by_subset if not isinstance(subset, DataError)]
     if not judged and isinstance(by_subset[-1], DataError):
         raise by_subset[-1]
-    outcome = np.stack([_outcome(one) for one in judged])
+    outcome = np.stack([_outcome(subset) for subset in judged])
     member = outcome == 1
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)

@@ -25,7 +25,8 @@ class Judged:
 
     Attributes:
         reductions: One per category.
-        table: What they give, over `(category, layer, head)`, with `q_value`, `smallest_p` and `n_items`.
+        table: `effect`, `low`, `high` (shares of the gap), `p_value` and the like `(category, layer, head)`, with
+            `q_value`, `smallest_p` and `n_items`.
         outcome: 1, 0 or -1; heads without a number in one of the tasks are not out.
     """
 

@@ -232,7 +232,7 @@ def warn_of(problems: dict[str, list[str]]) -> None:
 def _reduced_and_ruled(
     scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, int], *, rule: Rule
 ) -> xr.Dataset:
-    tests = TaskTests.of(scores, least=rule.least_effect)
+    tests = TaskTests.from_scores(scores, least=rule.least_effect)
     rows = tests.rows_of(tasks)
     judged = judge(tests, rows, needed, rule=rule)
     table, cutoffs = judged.table, rule.cutoffs(judged.table)

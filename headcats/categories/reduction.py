@@ -66,14 +66,14 @@ class Reduction:
         `cells` are their places among all of `(layer, head)`. Each head keeps its standard error and the width of its
         interval in each task.
         """
-        return self._of_effects(self._resampled[:, self.rows[:, None], cells], cells)
+        return self._of_effects(self._resampled[:, self.rows[:, None], cells], cells, correlation=self._correlation)
 
     def largest_of_resamples(self) -> Grids:
         """Bounds that no draw exceeds, `[1, cell]` for all heads: the largest effect and low end, the smallest p."""
         # Task by task, without a copy of all draws; NaN for heads without any.
         largest = np.stack([np.fmax.reduce(self._resampled[:, row], axis=0) for row in self.rows])
         # Correlation between tasks makes no p smaller, unless it is above one half.
-        bounds = self._of_effects(largest, np.arange(largest.shape[-1]), correlated=False)
+        bounds = self._of_effects(largest, np.arange(largest.shape[-1]), correlation=None)
         return bounds | {"p_value": np.minimum(bounds["p_value"], 0.5)}
 
     @property
@@ -92,7 +92,11 @@ class Reduction:
         return draws.reshape(*draws.shape[:2], -1)
 
     def _of_effects(
-        self, effect: Float[np.ndarray, "*draw task cell"], cells: Int[np.ndarray, " cell"], *, correlated: bool = True
+        self,
+        effect: Float[np.ndarray, "*draw task cell"],
+        cells: Int[np.ndarray, " cell"],
+        *,
+        correlation: Float[np.ndarray, "task task"] | None,
     ) -> Grids:
         grids = (self._values(name).reshape(len(self.rows), -1) for name in ("effect", "low", "standard_error"))
         middle, low, error = (values[:, None, cells] for values in grids)
@@ -105,7 +109,7 @@ class Reduction:
         reduced = {
             "effect": self._largest(effect, -np.inf),
             "low": self._largest(effect - (middle - low), -np.inf),
-            "p_value": self._conjunction(p_value, self.r, correlated=correlated),
+            "p_value": _conjunction(p_value, self.r, correlation=correlation),
         }
         return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
@@ -146,11 +150,18 @@ class Reduction:
         ordered = np.sort(np.where(np.isnan(values), missing, values), axis=-3)
         return ordered[..., values.shape[-3] - self.r, :, :]
 
-    def _conjunction(
-        self, p_value: Float[np.ndarray, "... task layer head"], r: int, *, correlated: bool = True
-    ) -> Float[np.ndarray, "... layer head"]:
-        correlation = self.tests.noise_correlation[np.ix_(self.rows, self.rows)] if correlated else None
-        return partial_conjunction(np.moveaxis(p_value, -3, 0), r=r, correlation=correlation)
+    def _conjunction(self, p_value: Float[np.ndarray, "... task layer head"], r: int) -> Float[np.ndarray, "..."]:
+        return _conjunction(p_value, r, correlation=self._correlation)
+
+    @property
+    def _correlation(self) -> Float[np.ndarray, "task task"]:
+        return self.tests.noise_correlation[np.ix_(self.rows, self.rows)]
+
+
+def _conjunction(
+    p_value: Float[np.ndarray, "... task layer head"], r: int, *, correlation: Float[np.ndarray, "task task"] | None
+) -> Float[np.ndarray, "... layer head"]:
+    return partial_conjunction(np.moveaxis(p_value, -3, 0), r=r, correlation=correlation)
 
 
 def resampled_members(

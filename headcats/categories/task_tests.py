@@ -40,7 +40,7 @@ class TaskTests:
     noise_correlation: Float[np.ndarray, "task task"]
 
     @classmethod
-    def of(cls, scores: xr.Dataset, *, least: float) -> "TaskTests":
+    def from_scores(cls, scores: xr.Dataset, *, least: float) -> "TaskTests":
         """The tests of all tasks of some scores."""
         scores = scores.transpose(..., "task", "layer", "head")
         return cls(

@@ -22,7 +22,7 @@ Chosen = tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]
 """Sets of heads that any labelling picks for a task, and which of them each labelling and category picks."""
 
 
-def own_effects(
+def category_effects(
     effects: Effects, members: Float[np.ndarray, "labelling task category"]
 ) -> Float[np.ndarray, "labelling category head"]:
     """Mean effect on a category's tasks, in steps of a millionth of the largest effect; NaN without tasks."""
@@ -47,14 +47,17 @@ def _in_steps(values: Float[np.ndarray, "*any"], effects: Effects) -> Float[np.n
 
 
 def most_specific(
-    specific: Float[np.ndarray, "*row head"], layers: Int[np.ndarray, " head"], *, own: Float[np.ndarray, "*row head"]
+    specific: Float[np.ndarray, "*row head"],
+    layers: Int[np.ndarray, " head"],
+    *,
+    category: Float[np.ndarray, "*row head"],
 ) -> Int[np.ndarray, "*row place"]:
     """Places of the 4 heads with the largest values, the largest first, at most half of any layer (but one).
 
-    Of ties those with the largest effect of their `own`, then the first. -1 where no head is left, and for rows without
-    numbers.
+    Of ties those with the largest effect on the `category`, then the first. -1 where no head is left, and for rows
+    without numbers.
     """
-    ranks = np.lexsort((-own, -specific), axis=-1).argsort(axis=-1)
+    ranks = np.lexsort((-category, -specific), axis=-1).argsort(axis=-1)
     left = np.where(np.isnan(specific), -np.inf, -ranks)
     most = {layer: max(1, int((layers == layer).sum()) // 2) for layer in layers.tolist()}
     taken = {layer: np.zeros(left.shape[:-1], dtype=int) for layer in most}
@@ -82,7 +85,7 @@ def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head])
     for task in range(len(effects)):
         others = labellings.comparable[task]
         data = (effects[others], members[:, others])
-        places = np.sort(most_specific(specific_effects(*data), layers, own=own_effects(*data)), axis=-1)
+        places = np.sort(most_specific(specific_effects(*data), layers, category=category_effects(*data)), axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
         sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]
         chosen.append((sets, which.reshape(places.shape[:-1])))

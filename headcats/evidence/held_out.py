@@ -13,7 +13,7 @@ from headcats.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
 from headcats.evidence.category_test import Heads, heads_of_labels, tested_categories
 from headcats.evidence.causal import DAMAGED
-from headcats.evidence.chosen_heads import chosen_sets, most_specific, own_effects, specific_effects
+from headcats.evidence.chosen_heads import chosen_sets, most_specific, category_effects, specific_effects
 from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
@@ -189,7 +189,7 @@ def _described_heads(study: LabelledStudy, categories: list[str]) -> dict[str, H
     """Category -> its most specific heads, chosen with all of its tasks."""
     data = (study.effects[0], study.labellings.members[:1])
     layers = np.array([head.layer for head in study.heads])
-    places = most_specific(specific_effects(*data)[0], layers, own=own_effects(*data)[0])
+    places = most_specific(specific_effects(*data)[0], layers, category=category_effects(*data)[0])
     return {
         name: tuple(study.heads[place] for place in row if place >= 0)
         for name, row in zip(categories, places.tolist(), strict=True)

@@ -1,6 +1,7 @@
 """Quantiles and tails of t and the normal distribution, by `scipy.special`.
 
-`scipy.stats` computes them with the same functions, and takes longer to import than most commands to run.
+`scipy.stats` computes them with the same functions, and takes longer to import than most commands to run. Arguments are
+numbers or arrays that broadcast; NaN gives NaN.
 """
 
 from typing import Any
@@ -9,20 +10,20 @@ from scipy import special
 
 
 def t_quantile(p_above: Any, freedom: Any) -> Any:
-    """What t with so many degrees of freedom exceeds with probability `p_above`."""
+    """Upper-tail quantile of Student's t: exceeded with probability `p_above`, in (0, 1); `freedom` above 0."""
     return -special.stdtrit(freedom, p_above)
 
 
 def t_above(value: Any, freedom: Any) -> Any:
-    """Probability that t exceeds a value."""
+    """Upper tail of Student's t: the probability of more than `value`; `freedom` above 0."""
     return special.stdtr(freedom, -value)
 
 
 def normal_quantile(p_above: Any) -> Any:
-    """What a standard normal variable exceeds with probability `p_above`."""
+    """Upper-tail quantile of the standard normal distribution; infinite for a `p_above` of 0 or 1."""
     return -special.ndtri(p_above)
 
 
 def normal_above(value: Any) -> Any:
-    """Probability that a standard normal variable exceeds a value."""
+    """Upper tail of the standard normal distribution: the probability of more than `value`."""
     return special.ndtr(-value)

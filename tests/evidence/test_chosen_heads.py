@@ -9,7 +9,7 @@ from headcats.evidence.chosen_heads import (
     chosen_sets,
     damage_by_labelling,
     most_specific,
-    own_effects,
+    category_effects,
     specific_effects,
 )
 from headcats.evidence.relabelling import draw_labellings, minus_other_categories
@@ -32,9 +32,9 @@ def test_heads_that_differ_by_rounding_alone_are_ties():
     rounded = effects + np.random.default_rng(0).normal(scale=1e-9, size=effects.shape)
     expected, found = (specific_effects(values, drawn.members) for values in (effects, rounded))
     assert not found.any()
-    own, rounded_own = (own_effects(values, drawn.members) for values in (effects, rounded))
-    chosen = most_specific(found, LAYERS, own=rounded_own)
-    assert chosen.tolist() == most_specific(expected, LAYERS, own=own).tolist()
+    own, rounded_own = (category_effects(values, drawn.members) for values in (effects, rounded))
+    chosen = most_specific(found, LAYERS, category=rounded_own)
+    assert chosen.tolist() == most_specific(expected, LAYERS, category=own).tolist()
     assert (chosen[..., 0] == 0).all()
     effects[0, 3] = 1e-4  # far above rounding
     assert (
@@ -51,17 +51,17 @@ def test_a_category_without_tasks_is_neither_here_nor_among_the_others():
 def test_the_largest_four_but_at_most_half_of_a_layer():
     values = np.zeros(12)
     values[[0, 1, 2, 3, 5, 9]] = [9, 8, 7, 6, 5, 4]
-    assert most_specific(values, LAYERS, own=values).tolist() == [0, 1, 5, 9]
+    assert most_specific(values, LAYERS, category=values).tolist() == [0, 1, 5, 9]
     assert TESTED_HEADS == 4
     few, none = np.array([3.0, 2.0, 1.0]), np.full(12, np.nan)
-    assert most_specific(few, np.array([0, 0, 1]), own=few).tolist() == [0, 2, -1, -1]
-    assert most_specific(none, LAYERS, own=none).tolist() == [-1] * 4
+    assert most_specific(few, np.array([0, 0, 1]), category=few).tolist() == [0, 2, -1, -1]
+    assert most_specific(none, LAYERS, category=none).tolist() == [-1] * 4
 
 
 def test_of_equally_specific_heads_those_that_matter_most():
     own = np.zeros(12)
     own[[6, 11, 3]] = [1, 3, 2]
-    assert most_specific(np.zeros(12), LAYERS, own=own).tolist() == [11, 3, 6, 0]
+    assert most_specific(np.zeros(12), LAYERS, category=own).tolist() == [11, 3, 6, 0]
 
 
 def test_heads_are_chosen_without_the_task():
@@ -103,7 +103,7 @@ def test_every_labelling_finds_its_own_set():
         for row in range(10):
             others = np.arange(6) != task
             data = (effects[others], drawn.members[row : row + 1, others])
-            best = most_specific(specific_effects(*data)[0], LAYERS, own=own_effects(*data)[0])
+            best = most_specific(specific_effects(*data)[0], LAYERS, category=category_effects(*data)[0])
             for category in range(2):
                 expected = sorted(HEADS[place] for place in best[category])
                 assert list(sets[which[row, category]]) == expected
