@@ -6,10 +6,10 @@ from damages import labellings
 
 from headcats.evidence.chosen_heads import (
     TESTED_HEADS,
+    category_effects,
     chosen_sets,
     damage_by_labelling,
     most_specific,
-    category_effects,
     specific_effects,
 )
 from headcats.evidence.relabelling import draw_labellings, minus_other_categories
