@@ -81,7 +81,7 @@ class ColourScale:
             "title": {"text": self.name, "side": "right", "font": {"size": MEDIUM}},
         }
         scale = {"colorscale": self.colours, "cmin": self.ticks[0], "cmax": self.ticks[-1], "colorbar": bar}
-        canvas.fig.update_layout(coloraxis=scale)
+        canvas.layout["coloraxis"] = scale
 
 
 def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUANTILE) -> ColourScale:

@@ -94,8 +94,7 @@ class PanelGrid:
             self._draw_panel(canvas, place, places, below_caption)
         if self.beside:
             self.beside.add(canvas, at=(places.beside_left, top), length=length)
-        canvas.fig.update_layout(**self.layout)
-        return canvas.fig
+        return canvas.fig.update_layout(**self.layout)
 
     def _draw_panel(self, canvas: Canvas, place: int, places: Layout, below_caption: int) -> None:
         panel, (left, top) = self.panels[place], places.corners[place]
@@ -116,7 +115,7 @@ class PanelGrid:
             axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=axis_names)
             for trace in plot.traces:
                 if trace is not None:
-                    canvas.fig.add_trace(_silent(trace).update(axes))
+                    canvas.traces.append(_silent(trace).update(axes))
             top += plot.size[1] + APART
             if plot.x.slanted and plot.x.name:
                 canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -140,29 +141,43 @@ def name_size(panel: Panel) -> int:
 
 
 class Canvas:
-    """A plotly figure of a size in pixels, places counted from its top left corner."""
+    """A plotly figure of a size in pixels, places counted from its top left corner.
+
+    Attributes:
+        width: In pixels.
+        height: In pixels.
+        traces: Its traces.
+        layout: Its layout; plotly checks both once, in `fig`: trace by trace and text by text takes it several times as
+            long.
+    """
 
     def __init__(self, width: int, height: int, *, title: str | None = None, grey: bool = False) -> None:
         """Make it; `title` stands at the top left, `grey` panels show where nothing is drawn on them."""
         self.width, self.height = width, height
-        self.fig = go.Figure()
+        self.traces: list[Any] = []
         self._n_axes = 0
-        self.fig.update_layout(
-            template="none",
-            width=width,
-            height=height,
+        self.layout: dict[str, Any] = {
+            "template": "none",
+            "width": width,
+            "height": height,
             # An invisible margin of 0 and no automatic growth: pixel places stay where they were computed.
-            margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
-            font={"family": "Arial, Helvetica, sans-serif", "size": MEDIUM, "color": TEXT},
-            paper_bgcolor=BACKGROUND,
-            plot_bgcolor=NO_VALUE if grey else BACKGROUND,
-            modebar={"orientation": "h", "remove": ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"]},
-            hoverlabel={"bgcolor": BACKGROUND, "bordercolor": OUTLINE, "font": {"color": TEXT}, "align": "left"},
-        )
+            "margin": {"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
+            "font": {"family": "Arial, Helvetica, sans-serif", "size": MEDIUM, "color": TEXT},
+            "paper_bgcolor": BACKGROUND,
+            "plot_bgcolor": NO_VALUE if grey else BACKGROUND,
+            "modebar": {"orientation": "h", "remove": ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"]},
+            "hoverlabel": {"bgcolor": BACKGROUND, "bordercolor": OUTLINE, "font": {"color": TEXT}, "align": "left"},
+            "annotations": [],
+        }
         if title is not None:
             x, y = self.at(EDGE, _TITLE_TOP)
             place = {"x": x, "xanchor": "left", "y": y, "yanchor": "top"}
-            self.fig.update_layout(title={"text": title, "font": {"size": TITLE}, **place})
+            self.layout["title"] = {"text": title, "font": {"size": TITLE}, **place}
+
+    @property
+    def fig(self) -> go.Figure:
+        """The figure with what has been drawn so far."""
+        return go.Figure(self.traces, self.layout)
 
     def at(self, left: int, top: int) -> tuple[float, float]:
         """Paper x and y (0 to 1, from the bottom left) of a place in pixels."""
@@ -182,8 +197,8 @@ class Canvas:
         number = "" if self._n_axes == 1 else str(self._n_axes)
         (left, top), (right, bottom) = self.at(*corner), self.at(corner[0] + size[0], corner[1] + size[1])
         across, upwards = x.layout(named=named[0]), y.layout(named=named[1])
-        self.fig.layout[f"xaxis{number}"] = across | {"domain": [left, right], "anchor": f"y{number}"}
-        self.fig.layout[f"yaxis{number}"] = upwards | {"domain": [bottom, top], "anchor": f"x{number}"}
+        self.layout[f"xaxis{number}"] = across | {"domain": [left, right], "anchor": f"y{number}"}
+        self.layout[f"yaxis{number}"] = upwards | {"domain": [bottom, top], "anchor": f"x{number}"}
         return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
     def write(
@@ -193,4 +208,5 @@ class Canvas:
         x, y = self.at(*at)
         font = {"size": size, "color": QUIET_TEXT if quiet else TEXT}
         place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": anchor, "yanchor": "top"}
-        self.fig.add_annotation(place, text=text, showarrow=False, align="left", borderpad=0, font=font)
+        note = {"text": text, "showarrow": False, "align": "left", "borderpad": 0, "font": font}
+        self.layout["annotations"].append(place | note)

@@ -50,12 +50,12 @@ class Legend:
         for entry in self.entries:
             letter = self.letters.get(entry.name)
             name = shortened(entry.name)
-            canvas.fig.add_trace(_swatch(entry, with_letter(name, letter) if letter else escaped(name)))
+            canvas.traces.append(_swatch(entry, with_letter(name, letter) if letter else escaped(name)))
         # The entries explain colours; nothing would be hidden by clicking them.
         fixed = {"itemclick": False, "itemdoubleclick": False, "traceorder": "normal", "borderwidth": 0}
         x, y = canvas.at(at[0], at[1] - 4)
         place = {"x": x, "y": y, "xanchor": "left", "yanchor": "top"}
-        canvas.fig.update_layout(legend=place | fixed | {"font": {"size": MEDIUM}})
+        canvas.layout["legend"] = place | fixed | {"font": {"size": MEDIUM}}
 
 
 def category_letters(names: Sequence[str]) -> dict[str, str]:
