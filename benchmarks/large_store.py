@@ -4,12 +4,15 @@
 
 Printed are the size of the blocks, what the compact ones lose, the time to open the folder as commands do it beside
 that of ten small files (blocks of 6 x 8 heads and 64 prompts), the time of reading every block, and time and peak
-memory of scoring one method, each in a process of its own. Times are seconds of one thread of the processor, the least
-of several. The blocks are random: normal effects, some heads with large ones, and a scatter that differs between heads.
+memory of scoring one method, each in a process of its own; last, how much longer a cell (head, task and prompt) takes
+to score than in a store of 32 x 32 heads, 20 tasks and 64 prompts. Times are seconds of one thread of the processor, the
+least of several. The blocks are random: normal effects, some heads with large ones, and a scatter that differs between
+heads.
 """
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -35,6 +38,8 @@ from headcats.scores.scoring import score
 
 _METHODS = ("denoising_patch@last", "noising_patch@last", "zero_ablation@last", "mean_ablation@all")
 _CATEGORIES = ("Algorithmic", "Knowledge", "Linguistic", "Translation")
+_OF_MIDDLE = {"tasks": 20, "prompts": 64}
+_MIDDLE = {"layers": 32, "heads": 32} | _OF_MIDDLE
 _REPEATS = 5
 
 
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     if chosen.step:
         print(json.dumps(_STEPS[chosen.step](chosen.folder)))
         return {}
-    shape = chosen.layers, chosen.heads
+    shape, cells = (chosen.layers, chosen.heads), chosen.layers * chosen.heads * chosen.tasks * chosen.prompts
     numbers: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as root:
         small = Path(root) / "ten"
@@ -58,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         numbers["ten read"] = _fresh("read", small)
         of_ten = [1e3 * numbers[name]["seconds"] for name in ("ten", "ten read")]
         print(f"ten small files: opened in {of_ten[0]:.1f} ms, opened and read in {of_ten[1]:.1f} ms")
+        middle = Path(root) / "middle"
+        write(middle, (_MIDDLE["layers"], _MIDDLE["heads"]), **_OF_MIDDLE, methods=1, store=WHOLE)
+        numbers["middle"] = _fresh("score", middle)
+        per_cell = numbers["middle"]["seconds"] / math.prod(_MIDDLE.values())
         for store in (WHOLE, COMPACT):
             folder = Path(root) / store
             losses = write(
@@ -73,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
             scored, of_one = steps["score"], steps["read"]["seconds"] / chosen.methods
             print(
                 f"  one method scored in {scored['seconds']:.2f} s, {scored['seconds'] / of_one:.1f} times reading its "
-                f"blocks, peak {scored['peak'] / 1e6:.0f} MB"
+                f"blocks, peak {scored['peak'] / 1e6:.0f} MB; a cell takes {scored['seconds'] / cells / per_cell:.2f} "
+                "times as long as in the smaller store"
             )
             if losses:
                 numbers[store]["losses"] = losses
@@ -143,7 +153,7 @@ def _score(folder: str) -> dict[str, float]:
     run, method = open_results(find_place(folder)), _METHODS[0].split("@")[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {"seconds": _least(lambda: score(run, method=method), repeats=1), "peak": _peak()}
+        return {"seconds": _least(lambda: score(run, method=method), repeats=2), "peak": _peak()}
 
 
 _STEPS: dict[str, Callable[[str], dict[str, float]]] = {"open": _open, "read": _read, "score": _score}
