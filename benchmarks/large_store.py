@@ -5,9 +5,9 @@
 Printed are the size of the blocks, what the compact ones lose, the time to open the folder as commands do it beside
 that of ten small files (blocks of 6 x 8 heads and 64 prompts), the time of reading every block, and time and peak
 memory of scoring one method, each in a process of its own; last, how much longer a cell (head, task and prompt) takes
-to score than in a store of 32 x 32 heads, 20 tasks and 64 prompts. Times are seconds of one thread of the processor, the
-least of several. The blocks are random: normal effects, some heads with large ones, and a scatter that differs between
-heads.
+to score than in a store of 32 x 32 heads, 20 tasks and 64 prompts. Times are seconds of one thread of the processor,
+the least of several. The blocks are random: normal effects, some heads with large ones, and a scatter that differs
+between heads.
 """
 
 import argparse
