@@ -99,7 +99,8 @@ def timed(
     with cluster.workers(model) as pool:
         pool.size = workers
         score(tasks[: 2 * workers])
-        ray.wait(list(pool._starting), num_returns=len(pool._starting)) if pool._starting else None
+        if pool._starting:
+            ray.wait(list(pool._starting), num_returns=len(pool._starting))
         before, started, here = worker_seconds(), time.perf_counter(), time.process_time()
         output = score(tasks)
         taken, here = time.perf_counter() - started, time.process_time() - here
