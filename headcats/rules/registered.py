@@ -1,5 +1,6 @@
 """Is a rule one that comes with headcats, unchanged?"""
 
+import inspect
 from types import FunctionType
 from typing import Any
 
@@ -22,6 +23,7 @@ def is_registered(rule: Rule) -> bool:
 
 def _does_the_same(code: Any, other: Any) -> bool:
     """Whether two functions were made by the same lines of code with equal values around them."""
+    code, other = inspect.unwrap(code), inspect.unwrap(other)
     if not isinstance(code, FunctionType) or not isinstance(other, FunctionType):
         return bool(code == other)
     cells = zip(code.__closure__ or (), other.__closure__ or (), strict=False)

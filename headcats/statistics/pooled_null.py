@@ -83,7 +83,7 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
     per_head = math.ceil(max(LEAST_DRAWS, DRAWS_PER_TEST * len(pool)) / max(1, len(pool)))
     drawn: dict[int, list[np.ndarray]] = {int(level): [] for level in levels}
 
-    def draw(task: str) -> tuple[Float32[np.ndarray, "draw head"], list[Float32[np.ndarray, "draw varied"]]]:
+    def draw(task: str) -> tuple[Float32[np.ndarray, "draw head"], list[Float32[np.ndarray, "pooled varied"]]]:
         values, varies = scatter[task], errors[task] > 0
         whole = np.full((KEPT_DRAWS, values.shape[1]), np.nan, dtype=np.float32)
         if len(values) < 2 or not varies.any():
