@@ -51,6 +51,8 @@ class Pool:
         # Calls are not retried by Ray: one whose node is gone would wait for it, and others may be free.
         actor: Any = ray.remote(max_restarts=-1, max_task_retries=0, **resources)
         self._actor = actor(Worker)
+        self._actors: list[Any] = []
+        """Every worker that was made, those that are left out too."""
         self._idle: dict[Any, Any] = {}
         """Worker -> the group of its last call."""
         self._starting: dict[Any, tuple[Any, bool]] = {}
@@ -83,7 +85,9 @@ class Pool:
                     continue
                 actor, job = self._busy.pop(reference)
                 answer = self._answer(reference, actor, job)
-                if isinstance(answer, Answer) and not answer.out_of_memory:
+                if isinstance(answer, Answer) and answer.unfit:
+                    waiting.insert(0, job)
+                elif isinstance(answer, Answer) and not answer.out_of_memory:
                     results.append((job.call, answer.result))
                 else:
                     waiting[:0] = self._again(job, answer)
@@ -91,9 +95,9 @@ class Pool:
 
     def _start(self, n_calls: int) -> None:
         """As many workers as there are calls, up to the size."""
-        n_actors = len(self._idle) + len(self._starting)
-        for _ in range(min(self.size, n_calls) - n_actors):
+        for _ in range(min(self.size, n_calls) - len(self._actors)):
             actor = self._actor.remote(self._order)
+            self._actors.append(actor)
             self._starting[actor.prepare.remote()] = actor, True
 
     def _next(self, waiting: list[_Job], last: Any) -> _Job:
@@ -133,11 +137,12 @@ class Pool:
         if not problem:
             self._idle[actor] = None
         elif is_new:
-            raise ClusterError(
-                f"{problem}. Every node needs the model, and the same versions as the process that starts the run."
-            )
+            raise ClusterError(problem)
         else:
-            self._tell(f"A worker came back and is left out: {problem}")
+            self._leave_out(problem)
+
+    def _leave_out(self, problem: str) -> None:
+        self._tell(f"A worker came back and is left out: {problem}")
 
     def _await(self, actor: Any) -> None:
         """A worker is ready again when Ray has found a place for it, on its node or another one."""
@@ -157,6 +162,9 @@ class Pool:
         except RayError as error:
             self._await(actor)
             return f"{type(error).__name__}: {_first_line(error)}"
+        if answer.unfit:
+            self._leave_out(answer.unfit)
+            return answer
         self._idle[actor] = job.call.group
         for line in answer.notes:
             self._tell(line)
@@ -209,7 +217,7 @@ class Pool:
                 pluralize(self.repeated, "call"),
                 self.cut,
             )
-        for actor in [*self._idle, *(actor for actor, _ in [*self._busy.values(), *self._starting.values()])]:
+        for actor in self._actors:
             ray.kill(actor)
 
 

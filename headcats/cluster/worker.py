@@ -19,7 +19,7 @@ from headcats.study.identity import describe_differences, model_record, versions
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is to be.
+    """The model of a worker, and the process that it must agree with.
 
     Attributes:
         source: Name or folder of the model.
@@ -44,6 +44,7 @@ class Answer:
         result: What it gave.
         error: An error of headcats that it raised.
         out_of_memory: What it said when memory ran out; "" if it did not.
+        unfit: Why the process cannot be a worker, so that the call was not tried; "" if it was.
         notes: Lines that it logged as warnings.
         warnings: Category and text of its warnings.
     """
@@ -51,6 +52,7 @@ class Answer:
     result: Any = None
     error: HeadcatsError | None = None
     out_of_memory: str = ""
+    unfit: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[tuple[type[Warning], str], ...] = ()
 
@@ -64,17 +66,24 @@ class Worker:
         self._shared: tuple[str, Any] = ("", None)
 
     def prepare(self) -> str:
-        """Load the model; returns why this process cannot be a worker, or ""."""
+        """Load the model, once; returns why this process cannot be a worker, or ""."""
+        if self._model is not None:
+            return ""
         order = self.order
         torch.set_num_threads(order.threads)
-        if problem := version_problem(order.versions):
-            return problem
         try:
+            if problem := version_problem(order.versions):
+                return problem
             model = load_model(order.source, **order.loading)
-        except HeadcatsError as error:
-            return f"{platform.node()} cannot load the model: {error}"
-        if differences := describe_differences(order.model.identity_differences(model_record(model))):
-            return f"{platform.node()} has another model {order.source!r} ({'; '.join(differences)})."
+            differences = describe_differences(order.model.identity_differences(model_record(model)))
+        except Exception as error:  # noqa: BLE001 - raised, it would look like a lost worker, which is tried again
+            kind = "" if isinstance(error, HeadcatsError) else f"{type(error).__name__}: "
+            return f"{platform.node()} cannot load the model, which every node needs: {kind}{error}"
+        if differences:
+            return (
+                f"{platform.node()} has another model {order.source!r} ({'; '.join(differences)}): every node needs "
+                "that of the process that starts the run."
+            )
         self._model = model
         return ""
 
@@ -82,6 +91,9 @@ class Worker:
         """Do a call. `shared` is a list with a reference to what all calls have in common, and `mark` its name."""
         import ray
 
+        # Ray starts an idle worker that has died again by itself, without the model.
+        if problem := self.prepare():
+            return Answer(unfit=problem)
         if self._shared[0] != mark:
             self._shared = mark, ray.get(shared[0])
         with _Notes() as notes, warnings.catch_warnings(record=True) as caught:
@@ -124,4 +136,6 @@ def version_problem(expected: Mapping[str, str]) -> str:
     here = versions()
     there = {name: here.get(name) for name in expected if here.get(name) != expected[name]}
     differences = [f"{name} {version}, and this process {expected[name]}" for name, version in there.items()]
-    return f"{platform.node()} has {', '.join(differences)}" if differences else ""
+    if not differences:
+        return ""
+    return f"{platform.node()} has {', '.join(differences)}: every node needs the same versions."

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import psutil
 import pytest
-from cluster_faults import Study
+from cluster_faults import Study, workers
 
 import headcats as hc
+from headcats.cluster import pool as of_pools
 from headcats.cluster.pool import Pool
 from headcats.errors import ClusterError, DataError, ModelWarning
 
@@ -40,6 +42,10 @@ class Numbers:
             os._exit(1)
         if self.way == "refused":
             raise DataError("these are no numbers")
+        if self.way == "asks the model":
+            return len(model.layers)
+        if self.way == "broken":
+            raise KeyError("a fault of headcats")
         if self.way == "warns":
             logging.getLogger("headcats").warning("a line of a worker")
             warnings.warn("a warning of a worker", ModelWarning, stacklevel=2)
@@ -51,13 +57,20 @@ class Numbers:
         return [replace(self, numbers=part) for part in parts] if half else []
 
 
-@pytest.fixture
-def pool(study: Study, nodes: Any) -> Iterator[Pool]:
+@pytest.fixture(scope="module")
+def workers_of_module(study: Study, nodes: Any) -> Iterator[Pool]:
+    """Two workers, which take longer to start than all calls."""
     import ray
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with hc.Cluster(nodes.address).connected() as cluster, cluster.workers(study.model) as workers:
-        yield workers
+    with hc.Cluster(nodes.address).connected() as cluster, cluster.workers(study.model) as pool:
+        yield pool
+
+
+@pytest.fixture
+def pool(workers_of_module: Pool) -> Pool:
+    workers_of_module.repeated = workers_of_module.cut = 0
+    return workers_of_module
 
 
 def done(pool: Pool, *calls: Numbers) -> dict[tuple[int, ...], int]:
@@ -82,9 +95,26 @@ def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool
     assert (pool.repeated, pool.cut) == (2, 1)
 
 
-def test_a_deadly_call_ends_the_run(pool: Pool) -> None:
-    with pytest.raises(ClusterError, match=r"4 workers died one after the other on deadly of 1"):
+def test_a_deadly_call_ends_the_run(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_pools, "_DEATHS", 2)
+    with pytest.raises(ClusterError, match=r"2 workers died one after the other on deadly of 1"):
         done(pool, Numbers((1,), "deadly"))
+
+
+def test_an_idle_worker_that_died_loads_the_model_again(pool: Pool) -> None:
+    """Ray starts it again by itself, without a model."""
+    import ray
+
+    calls = [Numbers((number,), "asks the model") for number in range(2)]
+    before = done(pool, *calls)
+    processes = workers()
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes)
+    back = [actor.__ray_ready__.options(max_task_retries=-1).remote() for actor in pool._idle]
+    assert all(ray.get(back))
+    assert done(pool, *calls) == before
+    assert pool.repeated == 0
 
 
 def test_errors_and_warnings_of_workers_are_those_of_this_process(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
@@ -94,3 +124,14 @@ def test_errors_and_warnings_of_workers_are_those_of_this_process(pool: Pool, ca
     assert caplog.text.count("a line of a worker") == 1
     with pytest.raises(DataError, match="these are no numbers"):
         done(pool, Numbers((1,), "refused"))
+
+
+def test_no_worker_is_left_behind_by_an_error(pool: Pool) -> None:
+    """The last test: it ends the workers."""
+    with pytest.raises(KeyError, match="a fault of headcats"):
+        done(pool, Numbers((1,), "broken"))
+    processes = workers()
+    assert len(processes) == 2
+    pool.close()
+    psutil.wait_procs(processes)
+    assert workers() == []
