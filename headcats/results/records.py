@@ -232,6 +232,8 @@ class BlockRecord(Record):
     """The first-order approximation that was used; "" for exact effects."""
     seconds: float | None = None
     """How long it took; None where a run was stopped before it could say."""
+    device: str = ""
+    """Device of the workers of a cluster that computed it; "" for that of the process of the run, see `model`."""
     dropped: int = 0
     """Prompts that were left out."""
     refusal: str = ""

@@ -1,7 +1,8 @@
 """The work of a study in calls for processes that hold its model: a task's unpatched runs, and cells.
 
-A cell is a method on some prompts of a task. Its prompts are whole parts in which a sweep goes through a batch here, so
-that the same numbers are added up in the same order. Nothing but prompts and names is sent: a process needs no task, no
+A cell is a method on some prompts of a task: a piece of the cells that the shards of a study are made of, which are
+whole tasks. Its prompts are whole parts in which a sweep goes through a batch here, so that the same numbers are added
+up in the same order. Nothing but prompts and names is sent: a process needs no task, no
 suite and no folder.
 """
 
@@ -102,7 +103,7 @@ class Assessment:
         return self.task
 
     def on(self, model: HookedModel, shared: Shared) -> tuple[Measured, tuple[GivenAnswer, ...]]:
-        """See the class."""
+        """Metrics of its prompts, and a few answers where it is wrong."""
         with working_on(self.title):
             shared.register_items()
             runs = [BaseRuns(model, batch, limit=shared.memory) for batch in self.batches]
@@ -110,18 +111,27 @@ class Assessment:
             return measured, given_answers(model, self.batches, measured.clean[1])
 
     def halves(self) -> "list[Assessment]":
-        """None: unpatched runs are cut to fit where they are made."""
+        """No pieces: unpatched runs cut themselves to the memory of the process that makes them."""
         return []
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a cell gave: a block, or why there is none; and the checks, where they were asked for."""
+    """What a cell gave, or all pieces of a block together.
+
+    Attributes:
+        block: As the method gives it; None if it is skipped.
+        refusal: Why the method is skipped on the task; "" for a block.
+        checks: What the checks of the model gave; None if they were not asked for.
+        seconds: How long it took, all pieces together.
+        device: Where the model of the process was that did it.
+    """
 
     block: xr.Dataset | None
-    problem: str
+    refusal: str
     checks: dict[str, Report] | None
     seconds: float
+    device: str
 
 
 @dataclass(frozen=True)
@@ -153,7 +163,7 @@ class Cell:
 
     @property
     def n_prompts(self) -> int:
-        """How many it has."""
+        """Of all its batches."""
         return sum(map(len, self.batches))
 
     @property
@@ -174,11 +184,11 @@ class Cell:
                 path=shared.path,
             )
             try:
-                block, problem = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
+                block, refusal = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
             except DataError as error:
-                block, problem = None, str(error)
+                block, refusal = None, str(error)
             seconds = time.monotonic() - started
-            return Scored(block, problem, None if checks is None else checks.done(), seconds)
+            return Scored(block, refusal, None if checks is None else checks.done(), seconds, model.placement)
 
     def halves(self) -> "list[Cell]":
         """Two cells of half as many prompts each; none of a cell that cannot be cut."""

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import xarray as xr
-
 from headcats.guard import is_built_in
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.models.checks import Report
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import Kind, lookup
@@ -28,23 +25,6 @@ from headcats.sweeps.joining import join_batches
 from headcats.tasks.definition import Task
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of a task, or why there is none.
-
-    Attributes:
-        block: As the method gives it.
-        refusal: Why the method is skipped on the task; "" for a block.
-        checks: What the checks of the model gave; None if they were not asked for here.
-        seconds: How long it took, all pieces together.
-    """
-
-    block: xr.Dataset | None
-    refusal: str
-    checks: dict[str, Report] | None
-    seconds: float
-
-
 class _Pieces:
     """Cells of one method on one task that have come back."""
 
@@ -52,7 +32,7 @@ class _Pieces:
         self._scored: list[tuple[Cell, Scored]] = []
 
     def add(self, cell: Cell, scored: Scored) -> None:
-        """One more."""
+        """Keep what came back until all prompts are there."""
         self._scored.append((cell, scored))
 
     @property
@@ -63,16 +43,19 @@ class _Pieces:
     @property
     def is_refused_in_part(self) -> bool:
         """Whether pieces of the task have no block."""
-        return any(cell.is_piece and scored.problem for cell, scored in self._scored)
+        return any(cell.is_piece and scored.refusal for cell, scored in self._scored)
 
-    def block(self) -> Block:
-        """All of them, in the order of the prompts."""
+    def joined(self) -> Scored:
+        """All of them as one, in the order of the prompts."""
         ordered = [scored for _, scored in sorted(self._scored, key=lambda piece: piece[0].place)]
         blocks = [scored.block for scored in ordered if scored.block is not None]
-        checks = next((scored.checks for scored in ordered if scored.checks is not None), None)
-        seconds = sum(scored.seconds for scored in ordered)
-        joined = join_batches(blocks) if len(blocks) > 1 else next(iter(blocks), None)
-        return Block(joined, "" if blocks else ordered[0].problem, checks, seconds)
+        return Scored(
+            join_batches(blocks) if len(blocks) > 1 else next(iter(blocks), None),
+            "" if blocks else ordered[0].refusal,
+            next((scored.checks for scored in ordered if scored.checks is not None), None),
+            sum(scored.seconds for scored in ordered),
+            ", ".join(sorted({scored.device for scored in ordered})),
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +69,7 @@ class Spread:
 
     @property
     def study(self) -> Study:
-        """The study."""
+        """What is run, with the distractors that its model leaves."""
         return self.preparation.study
 
     @property
@@ -105,7 +88,7 @@ class Spread:
                 advance(1, name)
             else:
                 calls.append(Assessment(name, prepared.scored))
-        for call, (measured, answers) in self.workers.map(calls, shared=self._shared(reads=False)):
+        for call, (measured, answers) in self.workers.map(calls, shared=self._shared({})):
             records[call.task] = judge(
                 self.study, self.preparation.of(call.task), measured, given=functools.partial(_as_given, answers)
             )
@@ -114,7 +97,7 @@ class Spread:
 
     def score(
         self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
-    ) -> Iterator[tuple[Task, MethodSpec, Block]]:
+    ) -> Iterator[tuple[Task, MethodSpec, Scored]]:
         """Blocks as they become whole; one of every task comes with checks of the model on the first prompts."""
         tasks = {task.name: task for task in missing}
         specs = {spec.label: spec for of_task in missing.values() for spec in of_task}
@@ -122,22 +105,23 @@ class Spread:
         pieces: dict[tuple[str, str], _Pieces] = defaultdict(_Pieces)
         heads, shown = sum(self.model.n_heads.values()), defaultdict[str, float](float)
         cells = [cell for task, of_task in missing.items() for cell in self._cells(task, of_task)]
+        references = {task.name: self.preparation.of(task.name).reference for task in self.study.suite.tasks}
         while cells:
             whole: list[Cell] = []
-            for cell, scored in self.workers.map(cells, shared=self._shared()):
-                of_block = pieces[cell.task, cell.label]
-                of_block.add(cell, scored)
+            for cell, scored in self.workers.map(cells, shared=self._shared(references)):
+                key = cell.task, cell.label
+                pieces[key].add(cell, scored)
                 reached = shown[cell.title] + heads * cell.n_prompts / n_prompts[cell.task]
                 advance(int(reached) - int(shown[cell.title]), cell.title)
                 shown[cell.title] = reached
-                if of_block.n_prompts < n_prompts[cell.task]:
+                if pieces[key].n_prompts < n_prompts[cell.task]:
                     continue
+                of_block = pieces.pop(key)
                 if of_block.is_refused_in_part:
-                    # Whether so many prompts are left out that the block is refused is said of all together.
+                    # Too many prompts left out of a piece may be few of the whole task.
                     whole.append(self._whole(cell))
-                    del pieces[cell.task, cell.label]
                 else:
-                    yield tasks[cell.task], specs[cell.label], of_block.block()
+                    yield tasks[cell.task], specs[cell.label], of_block.joined()
             cells = whole
 
     def _cells(self, task: Task, specs: Sequence[MethodSpec]) -> list[Cell]:
@@ -181,15 +165,18 @@ class Spread:
         scored = self.preparation.of(cell.task).scored
         return Cell(cell.task, cell.label, (cell.label,), scored, is_piece=False, checked=True)
 
-    def _shared(self, *, reads: bool = True) -> Shared:
-        """What the calls have in common; without reference prompts where none `reads` them."""
+    def _shared(self, references: Mapping[str, Sequence[PromptBatch]]) -> Shared:
+        """What calls have in common; `references`: task -> its reference prompts, of all that a call may ask for."""
         study, tasks = self.study, [task.name for task in self.study.suite.tasks]
-        batches = {name: self.preparation.of(name).reference for name in tasks} if reads else {}
-        references = References(tasks, batches.__getitem__, seed=study.seed, n_prompts=study.n_prompts)
-        kinds: dict[tuple[Kind, str], object] = {("metric", name): lookup("metric", name) for name in study.metrics}
-        kinds |= {("method", spec.method.name): spec.method for spec in study.task_methods}
-        own = {key: item for key, item in kinds.items() if not is_built_in(getattr(item, "code", item))}
-        return Shared(study.metrics, self.path, self.memory, references, own)
+        items: dict[tuple[Kind, str], object] = {("metric", name): lookup("metric", name) for name in study.metrics}
+        items |= {("method", spec.method.name): spec.method for spec in study.task_methods}
+        return Shared(
+            study.metrics,
+            self.path,
+            self.memory,
+            References(tasks, references.__getitem__, seed=study.seed, n_prompts=study.n_prompts),
+            {key: item for key, item in items.items() if not is_built_in(getattr(item, "code", item))},
+        )
 
 
 def _as_given(answers: tuple[GivenAnswer, ...], accuracy: Any) -> tuple[GivenAnswer, ...]:

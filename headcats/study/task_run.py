@@ -120,7 +120,8 @@ class TaskWork:
         for task, spec, scored in spread.score({task: list(specs) for task, specs in left.items()}, advance):
             checks[task] = checks.get(task) or scored.checks or {}
             result = scored.refusal if scored.block is None else scored.block
-            self._keep(task.name, spec, left[task].pop(spec), result, seconds=scored.seconds)
+            mark = left[task].pop(spec)
+            self._keep(task.name, spec, mark, result, seconds=scored.seconds, device=scored.device)
             if not left[task]:
                 self.manifest.checks[task.name] = checks[task]
                 self._save(task, self.manifest.tasks[task.name])
@@ -188,8 +189,10 @@ class TaskWork:
             result = str(error)
         self._keep(name, spec, mark, result, seconds=time.monotonic() - started)
 
-    def _keep(self, name: str, spec: MethodSpec, mark: str, result: xr.Dataset | str, *, seconds: float) -> None:
-        """Keep a block of a task with its record, or the reason why there is none."""
+    def _keep(
+        self, name: str, spec: MethodSpec, mark: str, result: xr.Dataset | str, *, seconds: float, device: str = ""
+    ) -> None:
+        """Keep a block of a task with its record, or the reason why there is none; `device` is that of a worker."""
         records = self.manifest.blocks.setdefault(name, {})
         if isinstance(result, str):
             records[spec.label] = BlockRecord(mark, refusal=result)
@@ -202,6 +205,7 @@ class TaskWork:
             _block_record(block),
             seconds=round(seconds, 3),
             versions=versions_since(self.manifest),
+            device=device,
         )
         self.output.keep_block(name, spec.label, block)
 

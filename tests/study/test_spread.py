@@ -1,0 +1,60 @@
+"""A run whose cells are done elsewhere; here by workers that are this process."""
+
+import contextlib
+import gc
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import headcats as hc
+from headcats.results.folder import ResultsFolder
+
+
+class Here:
+    """Workers that are this process; `alive` counts the blocks that are kept when the next cell is done."""
+
+    def __init__(self) -> None:
+        self.alive: list[int] = []
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator["Here"]:
+        yield self
+
+    @contextlib.contextmanager
+    def workers(self, model: Any) -> Iterator["Here"]:
+        self.model = model
+        yield self
+
+    def map(self, calls: Iterable[Any], *, shared: Any = None) -> Iterator[tuple[Any, Any]]:
+        blocks: list[weakref.ref[Any]] = []
+        for call in calls:
+            result = call.on(self.model, shared)
+            if block := getattr(result, "block", None):
+                blocks.append(weakref.ref(block))
+            yield call, result
+            del result, block
+            gc.collect()
+            self.alive.append(sum(reference() is not None for reference in blocks))
+
+
+def test_numbers_are_those_of_a_run_in_one_process(model, finished, options, tmp_path):
+    hc.run(model, out=tmp_path / "r", cluster=Here(), **options)
+    assert set(hc.diff(finished, tmp_path / "r").state.values.tolist()) == {"same bits"}
+
+
+def test_blocks_that_are_written_are_not_kept(model, options, tmp_path):
+    workers = Here()
+    hc.run(model, out=tmp_path / "r", cluster=workers, **options)
+    assert len(workers.alive) > 6
+    assert max(workers.alive) == 1
+
+
+def test_a_block_says_on_which_device_a_worker_made_it(model, finished, options, tmp_path):
+    hc.run(model, out=tmp_path / "r", cluster=Here(), **options)
+    for folder, device in ((tmp_path / "r", "cpu"), (finished, "")):
+        records = [
+            record for of_task in ResultsFolder(folder).read_manifest().blocks.values() for record in of_task.values()
+        ]
+        assert len(records) > 3
+        assert {record.device for record in records} == {device}
+        assert all(("device" in record.to_dict()) == bool(device) for record in records)
