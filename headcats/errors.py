@@ -60,6 +60,10 @@ class MemoryShortageError(ModelError):
     """Memory that runs out with the smallest piece of work, too."""
 
 
+class MemoryLimitError(OptionError, MemoryShortageError):
+    """A limit, or what is free, that the smallest piece of work does not fit into, as is known before it is tried."""
+
+
 class StorageError(HeadcatsError, OSError):
     """A results folder that cannot be read or written."""
 

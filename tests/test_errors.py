@@ -17,7 +17,7 @@ def test_everything_has_the_common_base_and_a_docstring(item):
 
 
 @pytest.mark.parametrize(
-    ("item", "builtin"),
+    ("item", "also"),
     [
         (errors.UnknownNameError, KeyError),
         (errors.OptionError, ValueError),
@@ -26,10 +26,12 @@ def test_everything_has_the_common_base_and_a_docstring(item):
         (errors.PlanError, ValueError),
         (errors.StorageError, OSError),
         (errors.HeadcatsWarning, UserWarning),
+        (errors.MemoryLimitError, errors.OptionError),
+        (errors.MemoryLimitError, errors.MemoryShortageError),
     ],
 )
-def test_each_is_also_the_builtin_that_a_script_would_catch(item, builtin):
-    assert issubclass(item, builtin)
+def test_each_is_also_what_a_script_would_catch(item, also):
+    assert issubclass(item, also)
 
 
 def test_text_is_the_sentence_alone():

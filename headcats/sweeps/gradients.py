@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError, OptionError
+from headcats.errors import MemoryLimitError, ModelError, OptionError
 from headcats.guard import is_out_of_memory
 from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
@@ -187,7 +187,7 @@ def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[M
 
 
 def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> memory.MemoryPlan:
-    """How many prompts are differentiated at a time: all, or a power of two; an OptionError if not even one fits.
+    """How many prompts are differentiated at a time: all, or a power of two; a MemoryLimitError if not one fits.
 
     Measured with one and two prompts: HookedTransformer keeps rearranged weights as well, once for all prompts.
     """
@@ -202,7 +202,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
                 break
     if not measured or measured[0] > budget:
         needs = f"about {memory.readable_bytes(measured[0])}" if measured else "more than there is"
-        raise OptionError(
+        raise MemoryLimitError(
             f"The gradient of one prompt of {batch.length} tokens keeps {needs} of activations of model "
             f"{model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, memory=...), take "
             f"shorter prompts, or patch exactly, which keeps none."

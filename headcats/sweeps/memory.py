@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headcats.errors import OptionError, pluralize
+from headcats.errors import MemoryLimitError, pluralize
 from headcats.models.continued import Continued
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.sweeps.sizes import Sizes
@@ -195,7 +195,7 @@ def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
     peak = footprint.peak(part, count, budget=budget)
     if peak > budget:
         suggested = f"{math.ceil(peak / 1e8) / 10:g}GB"
-        raise OptionError(
+        raise MemoryLimitError(
             f"A sweep of {pluralize(footprint.prompts, 'prompt')} of {footprint.length} tokens needs at least about "
             f"{readable_bytes(peak)} beside the {readable_bytes(weights)} of weights of model "
             f"{footprint.sizes.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "

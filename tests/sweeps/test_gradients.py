@@ -12,7 +12,7 @@ from planted import planted_model, slot_batch
 from toys import Toy, backends, tiny_model
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.errors import MemoryLimitError
 from headcats.metrics import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import gradients, memory
@@ -242,7 +242,7 @@ class TestParts:
         assert np.abs(limited - estimate(model, batch)).max() < 2e-6
 
     def test_a_limit_below_one_prompt_is_refused(self, toy: Toy) -> None:
-        with pytest.raises(OptionError, match=r"6 tokens keeps .* limit is"):
+        with pytest.raises(MemoryLimitError, match=r"6 tokens keeps .* limit is"):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
     @pytest.mark.parametrize("room", [0, 1])
@@ -259,7 +259,7 @@ class TestParts:
         if room:
             assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-5
         else:
-            with pytest.raises(OptionError, match="6 tokens keeps more"):
+            with pytest.raises(MemoryLimitError, match="6 tokens keeps more"):
                 estimate(toy.model, batch)
 
     def test_what_did_not_fit_is_not_tried_again(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:

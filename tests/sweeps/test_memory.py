@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import tiny_model
 
-from headcats.errors import OptionError
+from headcats.errors import MemoryLimitError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import free_memory, memory
 from headcats.sweeps.free_memory import budget
@@ -138,7 +138,7 @@ class TestPlan:
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_too_little_is_refused_with_what_is_needed(self, model: HookedModel, path: str) -> None:
         footprint = Footprint(Sizes.of(model), *SHAPE, path)
-        with pytest.raises(OptionError, match="limit is 1 kB") as caught:
+        with pytest.raises(MemoryLimitError, match="limit is 1 kB") as caught:
             plan(footprint, rows=12, budget=1000)
         suggested = budget(str(caught.value).split("memory='")[1].split("'")[0], CPU)
         assert plan(footprint, rows=12, budget=suggested).peak <= suggested
