@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,14 @@ _CGROUP_FILES = {
     1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     2: ("memory.max", "memory.current", "inactive_file"),
 }
+
+# Processes that compute with the memory of this machine at once.
+_sharing = ContextVar("sharing", default=1)
+
+
+def share_memory(processes: int) -> None:
+    """Leave room for others: of the memory of the machine that is free, this process takes its share from now on."""
+    _sharing.set(processes)
 
 
 def budget(memory: str | int | None, *devices: torch.device) -> int:
@@ -48,7 +57,7 @@ def free_memory(device: torch.device) -> int:
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     if device.type == "mps":
         return max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
-    return max(0, min([psutil.virtual_memory().available, *_container_limits()]))
+    return max(0, min([psutil.virtual_memory().available, *_container_limits()])) // _sharing.get()
 
 
 def _container_limits() -> Iterator[int]:

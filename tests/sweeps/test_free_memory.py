@@ -1,5 +1,6 @@
 """Free memory of CPUs within the limits of containers, and of other devices by their own word."""
 
+import contextvars
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from headcats.sweeps import free_memory as module
-from headcats.sweeps.free_memory import free_memory
+from headcats.sweeps.free_memory import budget, free_memory, share_memory
 
 CPU = torch.device("cpu")
 AVAILABLE = 10_000
@@ -39,6 +40,16 @@ def test_this_machine_has_some() -> None:
 
 def test_without_control_groups_the_system_decides(machine: Path) -> None:
     assert free_memory(CPU) == AVAILABLE
+
+
+def test_processes_that_share_it_have_a_part_each(machine: Path) -> None:
+    contextvars.Context().run(lambda: (share_memory(4), check(AVAILABLE // 4)))
+    check(AVAILABLE)
+
+
+def check(free: int) -> None:
+    assert free_memory(CPU) == free
+    assert budget(None, CPU) == free // 2
 
 
 @pytest.mark.parametrize(
