@@ -151,13 +151,25 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def own_traceback(error: ExtensionError) -> str:
-    """The traceback of what an item raised, from its own code on; "" where none of it is Python."""
+    """The traceback of what an item raised, from its own code on; "" where none of it is Python.
+
+    No traceback can be sent to another process: there it is the note that `noting_traceback` has added.
+    """
     cause, place = error.__cause__, None if error.__cause__ is None else error.__cause__.__traceback__
     while place is not None and _is_ours(place):
         place = place.tb_next
-    if cause is None or place is None:
+    if cause is None:
+        return "".join(getattr(error, "__notes__", ()))
+    if place is None:
         return ""
     return "".join(traceback.TracebackException(type(cause), cause, place).format())
+
+
+def noting_traceback(error: HeadcatsError) -> HeadcatsError:
+    """An error that can be sent to another process with the traceback of what an item raised."""
+    if isinstance(error, ExtensionError) and (lines := own_traceback(error)):
+        error.add_note(lines)
+    return error
 
 
 def _is_ours(place: TracebackType) -> bool:
