@@ -11,7 +11,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
@@ -31,19 +31,20 @@ _log = logging.getLogger("headcats")
 
 @dataclass(frozen=True)
 class _Job:
-    """A call, and how many workers have died of it."""
+    """A call, how many workers have died of it, and one whose memory it did not fit into, whole as it is."""
 
     call: Call
     deaths: int = 0
+    too_small: Any = None
 
 
 class Pool:
     """Actors that hold the model.
 
     Args:
-        order: What each is.
-        size: How many there is room for.
-        resources: Options of the actors.
+        order: The model that each holds.
+        size: How many the nodes have room for.
+        resources: What each takes of its node, as options of Ray's actors.
     """
 
     def __init__(self, order: Order, *, size: int, resources: dict[str, Any]) -> None:
@@ -58,7 +59,8 @@ class Pool:
         self._starting: dict[Any, tuple[Any, bool]] = {}
         """What will say that a worker is ready -> the worker, and whether it has just been made."""
         self._busy: dict[Any, tuple[Any, _Job]] = {}
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
+        self._had_worker = False
         self._lost_since: float | None = None
         """When there was a worker for the last time."""
         self.repeated = self.cut = 0
@@ -73,11 +75,13 @@ class Pool:
         if not waiting:
             return
         self._start(len(waiting))
-        mark, kept = uuid.uuid4().hex, [ray.put(shared)]
+        # In a list, since Ray sends what a reference stands for along with every call that is given it bare.
+        mark, references = uuid.uuid4().hex, [ray.put(shared)]
         while waiting or self._busy:
-            for actor in list(self._idle)[: len(waiting)]:
-                job = self._next(waiting, self._idle.pop(actor))
-                self._busy[actor.do.remote(job.call, mark, kept)] = actor, job
+            for actor in list(self._idle):
+                if job := self._next(waiting, actor):
+                    self._idle.pop(actor)
+                    self._busy[actor.do.remote(job.call, mark, references)] = actor, job
             results = []
             for reference in self._finished():
                 if reference in self._starting:
@@ -90,7 +94,7 @@ class Pool:
                 elif isinstance(answer, Answer) and not answer.out_of_memory:
                     results.append((job.call, answer.result))
                 else:
-                    waiting[:0] = self._again(job, answer)
+                    waiting[:0] = self._again(job, answer, actor)
             yield from results
 
     def _start(self, n_calls: int) -> None:
@@ -100,28 +104,33 @@ class Pool:
             self._actors.append(actor)
             self._starting[actor.prepare.remote()] = actor, True
 
-    def _next(self, waiting: list[_Job], last: Any) -> _Job:
-        """One of the group that a worker has just had, or else of one that nobody has."""
-        taken = {job.call.group for _, job in self._busy.values()}
-        ranks = [0 if job.call.group == last else 1 + (job.call.group in taken) for job in waiting]
-        return waiting.pop(ranks.index(min(ranks)))
+    def _next(self, waiting: list[_Job], actor: Any) -> _Job | None:
+        """One of the group that a worker has just had, or else of one that nobody has; none if all are for others."""
+        is_alone = len(self._idle) + len(self._busy) == 1
+        taken, last = {job.call.group for _, job in self._busy.values()}, self._idle[actor]
+        ranks = {
+            place: 0 if job.call.group == last else 1 + (job.call.group in taken)
+            for place, job in enumerate(waiting)
+            if is_alone or job.too_small != actor
+        }
+        return waiting.pop(min(ranks, key=ranks.__getitem__)) if ranks else None
 
     def _finished(self) -> list[Any]:
-        """What is finished by now."""
+        """Calls and starts that are finished by now; none within some seconds, or a ClusterError if none can be."""
         finished, _ = ray.wait([*self._busy, *self._starting], num_returns=1, timeout=_LOOKS)
         if self._busy or self._idle or finished:
             self._lost_since = None
             return list(finished)
         now = time.monotonic()
         self._lost_since = self._lost_since or now
-        # A large model takes long to load, and a busy cluster has room when others are done.
-        loads = any(is_new for _, is_new in self._starting.values())
-        if not self._starting or (now - self._lost_since > _PATIENCE and not loads):
+        # A large model takes long to load, and a busy cluster has room when others are done. A worker that has had no
+        # place while others had one may never get it.
+        if not self._starting or (now - self._lost_since > _PATIENCE and self._had_worker):
             raise ClusterError(
                 "No worker is left on the cluster. What is finished is kept: repeat the run when its nodes are back."
             )
         if now - self._lost_since > _SOON:
-            self._tell("No worker is ready yet: waiting for one. Ctrl-C stops, and what is finished is kept.")
+            self._log_once("No worker is ready yet: waiting for one. Ctrl-C stops, and what is finished is kept.")
         return []
 
     def _started(self, reference: Any) -> None:
@@ -135,6 +144,7 @@ class Pool:
             self._await(actor)
             return
         if not problem:
+            self._had_worker = True
             self._idle[actor] = None
         elif is_new:
             raise ClusterError(problem)
@@ -142,7 +152,7 @@ class Pool:
             self._leave_out(problem)
 
     def _leave_out(self, problem: str) -> None:
-        self._tell(f"A worker came back and is left out: {problem}")
+        self._log_once(f"A worker came back and is left out: {problem}")
 
     def _await(self, actor: Any) -> None:
         """A worker is ready again when Ray has found a place for it, on its node or another one."""
@@ -167,27 +177,33 @@ class Pool:
             return answer
         self._idle[actor] = job.call.group
         for line in answer.notes:
-            self._tell(line)
+            self._log_once(line)
         for category, text in answer.warnings:
-            if text not in self._told:
-                self._told.add(text)
+            if text not in self._logged:
+                self._logged.add(text)
                 warnings.warn(text, category, stacklevel=4)
         if answer.error is not None:
             raise answer.error
         return answer
 
-    def _again(self, job: _Job, answer: Answer | str) -> list[_Job]:
+    def _again(self, job: _Job, answer: Answer | str, actor: Any) -> list[_Job]:
         """What is done in place of a call that was not finished."""
         title, cut = job.call.title, list(job.call.halves())
         if isinstance(answer, Answer):
-            if not cut:
-                raise ClusterError(
-                    f"Memory of a worker ran out on {title}, with the smallest piece of work too: "
-                    f"{answer.out_of_memory} Take fewer prompts, a limit (--memory, memory=...), or larger nodes."
+            if cut:
+                self.cut += 1
+                self._log_once(f"Memory of a worker ran out on {title}: half as many prompts are tried.")
+                return [_Job(half, job.deaths) for half in cut]
+            if job.too_small is None:
+                self.repeated += 1
+                self._log_once(
+                    f"Memory of a worker ran out on {title}: it is tried once more, by another if there is one."
                 )
-            self.cut += 1
-            self._tell(f"Memory of a worker ran out on {title}: half as many prompts are tried.")
-            return [_Job(half, job.deaths) for half in cut]
+                return [replace(job, too_small=actor)]
+            raise ClusterError(
+                f"Memory of workers ran out twice on {title}, which cannot be cut into less: {answer.out_of_memory} "
+                "Take fewer prompts, a limit (--memory, memory=...), or larger nodes."
+            )
         deaths = job.deaths + 1
         if deaths >= _DEATHS:
             raise ClusterError(
@@ -203,19 +219,19 @@ class Pool:
         _log.warning("A worker died on %s (%s): it is done again elsewhere%s.", title, answer, smaller)
         return [_Job(call, deaths) for call in pieces or [job.call]]
 
-    def _tell(self, line: str) -> None:
+    def _log_once(self, line: str) -> None:
         """Log a line once, whichever worker says it how often."""
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._logged:
+            self._logged.add(line)
             _log.warning("%s", line)
 
     def close(self) -> None:
         """End the workers."""
         if self.repeated or self.cut:
             _log.info(
-                "Cluster: %s done again, %d of them or others cut in halves.",
+                "Cluster: %s repeated, %s cut in halves.",
                 pluralize(self.repeated, "call"),
-                self.cut,
+                pluralize(self.cut, "call"),
             )
         for actor in self._actors:
             ray.kill(actor)

@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ _REACHED = 5.0
 """Seconds in which a cluster has to answer; Ray alone would try for minutes."""
 # No report to its makers, and no warning about graphics cards that a worker does not ask for.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0"}
-_PORTS = {"ray://": 10001, "": 6379}
+_CLIENT = "ray://"
+_PORTS = {_CLIENT: "10001", "": "6379"}
 
 _log = logging.getLogger("headcats")
 
@@ -34,12 +36,15 @@ class Cluster:
 
     Every worker holds the model, loaded once from the name or folder that it has here, and scores a method on some
     prompts of a task at a time. Prompts are sent to the workers, and results come back to the process that called
-    `hc.run`, which alone writes: workers need to see the model, no results and no suite. A cell whose worker or node
-    dies is done again elsewhere; one that runs out of memory is cut in halves.
+    `hc.run`, which alone writes: workers need to see the model, no results and no suite. That process loads the whole
+    model too, to check it and to describe its heads, so its machine needs the memory. A cell whose worker or node dies
+    is done again elsewhere; one that runs out of memory is cut in halves, else tried once more elsewhere. A cell holds
+    as many prompts as a sweep of the first process would take at once, since the last bits of a result depend on that:
+    one method on one task keeps one worker busy, unless a limit of memory cuts its prompts.
 
     Attributes:
         address: `host:port` of the head node, or "auto" for the cluster that this machine belongs to; None takes the
-            Ray that this process has, that of the variable RAY_ADDRESS, or starts one on this machine.
+            Ray that this process has, that of the variable RAY_ADDRESS, one that runs on this machine, or starts one.
         gpus_per_worker: GPUs of a worker; the model is spread over several. None takes one where the cluster has any.
         cpus_per_worker: Cores of a worker, and its threads where it has no GPU.
 
@@ -70,27 +75,33 @@ class Cluster:
             raise OptionError(f"address must be host:port of the head node, or 'auto'; got {shown(self.address)}.")
 
     def check_reachable(self) -> None:
-        """Raise a ClusterError if nobody listens at the address."""
-        if self.address in (None, "auto", "local"):
+        """Raise a ClusterError if nobody listens at the address, or at that of RAY_ADDRESS where it is used."""
+        place = self._place()
+        if place in (None, "auto", "local"):
             return
-        assert self.address is not None
-        scheme = "ray://" if self.address.startswith("ray://") else ""
-        host, _, port = self.address.removeprefix(scheme).rpartition(":")
-        host, port = (host, port) if host else (port, str(_PORTS[scheme]))
+        assert place is not None
+        host, port = _host_and_port(place)
         try:
             socket.create_connection((host, int(port)), timeout=_REACHED).close()
         except (OSError, ValueError, OverflowError) as error:
+            named = place if place == self.address else f"{place}, which the variable RAY_ADDRESS names"
             raise ClusterError(
-                f"No Ray cluster answers at {self.address} ({getattr(error, 'strerror', None) or error}). `ray start "
-                "--head` on its first node prints the address, host:port; is there a firewall between?"
+                f"No Ray cluster answers at {named} ({getattr(error, 'strerror', None) or error}). `ray start --head` "
+                "on its first node prints the address, host:port; is there a firewall between?"
             ) from None
+
+    def _place(self) -> str | None:
+        """The address that Ray will take; None or "auto" for what it finds by itself."""
+        if self.address not in (None, "auto") or ("ray" in sys.modules and sys.modules["ray"].is_initialized()):
+            return self.address
+        return os.environ.get("RAY_ADDRESS") or self.address
 
     @contextlib.contextmanager
     def connected(self) -> "Iterator[Cluster]":
         """Reach the cluster; one that was started for it is ended on leaving.
 
         Raises:
-            ClusterError: It cannot be reached.
+            ClusterError: It cannot be reached, or this process is connected to another one.
         """
         self.check_reachable()
         for name, value in _QUIET.items():
@@ -102,6 +113,8 @@ class Cluster:
             if is_ours:
                 with _keeping_sigterm():
                     self._initialize()
+            else:
+                self._check_same()
             try:
                 yield self
             finally:
@@ -111,12 +124,26 @@ class Cluster:
     def _initialize(self) -> None:
         import ray
 
+        place = self._place()
         # With an address, Ray takes no options of a cluster of its own.
-        own: dict[str, Any] = {"include_dashboard": False} if self.address in (None, "local") else {}
+        options: dict[str, Any] = {"include_dashboard": False} if place in (None, "local") else {}
         try:
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
+            ray.init(address=place, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (RuntimeError, ValueError, OSError) as error:
             raise ClusterError(f"The Ray cluster cannot be used: {error}") from None
+
+    def _check_same(self) -> None:
+        """A ClusterError if the Ray that this process has is not that of the address."""
+        import ray
+
+        if self.address in (None, "auto"):
+            return
+        there = ray.get_runtime_context().gcs_address
+        if self.address == "local" or not _is_same(str(self.address), there):
+            raise ClusterError(
+                f"This process has connected Ray to {there}, and the run is to use {self.address}: call ray.shutdown() "
+                "first, or take hc.Cluster() for the Ray that is there."
+            )
 
     @contextlib.contextmanager
     def workers(self, model: "HookedModel") -> "Iterator[Pool]":
@@ -145,25 +172,45 @@ class Cluster:
         if not gpus:
             # While weights are read, they are there twice.
             resources["memory"] = 2 * resident_bytes(model.model)
-        size = _room(resources)
+        sizes = _room(resources)
         order = Order(
             source=model.origin.source,
             loading=_loading(model, gpus=gpus),
             model=model_record(model),
             versions=versions(),
             threads=self.cpus_per_worker,
+            neighbours=max(sizes),
         )
-        _log.info("Cluster: %s, %s.", pluralize(len(_nodes()), "node"), pluralize(size, "worker"))
-        pool = Pool(order, size=size, resources=resources)
+        _log.info("Cluster: %s, %s.", pluralize(len(sizes), "node"), pluralize(sum(sizes), "worker"))
+        pool = Pool(order, size=sum(sizes), resources=resources)
         try:
             yield pool
         finally:
             pool.close()
 
 
+def _host_and_port(address: str) -> tuple[str, str]:
+    scheme = _CLIENT if address.startswith(_CLIENT) else ""
+    host, _, port = address.removeprefix(scheme).rpartition(":")
+    return (host, port) if host else (port, _PORTS[scheme])
+
+
+def _is_same(address: str, there: str) -> bool:
+    """Whether an address is that of a head node; this machine has several names, and clients use another port."""
+    import ray
+
+    (host, port), (host_there, port_there) = _host_and_port(address), _host_and_port(there)
+    here = ("127.0.0.1", ray.util.get_node_ip_address())
+    with contextlib.suppress(OSError):
+        places = {socket.gethostbyname(name) for name in (host, host_there)}
+        return (len(places) == 1 or places <= {*here}) and (port == port_there or address.startswith(_CLIENT))
+    return False
+
+
 def _loading(model: "HookedModel", *, gpus: int) -> dict[str, Any]:
     """Arguments of `hc.load_model` that make the same model again, on the devices of a worker."""
     from headcats.models.hooks import model_class
+    from headcats.models.transformers_model import PLACING
 
     origin, dtype = model.origin, str(model.dtype).removeprefix("torch.")
     loading = {
@@ -172,7 +219,7 @@ def _loading(model: "HookedModel", *, gpus: int) -> dict[str, Any]:
         "tokenizer": model.tokenizer,
         "backend": "hooked" if model_class(model.model) == "HookedTransformer" else "bridge",
     } | dict(origin.loader)
-    if "device_map" not in loading:
+    if not any(loading.get(name) is not None for name in PLACING):
         loading |= {"device_map": "auto"} if gpus > 1 else {"device": "cuda" if gpus else "cpu"}
     return loading
 
@@ -183,8 +230,8 @@ def _nodes() -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 
-def _room(resources: dict[str, Any]) -> int:
-    """How many workers the nodes have room for; a ClusterError for none."""
+def _room(resources: dict[str, Any]) -> list[int]:
+    """How many workers each node has room for; a ClusterError if none has any."""
     names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
     needs = {names[option]: amount for option, amount in resources.items() if amount}
     sizes = [min(int(node["Resources"].get(name, 0) // need) for name, need in needs.items()) for node in _nodes()]
@@ -194,7 +241,7 @@ def _room(resources: dict[str, Any]) -> int:
             ", ".join(f"{node['Resources'].get(name, 0):g} {name}" for name in needs) for node in _nodes()
         )
         raise ClusterError(f"No node has room for a worker, which needs {wanted} (memory in bytes); there are {there}.")
-    return sum(sizes)
+    return sizes
 
 
 @contextlib.contextmanager

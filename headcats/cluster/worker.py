@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from headcats.errors import HeadcatsError, MemoryShortageError
-from headcats.guard import is_out_of_memory
+from headcats.guard import is_out_of_memory, noting_traceback
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.results.records import ModelRecord
 from headcats.study.identity import describe_differences, model_record, versions
+from headcats.sweeps.free_memory import share_memory
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Order:
         model: The model of the process that sends the calls.
         versions: Its versions of the packages whose numbers matter.
         threads: Threads of a worker on CPUs.
+        neighbours: Workers that may share a node's memory, this one included.
     """
 
     source: str
@@ -34,6 +36,7 @@ class Order:
     model: ModelRecord
     versions: Mapping[str, str]
     threads: int
+    neighbours: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Worker:
             return ""
         order = self.order
         torch.set_num_threads(order.threads)
+        share_memory(order.neighbours)
         try:
             if problem := version_problem(order.versions):
                 return problem
@@ -87,19 +91,19 @@ class Worker:
         self._model = model
         return ""
 
-    def do(self, call: Any, mark: str, shared: Any) -> Answer:
-        """Do a call. `shared` is a list with a reference to what all calls have in common, and `mark` its name."""
+    def do(self, call: Any, mark: str, references: list[Any]) -> Answer:
+        """Do a call; the one reference is to what all calls have in common, which is fetched when its `mark` is new."""
         import ray
 
         # Ray starts an idle worker that has died again by itself, without the model.
         if problem := self.prepare():
             return Answer(unfit=problem)
         if self._shared[0] != mark:
-            self._shared = mark, ray.get(shared[0])
+            self._shared = mark, ray.get(references[0])
         with _Notes() as notes, warnings.catch_warnings(record=True) as caught:
             answer = self._answer(call)
-        told = tuple((warning.category, str(warning.message)) for warning in caught)
-        return replace(answer, notes=tuple(notes.lines), warnings=told)
+        warned = tuple((warning.category, str(warning.message)) for warning in caught)
+        return replace(answer, notes=tuple(notes.lines), warnings=warned)
 
     def _answer(self, call: Any) -> Answer:
         try:
@@ -108,7 +112,7 @@ class Worker:
             if is_out_of_memory(error) or isinstance(error, MemoryShortageError):
                 return Answer(out_of_memory=str(error)[:300] or type(error).__name__)
             if isinstance(error, HeadcatsError):
-                return Answer(error=error)
+                return Answer(error=noting_traceback(error))
             raise
 
 
@@ -120,7 +124,7 @@ class _Notes(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record."""
+        """Keep the text of a record."""
         self.lines.append(record.getMessage())
 
     def __enter__(self) -> "_Notes":

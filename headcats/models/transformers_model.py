@@ -32,9 +32,9 @@ _SET_HERE = {
 }
 _QUANTISED = "quantise by quantization_config=transformers.BitsAndBytesConfig(...) (--load-in on the command line)"
 _SET_HERE |= dict.fromkeys(("load_in", "load_in_8bit", "load_in_4bit"), _QUANTISED)
-_PLACING = ("device_map", "max_memory", "n_devices")
+PLACING = ("device_map", "max_memory", "n_devices")
 # What a misspelt argument may have meant; transformers takes many more.
-_USUAL = (*_PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
+_USUAL = (*PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 _LONG = 240
 _log = logging.getLogger("headcats")
@@ -70,7 +70,7 @@ def check_loader_options(options: Mapping[str, Any], *, device: Any, backend: st
         _check_device(place)
     if backend == "hooked" and (unusable := sorted(options.keys() - {"n_devices"})):
         raise OptionError(f"backend='hooked' builds its own weights, so it does not take {' and '.join(unusable)}.")
-    if device is not None and (placing := [name for name in _PLACING if options.get(name) is not None]):
+    if device is not None and (placing := [name for name in PLACING if options.get(name) is not None]):
         raise OptionError(f"device and {placing[0]} both say where the model goes: leave out one of them.")
 
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,7 +16,7 @@ from cluster_faults import Study, workers
 import headcats as hc
 from headcats.cluster import pool as of_pools
 from headcats.cluster.pool import Pool
-from headcats.errors import ClusterError, DataError, ModelWarning
+from headcats.errors import ClusterError, DataError, MemoryLimitError, ModelWarning
 
 pytestmark = pytest.mark.ci
 
@@ -26,6 +27,8 @@ class Numbers:
 
     numbers: tuple[int, ...]
     way: str = "sum"
+    tried: str = ""
+    """A file for what each worker that tries it notes."""
 
     @property
     def title(self) -> str:
@@ -36,6 +39,11 @@ class Numbers:
         return self.numbers[0]
 
     def on(self, model: Any, shared: Any) -> int:
+        if self.way == "a large worker":
+            with open(self.tried, "a", encoding="utf-8") as file:
+                file.write(f"{os.getpid()}\n")
+            if "large" not in Path(self.tried).read_text(encoding="utf-8"):
+                raise MemoryLimitError("the limit is 1 GB")
         if self.way == "at most 2" and len(self.numbers) > 2:
             raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
         if self.way == "deadly" or (self.way == "deadly in fours" and len(self.numbers) > 2):
@@ -90,6 +98,21 @@ def test_a_call_that_takes_too_much_memory_is_cut_until_it_fits(pool: Pool, capl
     assert "Memory of a worker ran out on at most 2 of 6" in caplog.text
 
 
+def test_what_cannot_be_cut_is_tried_on_a_second_worker(pool: Pool, tmp_path: Path) -> None:
+    """A shortage that is foreseen is one too."""
+    call = Numbers((1,), "a large worker", str(tmp_path / "tried"))
+    done(pool, *(Numbers((number,)) for number in range(2)))
+    while pool._starting:
+        for reference in pool._finished():
+            pool._started(reference)
+    with pytest.raises(ClusterError, match=r"ran out twice on a large worker of 1, which cannot be cut.*limit is 1 GB"):
+        done(pool, call)
+    tried = Path(call.tried).read_text(encoding="utf-8").split()
+    assert len(tried) == len(set(tried)) == 2
+    Path(call.tried).write_text("large", encoding="utf-8")
+    assert done(pool, call) == {(1,): 101}
+
+
 def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool: Pool) -> None:
     assert done(pool, Numbers((1, 2, 3, 4), "deadly in fours")) == {(1, 2): 103, (3, 4): 107}
     assert (pool.repeated, pool.cut) == (2, 1)
@@ -127,7 +150,7 @@ def test_errors_and_warnings_of_workers_are_those_of_this_process(pool: Pool, ca
 
 
 def test_no_worker_is_left_behind_by_an_error(pool: Pool) -> None:
-    """The last test: it ends the workers."""
+    """The last test of these workers."""
     with pytest.raises(KeyError, match="a fault of headcats"):
         done(pool, Numbers((1,), "broken"))
     processes = workers()
@@ -135,3 +158,20 @@ def test_no_worker_is_left_behind_by_an_error(pool: Pool) -> None:
     pool.close()
     psutil.wait_procs(processes)
     assert workers() == []
+
+
+def test_a_worker_without_a_place_is_not_waited_for_when_the_others_are_gone(
+    study: Study, nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the workers of the others have ended: there is room for two."""
+    import ray
+
+    monkeypatch.setattr(of_pools, "_PATIENCE", 0.0)
+    monkeypatch.setattr(of_pools, "_LOOKS", 0.1)
+    with hc.Cluster(nodes.address).connected() as cluster, cluster.workers(study.model) as pool:
+        pool.size = 1
+        done(pool, Numbers((1,)))
+        pool.size, pool._actor = 2, pool._actor.options(resources={"of no node": 1})
+        ray.kill(pool._actors[0])
+        with pytest.raises(ClusterError, match="No worker is left"):
+            done(pool, Numbers((1,)), Numbers((2,)))

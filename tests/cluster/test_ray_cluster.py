@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from toys import as_bridge, hf_model, word_tokenizer
 import headcats as hc
 from headcats.cluster import ray_cluster
 from headcats.errors import ClusterError, OptionError
+from headcats.models.adapter import HookedModel
+from headcats.models.transformers_model import PLACING, check_loader_options
 from headcats.results.folder import ResultsFolder
 
 
@@ -106,6 +109,21 @@ def test_changed_weights_are_found(study: Study, nodes: Any) -> None:
 
 
 @pytest.mark.ci
+def test_another_cluster_than_the_one_of_this_process_is_refused(nodes: Any) -> None:
+    """The run would go on where nobody meant it to."""
+    host, port = nodes.address.split(":")
+    with socket.create_server(("127.0.0.1", 0)) as other, hc.Cluster(nodes.address).connected():
+        for same in (nodes.address, f"localhost:{port}", "auto", None):
+            with hc.Cluster(same).connected():
+                pass
+        with (
+            pytest.raises(ClusterError, match=rf"connected Ray to {host}:{port}"),
+            hc.Cluster(f"127.0.0.1:{other.getsockname()[1]}").connected(),
+        ):
+            pass
+
+
+@pytest.mark.ci
 def test_too_much_for_every_node_is_refused(study: Study, nodes: Any) -> None:
     with pytest.raises(ClusterError, match=r"needs 5 CPU.*there are 1 CPU"):
         hc.run(study.model, cluster=hc.Cluster(nodes.address, cpus_per_worker=5), **OPTIONS)
@@ -119,6 +137,28 @@ def test_only_an_address_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for address in (None, "auto", "local", "head", "head:1", "ray://head", "ray://head:2"):
         hc.Cluster(address).check_reachable()
     assert asked == [("head", 6379), ("head", 1), ("head", 10001), ("head", 2)]
+
+
+def test_the_address_of_the_environment_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    for given in (None, "auto"):
+        with pytest.raises(ClusterError, match=f"No Ray cluster answers at {address}, .*RAY_ADDRESS"):
+            hc.run("no such model", cluster=hc.Cluster(given))
+    hc.Cluster("local").check_reachable()
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    hc.Cluster().check_reachable()
+
+
+@pytest.mark.parametrize("name", PLACING)
+def test_a_placed_model_is_placed_by_workers_too(study: Study, name: str) -> None:
+    origin = replace(study.model.origin, loader={name: "auto"})
+    model = HookedModel(study.model.model, name="placed", tokenizer=study.model.tokenizer, origin=origin)
+    loading = ray_cluster._loading(model, gpus=1)
+    assert loading[name] == "auto"
+    check_loader_options({name: loading[name]}, device=loading.get("device"), backend="bridge")
 
 
 class _Closed:
