@@ -17,7 +17,7 @@ from headcats.cli.map import draw_map, map_numbers
 from headcats.cli.profile import tell_profile
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
-from headcats.cli.spreading import cluster_of, tell_shard
+from headcats.cli.spreading import Address, GpusPerWorker, Ray, cluster_of, tell_shard
 from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, StorageWarning, pluralize
 from headcats.methods.spec import MethodSpec
@@ -47,9 +47,6 @@ _PRESET = (
     "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "
     "preset's method if it names that method, and replaces it otherwise."
 )
-_RAY = "Score on the workers of a Ray cluster, or on the cores of this machine (needs `headcats[ray]`)."
-_ADDRESS = "host:port of the cluster's head node; default: the Ray that runs here, or a new one."
-_GPUS = "GPUs that each worker of --ray has; default: 1 where there are any."
 _PROFILE = "Say what the time went into: the model, metrics, prompts, saving, statistics, pages."
 _SHARD = (
     "i/n: score the i-th of n parts of the tasks and methods, into OUT/shard-i-of-n, without pages. "
@@ -84,9 +81,9 @@ def run_command(
     backend: arguments.Backend = None,
     path: arguments.SweepPath = None,
     memory: arguments.Memory = None,
-    ray: Annotated[bool, typer.Option("--ray", help=_RAY)] = False,
-    address: Annotated[str | None, typer.Option("--address", help=_ADDRESS)] = None,
-    gpus_per_worker: Annotated[int | None, typer.Option("--gpus-per-worker", help=_GPUS)] = None,
+    ray: Ray = False,
+    address: Address = None,
+    gpus_per_worker: GpusPerWorker = None,
     shard: Annotated[str | None, typer.Option("--shard", help=_SHARD)] = None,
     store: arguments.Store = None,
     views: Annotated[

@@ -1,8 +1,10 @@
 """`headcats run` on a cluster, and in parts."""
 
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 import xarray as xr
 
 from headcats.cli.console import Answer
@@ -10,6 +12,26 @@ from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import OptionError, pluralize
 from headcats.results.run_results import RunResults
 from headcats.study.shard import Shard
+
+Ray = Annotated[
+    bool,
+    typer.Option(
+        "--ray",
+        help="Score on the workers of a Ray cluster, or on the cores of this machine (needs `headcats[ray]`). This "
+        "machine needs memory for the whole model too.",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="host:port of the cluster's head node; default: RAY_ADDRESS, the Ray that runs here, or a new one.",
+    ),
+]
+GpusPerWorker = Annotated[
+    int | None,
+    typer.Option("--gpus-per-worker", help="GPUs that each worker of --ray has; default: 1 where there are any."),
+]
 
 
 def cluster_of(ray: bool, address: str | None, gpus_per_worker: int | None, options: dict[str, Any]) -> Cluster | None:
@@ -36,7 +58,6 @@ def tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer)
         "blocks": sorted(f"{task} {name}" for task, name in finished),
     }
     answer.say([f"Part {shard} holds {pluralize(len(finished), 'block')}: {folder}"])
-    together = folder.parent / f"shard-*-of-{shard.of}"
-    answer.say(
-        [f"When all are done: `headcats merge {together} --out {folder.parent / 'all'}`, then `headcats report`."]
-    )
+    # The star is for the shell.
+    together, out = f"{shlex.quote(str(folder.parent))}/shard-*-of-{shard.of}", shlex.quote(str(folder.parent / "all"))
+    answer.say([f"When all are done: `headcats merge {together} --out {out}`, then `headcats report`."])

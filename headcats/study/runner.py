@@ -9,7 +9,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.bounds import shown
+from headcats.errors import DataError, NothingScoredError, OptionError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
@@ -79,8 +80,8 @@ def run(
             finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
             results folder records which one ran, and what its self-check found.
-        memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
-            logged before anything is scored.
+        memory: Limit beside the model's weights, such as "4GB", of each process that scores; None takes half of what
+            is free. The estimate is logged before anything is scored.
         cluster: An `hc.Cluster` whose workers score the tasks; None for this process. Joint methods run here.
         store: "whole", or "compact": blocks of `out` hold in half precision what every head changes, in less than half
             the space. What an effect loses, in shares of its standard error, is measured and stands in the attribute
@@ -135,6 +136,8 @@ def run(
     check_options(options, function=run)
     check_path(path)
     check_store(store)
+    if not isinstance(cluster, Elsewhere | None):
+        raise OptionError(f"cluster must be an hc.Cluster, such as hc.Cluster('auto'); got {shown(cluster)}.")
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     with writing(out), contextlib.nullcontext() if cluster is None else cluster.connected() as connection:
         adapted = load_model(model)

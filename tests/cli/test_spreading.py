@@ -1,16 +1,23 @@
 """`headcats run --shard` and `--ray`: what is refused before a model is loaded, and the jobs of an array."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
+from headcats.cli.console import Answer
+from headcats.cli.spreading import tell_shard
 from headcats.errors import ClusterError, OptionError
+from headcats.results.manifest import Manifest
+from headcats.study.shard import Shard
 
 SMALL = ["--tasks=country_capital,plural", "--methods=zero_ablation@last", "--n-prompts=4", "--n-demos=2", "--quiet"]
 
@@ -64,3 +71,13 @@ def test_the_jobs_of_an_array_are_joined_to_one_run(tmp_path: Path) -> None:
     subprocess.run(merge, check=True, capture_output=True)
     subprocess.run([*command, f"--out={tmp_path / 'one'}"], check=True, capture_output=True)
     assert set(hc.diff(out / "all", tmp_path / "one").state.values.tolist()) == {"same bits"}
+
+
+def test_the_command_that_joins_the_parts_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    results = xr.DataTree(xr.Dataset(attrs={"manifest": Manifest().to_json()}))
+    answer = Answer(as_json=True)
+    tell_shard(results, Shard(1, 2), Path("my parts; rm") / "shard-1-of-2", answer)
+    answer.end()
+    sentences = json.loads(capsys.readouterr().out)["sentences"]
+    command = re.findall(r"`(headcats merge .*?)`", sentences[-1])[0]
+    assert shlex.split(command) == ["headcats", "merge", "my parts; rm/shard-*-of-2", "--out", "my parts; rm/all"]

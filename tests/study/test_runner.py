@@ -236,6 +236,12 @@ def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite
         hc.run(model, tasks=["pairs", "always_a"], n_demos=0, **options)
 
 
+@pytest.mark.parametrize("cluster", ["auto", "10.0.0.1:6379", hc.Task])
+def test_what_is_no_cluster_is_refused_before_a_model_is_loaded(cluster):
+    with pytest.raises(OptionError, match="cluster must be"):
+        hc.run("no such model", cluster=cluster)
+
+
 def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):
     turned = make_suite(counting_suite().tasks[::-1], name=SUITE)
     other = hc.run(model, **options | {"suite": turned, "methods": ["mean_ablation", "denoising_patch"]})
