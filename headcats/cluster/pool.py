@@ -3,7 +3,7 @@
 Ray places the workers, starts them again when they or their nodes die, moves prompts and results, and says what is
 finished. What is decided here is what happens to a call: a worker gets one at a time, with those before it on the same
 prompts where there are any; one whose worker died goes to the next that is free; one that ran out of memory is cut in
-halves.
+halves, or tried by another worker where it cannot be cut.
 """
 
 import logging
