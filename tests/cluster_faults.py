@@ -36,7 +36,7 @@ from headcats.study.task_run import TaskWork
 
 METHODS = ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"]
 OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": METHODS, "metrics": ["logit_diff", "hungry"]}
-# Rows that a worker cannot measure at once; nothing limits the process that starts runs.
+# A file with the number of rows that a worker cannot measure at once; nothing limits the process that starts runs.
 HUNGER = "HEADCATS_TEST_HUNGER"
 _NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 # Another torch, for whoever looks: read by every Python that starts with this folder on its path.
@@ -48,8 +48,10 @@ importlib.metadata.version = lambda name: "0.0.1" if name == "torch" else versio
 
 
 def hungry(logits: torch.Tensor, targets: Any) -> torch.Tensor:
-    """A metric for which memory runs out with so many rows at a time as the variable says."""
-    if str(len(logits)) == os.environ.get(HUNGER):
+    """A metric for which memory runs out with so many rows at a time as the file says."""
+    limit = Path(os.environ.get(HUNGER, ""))
+    if limit.is_file() and limit.read_text(encoding="utf-8") == str(len(logits)):
+        limit.with_suffix(".met").touch()
         raise MemoryError("hungry takes too much")
     return logits.float().max(-1).values
 
@@ -143,6 +145,9 @@ def undisturbed(study: Study, nodes: Any, out: Path) -> Any:
 
 
 def node_dies(study: Study, nodes: Any, out: Path) -> Any:
+    """One of three."""
+    while len(nodes.worker_nodes) < 2:
+        nodes.add_node(**_NODE)
     last = nodes.worker_nodes and sorted(nodes.worker_nodes, key=lambda node: node.node_id)[-1]
     with after_blocks(1, lambda: nodes.remove_node(last, allow_graceful=False)):
         return study.run(nodes.address, out)
@@ -214,6 +219,18 @@ def clock_jumps(study: Study, nodes: Any, out: Path) -> Any:
         time.time = now
 
 
+def out_of_memory(study: Study, nodes: Any, out: Path) -> Any:
+    """Workers cannot measure all eight prompts of a task at once."""
+    hunger = study.root / "hunger"
+    hunger.write_text("8", encoding="utf-8")
+    try:
+        results = study.run(nodes.address, out)
+    finally:
+        hunger.unlink()
+    hunger.with_suffix(".met").unlink()  # there, or memory was never short
+    return results
+
+
 ON_NODES: dict[str, Callable[[Study, Any, Path], Any]] = {
     "none": undisturbed,
     "a worker is killed": worker_is_killed,
@@ -221,6 +238,7 @@ ON_NODES: dict[str, Callable[[Study, Any, Path], Any]] = {
     "full disk where the run was started": full_disk,
     "Ctrl-C": interrupted,
     "the clock jumps by a day, to and fro": clock_jumps,
+    "workers run out of memory": out_of_memory,
     "a node dies, and comes back": node_dies_and_comes_back,
     "a node dies": node_dies,
 }
@@ -267,12 +285,6 @@ def other_versions(study: Study, root: Path) -> str:
     return said.replace(platform.node(), "HOST").replace("late", "when its worker started")
 
 
-def out_of_memory(study: Study, root: Path) -> str:
-    """Workers cannot measure all eight prompts of a task at once."""
-    with local_nodes(2, **{HUNGER: "8"}) as nodes:
-        return outcome(study, undisturbed, nodes, root / "results")
-
-
 def nobody(study: Study, root: Path) -> str:
     """No cluster listens."""
     return refusal(lambda: study.run("127.0.0.1:1"))
@@ -280,14 +292,13 @@ def nobody(study: Study, root: Path) -> str:
 
 ALONE: dict[str, Callable[[Study, Path], str]] = {
     "a node with another torch": other_versions,
-    "workers run out of memory": out_of_memory,
     "Ray is missing": without_ray,
     "nobody at the address": nobody,
 }
 
 
-def table(times: int, *, faults: dict[str, Any] = ON_NODES) -> Counter[tuple[str, str]]:
-    """(fault, outcome) -> how often."""
+def table(times: int, *, faults: dict[str, Any] = ON_NODES, n_nodes: int = 3) -> Counter[tuple[str, str]]:
+    """(fault, outcome) -> how often; on so many nodes, of each of which a worker is started for every run."""
     outcomes: Counter[tuple[str, str]] = Counter()
 
     def note(name: str, strike: Callable[[], str]) -> None:
@@ -299,7 +310,7 @@ def table(times: int, *, faults: dict[str, Any] = ON_NODES) -> Counter[tuple[str
         root, number = Path(folder), 0
         study = Study(root)
         for _ in range(times):
-            with local_nodes(3) as nodes:
+            with local_nodes(n_nodes, **{HUNGER: str(root / "hunger")}) as nodes:
                 for name, fault in faults.items():
                     number += 1
                     out = root / str(number)
