@@ -111,6 +111,12 @@ def test_what_cannot_be_cut_is_tried_on_a_second_worker(pool: Pool, tmp_path: Pa
     assert len(tried) == len(set(tried)) == 2
     Path(call.tried).write_text("large", encoding="utf-8")
     assert done(pool, call) == {(1,): 101}
+    first, second = pool._idle
+    job = of_pools._Job(call, too_small=first)
+    assert [pool._next([job], actor) for actor in (first, second)] == [None, job]
+    del pool._idle[second]
+    assert pool._next([job], first) == job  # nobody else is there
+    pool._idle[second] = None
 
 
 def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool: Pool) -> None:
