@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -35,7 +35,7 @@ class ModelShape:
         d_vocab: Token ids.
         mlp_matrices: Matrices of an MLP: 2, or 3 of a gated one.
         tied: Whether the unembedding is the embedding.
-        name: How it is called in tables.
+        name: Name in tables and messages.
     """
 
     n_layers: int
@@ -75,12 +75,13 @@ def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> M
 
     Raises:
         UnknownNameError: Neither a name nor a folder; the message lists near matches.
-        ModelError: The folder holds no config, or blocks that are no attention with an MLP of two or three matrices.
+        ModelError: The folder holds no config, one that needs code of its own, or one of a model that is no stack of
+            attention blocks with an MLP of two or three matrices.
     """
     if isinstance(source, ModelShape):
         return source
     if isinstance(source, HookedModel):
-        return _of_model(source)
+        return _shape_of_model(source)
     shapes = named_shapes()
     if str(source) in shapes:
         return shapes[str(source)]
@@ -88,16 +89,17 @@ def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> M
         known = unknown_name_message("shape", str(source), shapes)
         raise UnknownNameError(f"{known} Or give the folder of a model with its config.json.")
     try:
-        config = AutoConfig.from_pretrained(source, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
+        # Without trust_remote_code=False, transformers would ask at the keyboard whether to run the folder's code.
+        config = AutoConfig.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - every config fails in its own way
+        reason = _first_line(error)
         raise ModelError(f"{source} holds no config.json that transformers can read: {reason}") from None
-    return _of_config(config, name=Path(source).name)
+    return _shape_of_config(config, name=Path(source).name)
 
 
-def _of_model(model: HookedModel) -> ModelShape:
+def _shape_of_model(model: HookedModel) -> ModelShape:
     if model.model_class == "TransformerBridge":
-        return _of_config(model.model.original_model.config, name=model.name)
+        return _shape_of_config(model.model.original_model.config, name=model.name)
     cfg = model.model.cfg
     return ModelShape(
         n_layers=model.n_layers,
@@ -112,33 +114,52 @@ def _of_model(model: HookedModel) -> ModelShape:
     )
 
 
-def _of_config(config: Any, *, name: str) -> ModelShape:
+def _shape_of_config(config: Any, *, name: str) -> ModelShape:
+    try:
+        shape, in_blocks = _sizes(config, name=name), _block_weights(config)
+        matrices = (in_blocks / shape.n_layers - shape.block_weights) / (shape.d_model * shape.d_mlp)
+    except Exception as error:  # noqa: BLE001 - as above: configs lack sizes, hold nonsense, or have no such model
+        raise ModelError(
+            f"{name} ({type(config).__name__}) is not a decoder-only model of one stack of attention blocks, which a "
+            f"plan needs: {_first_line(error)}"
+        ) from None
+    if not any(abs(matrices - whole) < 0.1 for whole in (2, 3)):
+        raise ModelError(
+            f"{name} has {matrices:.1f} matrices of {shape.d_model} x {shape.d_mlp} in a block beside attention, where "
+            "a plan counts the 2 or 3 of one MLP: models with experts or other blocks cannot be planned. "
+            "`headcats validate` estimates memory and time from a part of the run."
+        )
+    return replace(shape, mlp_matrices=round(matrices))
+
+
+def _sizes(config: Any, *, name: str) -> ModelShape:
+    """What a config says; of the MLP's matrices it says nothing that all configs have."""
     heads, width = config.num_attention_heads, config.hidden_size
-    d_mlp = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * width
-    shape = ModelShape(
+    return ModelShape(
         n_layers=config.num_hidden_layers,
         n_heads=heads,
         n_kv_heads=getattr(config, "num_key_value_heads", None) or heads,
         d_model=width,
         d_head=getattr(config, "head_dim", None) or width // heads,
-        d_mlp=d_mlp,
+        d_mlp=getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * width,
         d_vocab=config.vocab_size,
         mlp_matrices=0,
         tied=bool(config.tie_word_embeddings),
         name=name,
     )
+
+
+def _block_weights(config: Any) -> int:
+    """Numbers in the matrices of all blocks, of a model that is laid out without memory."""
     with torch.device("meta"):
-        weights = AutoModelForCausalLM.from_config(config).named_parameters()
-    in_blocks = sum(weight.numel() for name, weight in weights if weight.ndim > 1 and _IN_BLOCK.search(name))
-    # Whether an MLP is gated no config says in one way.
-    matrices = (in_blocks / shape.n_layers - shape.block_weights) / (width * d_mlp)
-    if not any(abs(matrices - whole) < 0.1 for whole in (2, 3)):
-        raise ModelError(
-            f"{name} has {matrices:.1f} matrices of {width} x {d_mlp} in a block beside attention, where a plan counts "
-            "the 2 or 3 of one MLP: models with experts or other blocks cannot be planned. `headcats validate` "
-            "estimates memory and time from a part of the run."
-        )
-    return ModelShape(**vars(shape) | {"mlp_matrices": round(matrices)})
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    return sum(
+        weight.numel() for name, weight in model.named_parameters() if weight.ndim > 1 and _IN_BLOCK.search(name)
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return f"{str(error).splitlines()[0].rstrip('.') if str(error) else type(error).__name__}."
 
 
 @cache

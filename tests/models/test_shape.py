@@ -1,10 +1,11 @@
 """Shapes of models: published ones by name, and of models that are here, where the weights themselves are counted."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from toys import BACKENDS, tiny_model
-from transformers import LlamaConfig, MixtralConfig
+from transformers import LlamaConfig, MixtralConfig, dynamic_module_utils
 
 import headcats as hc
 from headcats.errors import ModelError, UnknownNameError
@@ -61,6 +62,34 @@ def test_models_with_experts_and_folders_without_config_are_refused(tmp_path):
         find_shape(tmp_path / "empty")
     LlamaConfig(**sizes, vocab_size=60).save_pretrained(tmp_path / "fine")
     assert find_shape(tmp_path / "fine").mlp_matrices == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"model_type": "t5"}, "T5Config"),
+        ({"model_type": "gemma3"}, "num_attention_heads"),
+        ({"model_type": "mamba"}, "num_attention_heads"),
+        ({"model_type": "llama", "num_attention_heads": 0}, "zero"),
+        ({"model_type": "llama", "num_hidden_layers": 0}, "zero"),
+        ({"model_type": "llama", "hidden_size": "wide"}, r"transformers can read|LlamaConfig"),
+    ],
+)
+def test_configs_of_other_models_and_nonsense_are_model_errors(config, says, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelError, match=says):
+        find_shape(tmp_path)
+
+
+def test_code_of_a_folder_is_neither_run_nor_asked_about(tmp_path, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *text: pytest.fail("asked"))
+    # transformers waits for an answer with an alarm, which no keyboard gives here.
+    monkeypatch.setattr(dynamic_module_utils.signal, "alarm", lambda seconds: pytest.fail("waits"), raising=False)
+    code = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": code}), encoding="utf-8")
+    (tmp_path / "own.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    with pytest.raises(ModelError, match="custom code"):
+        find_shape(tmp_path)
 
 
 def test_every_named_shape_is_whole():
