@@ -152,13 +152,13 @@ class JointWork:
         self.output.keep_block(SUITE, spec.label, joined)
 
     def _report_skipped(self) -> None:
-        """One log record on the parts that were skipped, and why; a DataError if nothing at all was scored."""
+        """One log record on the parts that were skipped, and why; a DataError if all of a whole run are."""
         reasons = {spec.label: self._record(spec).skipped() for spec in self.study.joint_methods}
         n_skipped = sum(map(len, reasons.values()))
         lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))
         parts = [entry for record in self.manifest.joint_blocks.values() for entry in record.parts.values()]
         nothing = all(entry.refusal for entry in parts) and len(self.manifest.skipped()) == len(self.manifest.tasks)
-        if n_skipped and nothing:
+        if n_skipped and nothing and self.study.shard is None:
             raise DataError(f"Nothing can be scored on {self.inputs.model.name!r}:\n{lines}")
         if n_skipped:
             _log.warning("%d of %d parts are skipped:\n%s", n_skipped, len(parts), lines)

@@ -177,7 +177,7 @@ class Output:
             self._write_manifest(self.folder)
 
     def save_skipped(self) -> None:
-        """Write the manifest of a run whose tasks are all skipped: a series tells that from a run still to come."""
+        """Write the manifest even if nothing is scored: a series and a merge tell that from a run still to come."""
         if self.folder is not None:
             self._write_manifest(self.folder)
 

@@ -147,12 +147,12 @@ def run(
             with contextlib.nullcontext() if connection is None else connection.workers(adapted) as workers:
                 score_study(adapted, study, output, progress=progress, path=path, memory=memory, workers=workers)
         except NothingScoredError as error:
-            if study.shard is not None:
-                # That its tasks are skipped is what this part of the study gives.
-                output.save_skipped()
-                _log.warning("%s", error)
-                return output.results()
-            raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
+            if study.shard is None:
+                raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
+            # That its tasks are skipped is what this part of the study gives.
+            _log.warning("%s", error)
+        if study.shard is not None:
+            output.save_skipped()
         return output.results()
 
 

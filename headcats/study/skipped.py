@@ -13,7 +13,7 @@ _log = logging.getLogger("headcats")
 
 
 def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -> None:
-    """Log which tasks and methods are skipped and why; an error if nothing is left."""
+    """Log which tasks and methods are skipped and why; an error if nothing is left, here and in other shards."""
     names = [task.name for task in study.cells]
     reasons = {name: reason for name, reason in manifest.skipped().items() if name in names}
     records = manifest.tasks
@@ -71,7 +71,9 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     for (label, refusal), of_tasks in refused.items():
         tasks = f"{'task' if len(of_tasks) == 1 else 'tasks'} {', '.join(of_tasks)}"
         _log.warning("%s is skipped on %s: %s", label, tasks, refusal)
-    if blocks and all(record.refusal for *_, record in blocks) and not study.joint_methods:
+    if study.shard is not None or study.joint_methods:
+        return  # others may score something
+    if blocks and all(record.refusal for *_, record in blocks):
         name, label, record = blocks[0]
         raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
 

@@ -249,6 +249,19 @@ def test_nothing_is_written_where_every_part_is_refused(lengths, tmp_path):
     assert not (tmp_path / "r").exists()
 
 
+def test_shards_with_refused_parts_alone_or_with_none_are_parts_of_the_whole(lengths, tmp_path):
+    lengths.refused = {"plural"}
+    folders = [tmp_path / str(number) for number in (1, 2, 3, 4)]
+    for number, folder in enumerate(folders, start=1):
+        run(folder, shard=f"{number}/4")
+    records = [RunResults(load(folder)).manifest.joint_blocks.get("lengths", JointRecord()) for folder in folders]
+    assert [list(record.parts) for record in records] == [["country_capital"], ["plural"], ["antonym"], []]
+    assert records[1].skipped() == {"plural": "plural too long"}
+    merged = RunResults(merge(folders, out=tmp_path / "all"))
+    assert merged.joint_blocks["lengths"].task.values.tolist() == ["country_capital", "antonym"]
+    assert merged.manifest.joint_blocks["lengths"].skipped() == records[1].skipped()
+
+
 def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch):
     run(tmp_path / "r", tasks=["plural"])
     task = registry.lookup("task", "plural")

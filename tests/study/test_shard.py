@@ -3,7 +3,7 @@
 import pytest
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.errors import DataError, OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
@@ -84,6 +84,22 @@ def test_a_shard_of_skipped_tasks_is_a_part_of_the_whole(model, options, tmp_pat
     merged = RunResults(merge([tmp_path / "4", tmp_path / "1"], out=tmp_path / "all"))
     assert list(merged.manifest.skipped()) == ["shifted"]
     assert list(merged.tasks) == ["always_a"]
+
+
+def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(model, options, tmp_path):
+    options = options | {"tasks": ["always_a", "always_b"], "methods": ["denoising_patch", "noising_patch@x9"]}
+    folders = [tmp_path / str(number) for number in (1, 2, 3, 4)]
+    for number, folder in enumerate(folders, start=1):
+        hc.run(model, out=folder, shard=f"{number}/4", **options)
+    (refused,) = RunResults(hc.load(folders[2])).manifest.blocks["always_a"].items()
+    assert refused[0] == "noising_patch@x9"
+    assert refused[1].refusal
+    merged = RunResults(merge(folders, out=tmp_path / "all"))
+    assert merged.tasks == {"always_a": ("denoising_patch@last",), "always_b": ("denoising_patch@last",)}
+    whole = RunResults(hc.run(model, out=tmp_path / "whole", **options)).manifest
+    assert merged.manifest.blocks.keys() == whole.blocks.keys()
+    with pytest.raises(DataError, match="Nothing is scored"):
+        hc.run(model, **options | {"methods": ["noising_patch@x9"]})
 
 
 @pytest.mark.ci
