@@ -98,17 +98,17 @@ class Counting:
         shape, intervention = self.shape, spec.method.intervention
         continued, first = batch.continued(intervention.base), self._first(spec, batch)
         n, length, steps = self.prompts(batch), continued.length, continued.steps
+        packed = {"prompts": n, "length": continued.packed_length, "first": first}
         vocabulary = reads_vocabulary(self.preparation.study.metrics)
         if first == length - 1 and steps:
             operations = flops.answers(shape, prompts=n, length=length, steps=steps)
         elif first == length - 1:
             operations = flops.last_position(shape, prompts=n, length=length, whole_vocabulary=vocabulary)
         else:
-            operations = flops.suffix(
-                shape, prompts=n, length=continued.packed_length, first=first, whole_vocabulary=vocabulary
-            )
+            operations = flops.suffix(shape, **packed, whole_vocabulary=vocabulary)
+            operations += flops.unread_queries(shape, **packed)
             operations += 2 * steps * n * shape.n_layers * shape.n_heads * 2 * shape.d_model * shape.d_vocab
-        operations += flops.fresh_rows(shape, prompts=n, length=continued.packed_length, first=first)
+        operations += flops.fresh_rows(shape, **packed)
         cut, rows = self.memory(spec, batch), self._rows(spec)
         # A walk begins in the layer of its first head: of several, the later ones are shorter.
         walks = -(-rows // cut.rows)

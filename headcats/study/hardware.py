@@ -109,6 +109,7 @@ def measured_hardware(
         operations += 2 * flops.unpatched(small, **sizes, whole_vocabulary=True)
         operations += flops.suffix(small, **sizes, first=first, whole_vocabulary=False)
         operations += flops.fresh_rows(small, **sizes, first=first)
+        operations += flops.unread_queries(small, **sizes, first=first)
         seconds += took
     rate, place = operations / seconds, computing_devices(model.model)[0]
     source = f"sweeps of {small.n_layers} of its layers with random weights reach {rate / 1e9:.3g} GFLOP/s here"

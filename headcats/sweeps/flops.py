@@ -132,13 +132,23 @@ def suffix(shape: ModelShape, *, prompts: int, length: int, first: int, whole_vo
 
 
 def fresh_rows(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
-    """What a TransformerBridge does beside `last_position` and `suffix`: whole attention in a row's own layer.
+    """What a TransformerBridge does beside `last_position` and `suffix` in the layer in which a row begins.
 
-    The model's own block computes it before the output of one head is replaced; the least is that head's projection.
+    The model's own block projects the outputs of all heads; the least is the projection of the one that is replaced.
+    Where a walk begins, one row goes through the attention, too; that is left out.
     """
     c = Costs.of(shape)
     positions = (shape.n_layers - 1) * (length - first) + 1
-    return prompts * shape.n_heads * positions * (c.attention(length) - c.head_out)
+    return prompts * shape.n_heads * positions * (c.out - c.head_out)
+
+
+def unread_queries(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
+    """What a TransformerBridge does beside `suffix` in the last layer: queries at positions that are not read.
+
+    The model's own block computes them together with the keys and values that the last position looks at.
+    """
+    older = shape.n_heads * (shape.n_layers - 1)
+    return prompts * older * (length - 1 - first) * Costs.of(shape).queries
 
 
 def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:

@@ -129,6 +129,7 @@ def test_a_measured_rate_is_that_of_a_slice(monkeypatch):
         operations += 2 * flops.unpatched(small, prompts=prompts, **sizes, whole_vocabulary=True)
         operations += flops.suffix(small, prompts=prompts, **sizes, first=first, whole_vocabulary=False)
         operations += flops.fresh_rows(small, prompts=prompts, **sizes, first=first)
+        operations += flops.unread_queries(small, prompts=prompts, **sizes, first=first)
     assert planned.hardware.rate == operations / 2  # a second for each of two sweeps
     monkeypatch.setattr(hardware, "free_memory", lambda device: 1000)
     with pytest.raises(OptionError, match="name the hardware"):
