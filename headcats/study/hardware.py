@@ -88,14 +88,10 @@ def measured_hardware(
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     small = replace(shape, n_layers=min(_LAYERS, shape.n_layers), d_vocab=min(_WORDS, shape.d_vocab))
-    free = free_memory(torch.device(device))
-    # In fp32 while it is made.
-    if (needed := 2 * 4 * small.weights) > free:
-        raise OptionError(
-            f"{small.n_layers} layers of {shape.name or 'the model'} take {readable_bytes(needed)} while they are "
-            f"measured, and {readable_bytes(free)} are free here: name the hardware that the study will run on."
-        )
-    model = random_hooked_model(small, "bridge", device=device, dtype=getattr(torch, dtype))
+    _check_room(small, "cpu", itemsize=4)  # it is made there, in fp32
+    number, free = getattr(torch, dtype), free_memory(torch.device(device))
+    _check_room(small, device, itemsize=number.itemsize)
+    model = random_hooked_model(small, "bridge", device=device, dtype=number)
     operations = seconds = 0.0
     for positions, prompts in _SWEPT.items():
         sizes = {"prompts": prompts, "length": min(length, N_CTX)}
@@ -114,6 +110,17 @@ def measured_hardware(
     rate, place = operations / seconds, computing_devices(model.model)[0]
     source = f"sweeps of {small.n_layers} of its layers with random weights reach {rate / 1e9:.3g} GFLOP/s here"
     return Hardware(f"this machine ({place})", free, math.inf, rate, source, on_cpu=device == "cpu")
+
+
+def _check_room(small: ModelShape, device: str, *, itemsize: int) -> None:
+    """Refuse a slice for which a device has no room: for its weights, and as much for copies and what sweeps take."""
+    needed, free = 2 * itemsize * small.weights, free_memory(torch.device(device))
+    if needed > free:
+        raise OptionError(
+            f"{small.n_layers} layers of {small.name or 'the model'} take {readable_bytes(needed)} of {device} memory "
+            f"while they are measured, and {readable_bytes(free)} are free here: name the hardware that the study will "
+            "run on."
+        )
 
 
 def _random_batch(d_vocab: int, *, prompts: int, length: int) -> PromptBatch:

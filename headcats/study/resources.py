@@ -20,13 +20,14 @@ from headcats.registry import unknown_name_message
 from headcats.study.costs import Counting, Work, is_planned
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.hardware import MEASURED, Hardware, find_hardware, measured_hardware
-from headcats.study.plan import check_options
+from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options
 from headcats.study.plan import plan as study_of
 from headcats.study.preparation import Preparation
 from headcats.study.written import written
 from headcats.sweeps.memory import readable_bytes
 from headcats.sweeps.sizes import Sizes
 from headcats.tasks.definition import Task
+from headcats.tasks.most_prompts import most_prompts
 from headcats.tasks.suites import Suite
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -35,7 +36,7 @@ OPTIONS = (
     "suite", "tasks", "methods", "n_prompts", "metrics", "n_demos", "template", "corruption", "answers", "seed",
 )  # fmt: skip
 UNPATCHED = "unpatched runs"
-# Prompts of a task that are written; the others are taken to be like them.
+# Prompts of a task that are written where there are enough; the others are taken to be like them.
 _SAMPLE = 64
 
 
@@ -167,26 +168,26 @@ def plan(
     if dtype not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", dtype, DTYPES))
     known = None if hardware == MEASURED else find_hardware(hardware, dtype)
-    of_model = find_shape(shape)
-    sample = min(n_prompts, _SAMPLE) if isinstance(n_prompts, int) else n_prompts
-    study = study_of(suite_source=suite, methods=methods, n_prompts=sample, seed=seed, **options)
+    model_shape = find_shape(shape)
+    study = _sampled(n_prompts, suite_source=suite, methods=methods, seed=seed, **options)
     if others := [spec.label for spec in study.methods if not is_planned(spec)]:
         raise OptionError(
             f"A plan counts sweeps of heads, and {' and '.join(others)} does not sweep: leave that out, or see what "
             "`headcats validate` says of a model that is here."
         )
     folder = Path(os.fspath(shape)) if isinstance(shape, str | os.PathLike) else None
-    own = shape.tokenizer if tokenizer is None and isinstance(shape, HookedModel) else tokenizer
-    preparation, written_by = written(study, own, folder=folder)
+    if tokenizer is None and isinstance(shape, HookedModel):
+        tokenizer = shape.tokenizer
+    preparation, written_by = written(study, tokenizer, folder=folder)
     batches = {task.name: preparation.of(task.name).scored for task in study.tasks}
     lengths = [batch.length for of_task in batches.values() for batch in of_task for _ in range(len(batch))]
     tokens = sum(lengths) / len(lengths)
-    device = known or measured_hardware(of_model, dtype, length=round(tokens), clock=clock)
-    sizes = Sizes.planned(of_model, getattr(torch, dtype), on_cpu=device.on_cpu)
-    per_copy, counting = _spread(device, sizes, of_model, preparation, n_prompts / sample, devices=devices)
+    device = known or measured_hardware(model_shape, dtype, length=round(tokens), clock=clock)
+    sizes = Sizes.planned(model_shape, getattr(torch, dtype), on_cpu=device.on_cpu)
+    per_copy, counting = _spread(device, sizes, model_shape, preparation, n_prompts / study.n_prompts, devices=devices)
     parts = _parts(counting, batches, device, per_copy)
     return Resources(
-        shape=of_model,
+        shape=model_shape,
         hardware=device,
         dtype=dtype,
         devices=devices,
@@ -199,6 +200,15 @@ def plan(
         weights=sizes.weights,
         parts=parts,
     )
+
+
+def _sampled(n_prompts: int, **options: Any) -> Study:
+    """The study with few prompts of every task, if all tasks have as many as are asked for and references beside."""
+    few = study_of(n_prompts=min(n_prompts, _SAMPLE) if isinstance(n_prompts, int) else n_prompts, **options)
+    least = n_prompts + 2 * REFERENCE_PROMPTS
+    if all(most_prompts(few.pairs[task.name], n_demos=few.n_demos) >= least for task in few.tasks):
+        return few
+    return study_of(n_prompts=n_prompts, **options)
 
 
 def _spread(

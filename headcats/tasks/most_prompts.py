@@ -23,7 +23,7 @@ def check_n_prompts(n_prompts: int, tasks: Iterable[Task], *, n_demos: int, seed
     """Raises OptionError for more prompts than any of the tasks has, or than this machine could hold."""
     if n_prompts <= _ALWAYS_ALLOWED:
         return
-    counts = [_most_prompts(task.pairs(_ASKED_FOR, seed=seed), n_demos=n_demos) for task in tasks]
+    counts = [most_prompts(task.pairs(_ASKED_FOR, seed=seed), n_demos=n_demos) for task in tasks]
     if n_prompts > (most := max(counts)):
         raise OptionError(
             f"n_prompts is {shown(n_prompts)}, but no task of this suite has more than {_readable(most)} distinct "
@@ -49,11 +49,7 @@ def check_n_demos(n_demos: int, pairs: Callable[[], Mapping[str, Pairs]]) -> Non
         )
 
 
-def _readable(number: float) -> str:
-    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.0f}"
-
-
-def _most_prompts(pairs: Pairs, *, n_demos: int) -> int | float:
+def most_prompts(pairs: Pairs, *, n_demos: int) -> int | float:
     """How many different prompts a task has at most; infinite of one that generates as many pairs as are asked for."""
     if len(pairs) >= _ASKED_FOR:
         return math.inf
@@ -61,3 +57,7 @@ def _most_prompts(pairs: Pairs, *, n_demos: int) -> int | float:
         return len({pair.clean for pair in pairs if isinstance(pair, PromptPair)})
     # The query and the demonstrations in their order, all different.
     return math.perm(len({pair[0] for pair in pairs if isinstance(pair, tuple)}), n_demos + 1)
+
+
+def _readable(number: float) -> str:
+    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.0f}"

@@ -1,9 +1,10 @@
 """`hc.plan`: what follows from a shape, where every number can be had in another way."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
-from counting import SUITE, counting_folder
+from counting import INPUTS, SUITE, counting_folder
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -49,6 +50,19 @@ def test_more_prompts_than_the_sample_count_in_proportion():
     few, many = (hc.plan(SMALL, methods=["denoising_patch"], **TWO | {"n_prompts": n}) for n in (64, 640))
     assert many.n_prompts == 10 * few.n_prompts
     assert many.flops == pytest.approx(10 * few.flops)
+
+
+def test_a_task_with_fewer_prompts_counts_with_those_it_has(tmp_path):
+    prompts = [
+        hc.PromptPair(f"{one} {two}", two, f"{one},{two} →", f"{two},{one} →", answer=" w40", distractor=" w41")
+        for one, two in itertools.permutations(INPUTS[:10], 2)
+    ]
+    task = hc.Task("mine", "Other", "made up", lambda n, *, seed: prompts)
+    study = {"suite": task, "methods": ["denoising_patch"], "tokenizer": counting_folder(tmp_path / "model")}
+    few, all_there, many = (hc.plan(SMALL, n_prompts=n, **study) for n in (70, 90, 1000))
+    assert (few.n_prompts, all_there.n_prompts, many.n_prompts) == (70, 90, 90)
+    assert many.flops == all_there.flops
+    assert many.storage == all_there.storage
 
 
 def test_groups_of_heads_are_fewer():
@@ -134,3 +148,25 @@ def test_a_measured_rate_is_that_of_a_slice(monkeypatch):
     monkeypatch.setattr(hardware, "free_memory", lambda device: 1000)
     with pytest.raises(OptionError, match="name the hardware"):
         hc.plan(SMALL, hardware="measured", methods=["denoising_patch"], **TWO)
+
+
+def test_the_slice_is_made_beside_the_gpu_that_it_is_measured_on(monkeypatch):
+    """Four layers of 8192 take 14 GB in fp32 and 7 GB on the GPU, each twice while they are arranged."""
+
+    class Made(Exception): ...
+
+    def make(*shape, **options):
+        raise Made
+
+    free = {"cuda": 24e9, "cpu": 64e9}
+    monkeypatch.setattr(hardware, "free_memory", lambda device: free[device.type])
+    monkeypatch.setattr(hardware, "random_hooked_model", make)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    large = {"shape": "llama-3-70b", "hardware": "measured", "methods": ["denoising_patch"]}
+    with pytest.raises(Made):
+        hc.plan(**large, **TWO)
+    for place, too_few in {"cuda": 10e9, "cpu": 20e9}.items():
+        with monkeypatch.context() as patched:
+            patched.setitem(free, place, too_few)
+            with pytest.raises(OptionError, match=f"of {place} memory"):
+                hc.plan(**large, **TWO)
