@@ -32,7 +32,7 @@ from headcats import cli, registry
 from headcats.categories.new_task import NEW_TASK
 from headcats.cli.commands import callback
 from headcats.cli.console import Answer
-from headcats.cli.run import tell_run
+from headcats.cli.finished_run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec

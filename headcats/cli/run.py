@@ -7,31 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import xarray as xr
 
-from headcats.categories.map_tables import kept_map
-from headcats.categories.reading import Reading
 from headcats.cli import arguments, completion
-from headcats.cli.console import Answer, note_control, stopping, warn
-from headcats.cli.map import draw_map, map_numbers
+from headcats.cli.console import Answer, note_control, stopping
+from headcats.cli.finished_run import tell_run
 from headcats.cli.profile import tell_profile
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
 from headcats.cli.spreading import Address, GpusPerWorker, Ray, cluster_of, tell_shard
 from headcats.cluster.ray_cluster import Cluster
-from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, StorageWarning, pluralize
+from headcats.errors import OptionError, StorageWarning
 from headcats.methods.spec import MethodSpec
-from headcats.registry import lookup
-from headcats.reports.text.joint_blocks import suite_findings, suite_title
-from headcats.reports.text.maps import map_findings
-from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
-from headcats.results.declaration import approximation_label
-from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
 from headcats.results.loading import open_results
-from headcats.results.manifest import Manifest
 from headcats.results.place import find_place
-from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.spending import spent
 from headcats.study.defaults import OF_STUDY, OF_SUITE
@@ -191,111 +180,3 @@ def _stopped(folder: Path) -> str:
     if (folder / "manifest.json").exists() or is_series(folder):
         return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
-
-
-def tell_run(
-    results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
-) -> None:
-    """The heads of every category by the first method, a figure of every joint method, and what to open.
-
-    Attention of the heads is drawn where `viewed`, the model, is there.
-    """
-    run = results.without_untried()
-    manifest, blocks = run.manifest, run.joint_blocks
-    answer.numbers = {
-        "folder": folder,
-        "model": manifest.model.name,
-        "suite": manifest.plan.suite,
-        "methods": list(manifest.methods),
-        "tasks": [
-            {"task": name, "category": record.category, "refusal": record.refusal or None}
-            for name, record in manifest.tasks.items()
-        ],
-        "map": None,
-        "joint_methods": [],
-        "views": [],
-    }
-    if not all(spec.is_joint for spec in specs):
-        _tell_map(run, specs, folder, answer)
-    joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
-    for spec in joint:
-        _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
-    mapped = answer.numbers["map"] is not None
-    if mapped or joint:
-        # Attention is drawn of the heads of categories, which other joint methods have not.
-        sorts = mapped or any(spec.method.declaration.sorts_heads for spec in joint)
-        _tell_pages(folder, answer, viewed=viewed if sorts else None)
-
-
-def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
-    manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
-    scored = len(run.scored_tasks)
-    count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
-    answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])
-    if not scored:
-        return
-    reading = Reading(Label.parse(first.label)).resolve(run)
-    tables = kept_map(run, reading)
-    answer.say(map_findings(tables, reading))
-    answer.numbers["map"] = map_numbers(tables, reading)
-    answer.say(_further_methods(run, reading, {spec.label for spec in specs}, folder))
-    option = "" if run.default_label == reading.label else f" --method {reading.label}"
-    not_judged = "not_judged" in tables["members"].attrs
-    hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
-    page = folder / f"overlap_map{reading.file_suffix(run)}.html"
-    draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
-
-
-def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
-    """What these results hold beside what is mapped and the methods of this run, and the commands that show it."""
-    scored = {
-        str(label): approximation_label(run.approximation(label))
-        for label in run.scored
-        if not run.declarations[str(label)].control_of and label != reading.label
-    }
-    methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
-    methods += [label for label in run.joint_blocks if run.declarations[label].sorts_heads]
-    hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
-    paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
-    for label in run.joint_blocks:
-        commands = quoted_figure_commands(run, folder, label)
-        if commands and not run.declarations[label].sorts_heads and label not in labels:
-            text = f"Also there: {label}, a joint method: {commands} draws it."
-            paragraphs.append(paragraph("text.plain", text=text))
-    return paragraphs
-
-
-def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
-    from headcats.figures.figure import write
-
-    findings = suite_findings(block)
-    answer.say([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
-    figure, page = spec.method.declaration.figure, None
-    try:
-        if figure:
-            page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
-            answer.say([f"Figure: {page}"])
-    except DataError as error:
-        warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-    answer.numbers["joint_methods"].append(
-        {"method": spec.label, "sentences": list(map(str, findings)), "figure": page}
-    )
-
-
-def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
-    """Attention views, then the report, which links them."""
-    from headcats.reports.page.writing import report
-
-    if viewed is not None:
-        from headcats.reports.attention.writing import write_views
-
-        try:
-            pages = write_views(viewed, folder)
-            answer.numbers["views"] = [pages.folder / view.file for view in pages.views]
-        except StorageError:
-            raise
-        except HeadcatsError as error:
-            # A run of controls alone, or heads that compute no pattern: the results are whole without them.
-            warn(f"No attention views: {error}")
-    page = report(folder)
-    answer.wrote("report", page, f"Open {page} in a browser.")
