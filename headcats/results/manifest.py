@@ -10,6 +10,7 @@ from typing import Any
 from headcats.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import json_content_of, json_with_checksum, read_file
 from headcats.results.colour import check_colour
+from headcats.results.json_lines import in_lines
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
@@ -146,7 +147,7 @@ class Manifest:
 
     def file_bytes(self) -> bytes:
         """The content of the file."""
-        return json_with_checksum(_in_lines(self._stored()))
+        return json_with_checksum(in_lines(self._stored()))
 
     def to_json(self) -> str:
         """The attribute `manifest` of results: what the file holds, in one line."""
@@ -260,14 +261,6 @@ def _suite_source(stored: Mapping[str, Any], plan: PlanRecord) -> str:
 
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
-
-
-def _in_lines(value: Any, *, levels: int = 3) -> str:
-    """JSON with a line for every entry of the upper levels, such as a block; `indent` would take 20 times as long."""
-    if not levels or not isinstance(value, Mapping) or not value:
-        return json.dumps(value, ensure_ascii=False)
-    lines = (f"{json.dumps(key, ensure_ascii=False)}: {_in_lines(of, levels=levels - 1)}" for key, of in value.items())
-    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def parse_object(data: bytes, *, source: str, newest: int = FORMAT) -> dict[str, Any]:
