@@ -1,5 +1,9 @@
 """`--profile`: what the time of a command went into."""
 
+import time
+
+import psutil
+
 from headcats.cli.console import Answer
 from headcats.results.finding import line, table
 from headcats.spending import Purpose, spent
@@ -17,13 +21,15 @@ _NAMES: dict[Purpose, str] = {
 }
 
 
-def tell_profile(total: float, answer: Answer) -> None:
+def tell_profile(answer: Answer) -> None:
     """Seconds and shares by purpose, and how much longer all took than model and metrics alone.
 
+    All is the life of this process: Python's start and imports, which come before anything can be counted, too.
+
     Args:
-        total: Seconds of the command.
         answer: Where it is told.
     """
+    total = time.time() - psutil.Process().create_time()
     seconds = {name: spent.get(name, 0.0) for name in _NAMES}
     inside, apart = sum(seconds[name] for name in _INSIDE), total - seconds["loading"]
     shown = {str(name): value for name, value in seconds.items()} | {"other": total - sum(seconds.values())}
@@ -31,9 +37,6 @@ def tell_profile(total: float, answer: Answer) -> None:
     names = {str(name): text for name, text in _NAMES.items()} | {"other": "all else: imports, checks, planning"}
     rows = [[names[name], f"{value:.1f}", f"{value / total:.1%}"] for name, value in shown.items()]
     columns = ["what", "seconds", "share"]
-    answer.say(
-        [
-            table("run.profile", columns, rows, numeric=columns[1:], total=total),
-            line("run.profile_ratio", ratio=apart / inside if inside else float("nan")),
-        ]
-    )
+    answer.say([table("run.profile", columns, rows, numeric=columns[1:], total=total)])
+    if inside:  # of a run that was finished before, nothing is
+        answer.say([line("run.profile_ratio", ratio=apart / inside)])

@@ -1,6 +1,5 @@
 """`headcats run`: score every head on every task."""
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -109,7 +108,6 @@ def run_command(
     With `--revisions` those of `headcats map --json` for a series; with `--shard` `folder`, `shard` and `blocks` (task
     and method) alone.
     """
-    started = time.perf_counter()
     spent.clear()
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
@@ -120,6 +118,10 @@ def run_command(
     part = None if shard is None else Shard.parse(shard)
     if part is not None:
         folder /= f"shard-{part.number}-of-{part.of}"
+    if profile and ray:
+        raise OptionError(
+            "--profile counts the time of this process, and with --ray others score: leave out one of them."
+        )
     cluster = cluster_of(ray, address, gpus_per_worker, options)
     if options["revisions"] is not None and (part or cluster):
         raise OptionError("--revisions runs here and as a whole: leave out --ray and --shard, or name one --revision.")
@@ -127,7 +129,7 @@ def run_command(
         answer = Answer(as_json)
         _run(options, folder, quiet=quiet, views=views, answer=answer, cluster=cluster, shard=part)
         if profile:
-            tell_profile(time.perf_counter() - started, answer)
+            tell_profile(answer)
         answer.end()
 
 

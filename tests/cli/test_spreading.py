@@ -33,6 +33,7 @@ SMALL = ["--tasks=country_capital,plural", "--methods=zero_ablation@last", "--n-
         (["--ray", "--revisions=a,b"], OptionError, "--revisions"),
         (["--address=head:1"], OptionError, "--ray"),
         (["--gpus-per-worker=1"], OptionError, "--ray"),
+        (["--ray", "--profile"], OptionError, "--profile"),
         (["--ray", "--gpus-per-worker=-1"], OptionError, "gpus_per_worker"),
         (["--ray", "--address=127.0.0.1:port"], ClusterError, "answers at"),
     ],
