@@ -159,22 +159,19 @@ def _interval_text(interval: tuple[float, float, float]) -> str:
 def memory_plan(
     model: HookedModel, study: Study, preparation: Preparation, *, limit: str | int | None, path: str = "auto"
 ) -> MemoryPlan | None:
-    """The plan of the sweep that needs most; None if no task can be written as prompts, or no method plans its own.
+    """The plan of the sweep that needs most, of the study or its shard.
+
+    None if no task can be written as prompts, or no method plans its own.
 
     An OptionError for a limit that cannot be read, or that nothing fits into.
     """
     available = budget(limit, *model.devices)
     path = path if is_replayable(model) else "hooked"
-    methods = study.task_methods
-    batches = {
-        (
-            batch.clean.shape,
-            batch.corrupted.shape,
-            batch.steps,
-            *(work_of(spec, model, batch, path=path) for spec in methods),
-        ): batch
-        for task in study.tasks
+    sweeps = {
+        (spec, batch.clean.shape, batch.corrupted.shape, batch.steps, work_of(spec, model, batch, path=path)): batch
+        for task, specs in study.cells.items()
         for batch in preparation.of(task.name).scored
+        for spec in specs
     }
     plans: list[MemoryPlan | None] = [
         spec.method.memory_plan(
@@ -186,8 +183,7 @@ def memory_plan(
             path=path,
             **dict(spec.options),
         )
-        for batch in batches.values()
-        for spec in methods
+        for (spec, *_), batch in sweeps.items()
     ]
     return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)
 

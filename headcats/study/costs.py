@@ -11,6 +11,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
 from headcats.results.head_axes import KV_GROUP
 from headcats.study.preparation import Preparation
+from headcats.study.references import reference_kind
 from headcats.sweeps import flops
 from headcats.sweeps.memory import Footprint, MemoryPlan, plan
 from headcats.sweeps.role_sums import ROWS
@@ -71,14 +72,14 @@ class Counting:
 
     def own_runs(self, spec: MethodSpec, batch: PromptBatch) -> Work:
         """Runs that one method alone needs: of donors or a second corruption."""
-        kind = _reference(spec)
+        kind = reference_kind(spec)
         donors = self._forward(batch, "clean") if kind.startswith("other_") else Work()
         second = self._recorded(batch, "corrupted") if spec.method.intervention.uses_second else Work()
         return donors + second
 
     def reference_runs(self, spec: MethodSpec, task: str) -> Work:
         """Runs of the reference prompts that a mean is taken over, where no method before has run them."""
-        kind = _reference(spec)
+        kind = reference_kind(spec)
         key = ("" if kind == "suite" else task, kind)
         if not kind or kind.startswith("other_") or key in self._references:
             return Work()
@@ -174,12 +175,6 @@ class Counting:
 def is_planned(spec: MethodSpec) -> bool:
     """Whether a method is a sweep of heads, which is all that can be counted."""
     return isinstance(spec.method, CausalMethod)
-
-
-def _reference(spec: MethodSpec) -> str:
-    """Name of the reference prompts of a method; "" for none."""
-    references = spec.method.references
-    return str(dict(spec.options).get("reference", references[0])) if references else ""
 
 
 def _unit(spec: MethodSpec) -> str:

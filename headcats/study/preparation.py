@@ -18,7 +18,7 @@ from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.spending import spent_on
 from headcats.study.plan import REFERENCE_PROMPTS, Study
-from headcats.study.references import References
+from headcats.study.references import References, reference_kind
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_prompts
@@ -116,8 +116,7 @@ class Preparation:
     def also_read(self, task: str, spec: MethodSpec) -> list[str]:
         """Fingerprints of what a method reads on a task beside its clean and corrupted prompts."""
         fingerprints: list[str] = []
-        if choices := spec.method.options.get("reference"):
-            kind = str(dict(spec.options).get("reference", choices[0]))
+        if kind := reference_kind(spec):
             fingerprints = [kind, *(batch.fingerprint() for batch in self.references.batches(task, kind))]
         if getattr(getattr(spec.method, "intervention", None), "uses_second", False):
             scored = self.of(task).scored

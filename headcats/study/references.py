@@ -4,8 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from headcats.errors import DataError
+from headcats.methods.spec import MethodSpec
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
+
+
+def reference_kind(spec: MethodSpec) -> str:
+    """Name of the reference prompts that a method asks for; "" for none."""
+    choices: Sequence[str] = spec.method.options.get("reference", ("",))
+    return str(dict(spec.options).get("reference", choices[0]))
 
 
 class References:
@@ -36,8 +43,13 @@ class References:
 
     def batches(self, task: str, kind: str) -> list[PromptBatch]:
         """The prompts of a reference; none where the tasks leave none."""
-        tasks = self.tasks if kind in ("suite", "other_tasks") else (task,)
-        return [batch for name in tasks for batch in self.batches_of(name)]
+        return [batch for name in self.sources(task, kind) for batch in self.batches_of(name)]
+
+    def sources(self, task: str, kind: str) -> tuple[str, ...]:
+        """Tasks whose prompts a reference is made of; none for the kind ""."""
+        if not kind:
+            return ()
+        return self.tasks if kind in ("suite", "other_tasks") else (task,)
 
     def of(self, task: str, kind: str) -> Reference:
         """Reference prompts for a task: "suite" (all tasks, clean), "task" (its own, clean), "corrupted" (its own,

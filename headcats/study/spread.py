@@ -18,7 +18,7 @@ from headcats.study.cells import Assessment, Cell, Scored, Shared
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.progress import Advance
-from headcats.study.references import References
+from headcats.study.references import References, reference_kind
 from headcats.study.workers import Workers
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.joining import join_batches
@@ -105,7 +105,7 @@ class Spread:
         pieces: dict[tuple[str, str], _Pieces] = defaultdict(_Pieces)
         heads, shown = sum(self.model.n_heads.values()), defaultdict[str, float](float)
         cells = [cell for task, of_task in missing.items() for cell in self._cells(task, of_task)]
-        references = {task.name: self.preparation.of(task.name).reference for task in self.study.suite.tasks}
+        references = {name: self.preparation.of(name).reference for name in self._read_as_reference(missing)}
         while cells:
             whole: list[Cell] = []
             for cell, scored in self.workers.map(cells, shared=self._shared(references)):
@@ -123,6 +123,11 @@ class Spread:
                 else:
                     yield tasks[cell.task], specs[cell.label], of_block.joined()
             cells = whole
+
+    def _read_as_reference(self, missing: Mapping[Task, Sequence[MethodSpec]]) -> set[str]:
+        """Tasks whose prompts are references of any of these methods."""
+        kinds = {(task.name, reference_kind(spec)) for task, specs in missing.items() for spec in specs}
+        return {name for task, kind in kinds for name in self.preparation.references.sources(task, kind)}
 
     def _cells(self, task: Task, specs: Sequence[MethodSpec]) -> list[Cell]:
         """Prompt by prompt where the method allows it; those of one chunk of prompts follow each other."""

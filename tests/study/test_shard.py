@@ -1,13 +1,16 @@
 """Shards of a study: who gets which cell, what is refused, and that all together are one run."""
 
 import pytest
+from in_process import InProcess
 
 import headcats as hc
 from headcats.errors import DataError, OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
 from headcats.study.shard import Shard
 
 
@@ -100,6 +103,30 @@ def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(model, optio
     assert merged.manifest.blocks.keys() == whole.blocks.keys()
     with pytest.raises(DataError, match="Nothing is scored"):
         hc.run(model, **options | {"methods": ["noising_patch@x9"]})
+
+
+def test_a_shard_writes_no_prompts_of_others(model, options):
+    of_plan = {name: value for name, value in options.items() if name != "suite"}
+    study = plan(suite_source=options["suite"], shard="2/4", **of_plan)
+    preparation = Preparation(model, study)
+    assert memory_plan(model, study, preparation, limit=None).peak > 0
+    assert list(preparation._prepared) == ["always_b"]
+
+
+@pytest.mark.parametrize(
+    ("method", "read"),
+    [
+        ("denoising_patch", []),
+        ("mean_ablation:reference=task", ["always_b"]),
+        ("mean_ablation", ["always_a", "always_b", "always_c", "shifted"]),
+    ],
+)
+def test_workers_get_the_reference_prompts_that_methods_read(model, options, method, read):
+    cluster = InProcess()
+    hc.run(model, cluster=cluster, **options | {"methods": [method], "tasks": ["always_b"]})
+    *of_assessments, of_cells = [list(shared.references.batches_of.__self__) for shared in cluster.shared]
+    assert of_cells == read
+    assert not any(of_assessments)
 
 
 @pytest.mark.ci
