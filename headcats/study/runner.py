@@ -81,7 +81,7 @@ def run(
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
             results folder records which one ran, and what its self-check found.
         memory: Limit beside the model's weights, such as "4GB", of each process that scores; None takes half of what
-            is free. The estimate is logged before anything is scored.
+            is free. The estimate is logged before anything is scored; of workers it is known with a limit alone.
         cluster: An `hc.Cluster` whose workers score the tasks; None for this process. Joint methods run here.
         store: "whole", or "compact": blocks of `out` hold in half precision what every head changes, in less than half
             the space. What an effect loses, in shares of its standard error, is measured and stands in the attribute

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headcats.errors import OptionError
 from headcats.guard import is_built_in
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
@@ -146,18 +147,21 @@ class Spread:
     def _chunks(self, batch: PromptBatch, specs: Sequence[MethodSpec]) -> Iterator[tuple[int, PromptBatch]]:
         """First prompt and prompts of the largest parts in which one of the methods would go through a batch here."""
         path, available = self.path if is_replayable(self.model) else "hooked", budget(self.memory, *self.model.devices)
-        plans = [
-            spec.method.memory_plan(
-                self.model,
-                batch,
-                positions=spec.positions,
-                n_metrics=len(self.study.metrics),
-                budget=available,
-                path=path,
-                **dict(spec.options),
-            )
-            for spec in specs
-        ]
+        try:
+            plans = [
+                spec.method.memory_plan(
+                    self.model,
+                    batch,
+                    positions=spec.positions,
+                    n_metrics=len(self.study.metrics),
+                    budget=available,
+                    path=path,
+                    **dict(spec.options),
+                )
+                for spec in specs
+            ]
+        except OptionError:
+            plans = []  # too little is free here; a worker cuts what it gets to what it has
         size = max((plan.prompts if plan else len(batch) for plan in plans), default=len(batch))
         if size >= len(batch):
             yield 0, batch

@@ -66,8 +66,7 @@ class TaskWork:
     def score_tasks(self, progress: bool | None) -> None:
         """All tasks of the study, or of its shard."""
         self._settle_distractors(progress)
-        if sweep := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
-            _log.info("Memory: %s.", sweep.describe())
+        self._plan_memory()
         cells = self.study.cells
         # Before anything is scored: blocks in the folder may not fit, and the time left is that of missing ones.
         missing = {task: self._missing(task, specs) for task, specs in cells.items()}
@@ -126,6 +125,16 @@ class TaskWork:
                 self.manifest.checks[task.name] = checks[task]
                 self._save(task, self.manifest.tasks[task.name])
                 yield task
+
+    def _plan_memory(self) -> None:
+        """Log what the sweeps need; an OptionError for a limit that nothing fits into.
+
+        What is free here says nothing of workers: theirs is known where it is given.
+        """
+        if self.spread is not None and self.memory is None:
+            return
+        if sweep := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
+            _log.info("%s: %s.", "Memory" if self.spread is None else "Memory of each worker", sweep.describe())
 
     def _settle_distractors(self, progress: bool | None) -> None:
         """Take tasks that the model cannot do out of the prompts of others, before anything is scored."""
