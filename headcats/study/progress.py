@@ -105,8 +105,14 @@ class PartsClock:
             f"{self._title(part)}: about {format_duration(seconds)} for the {scope}, measured on the first steps."
         )
 
-    def finished(self, part: str, *, skipped: bool = False) -> None:
-        """A part is done, or skipped. One line stands for several parts that follow each other fast."""
+    def finished(self, part: str, *, skipped: bool = False, seconds: float | None = None) -> None:
+        """A part is done, or skipped. One line stands for several parts that follow each other fast.
+
+        Args:
+            part: Which.
+            skipped: Whether it gave nothing.
+            seconds: How long it took, of one that was done beside others; None: since `begin`.
+        """
         now, work = self._clock(), self._left.pop(part)
         if skipped:
             self._give_work_to_first()
@@ -119,7 +125,7 @@ class PartsClock:
         if self._left and now - self._last_line < _BETWEEN:
             return
         self._last_line = now
-        left, duration = sum(self._left.values()), format_duration(now - self._begun)
+        left, duration = sum(self._left.values()), format_duration(now - self._begun if seconds is None else seconds)
         rest = f", about {format_duration(self._seconds / self._work * left)} left" if left and self._work else ""
         done = f"{self._total - len(self._left)} of {pluralize(self._total, *self._noun)} done"
         self._tell(f"{self._title(part)}: {'skipped after ' * skipped}{duration}; {done}{rest}.")

@@ -105,8 +105,8 @@ def run(
 
     Raises:
         UnknownNameError: A name that does not exist; the message lists near matches.
-        OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, or a memory
-            limit that cannot be read or that nothing fits into.
+        OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, a memory limit
+            that cannot be read or that nothing fits into, or a shard or compact store without `out`.
         PlanError: `out` holds results of another plan; the message names every difference.
         OccupiedError: Another process is writing `out`; the message says which.
         StorageError: `out` cannot be read or written.
@@ -138,6 +138,11 @@ def run(
     check_store(store)
     if not isinstance(cluster, Elsewhere | None):
         raise OptionError(f"cluster must be an hc.Cluster, such as hc.Cluster('auto'); got {shown(cluster)}.")
+    if out is None and (store != WHOLE or options.get("shard") is not None):
+        given = f"store={store!r}" if store != WHOLE else f"shard={options['shard']!r}"
+        raise OptionError(
+            f"{given} is about a results folder, and this run keeps everything in memory: name one, out=..."
+        )
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     with writing(out), contextlib.nullcontext() if cluster is None else cluster.connected() as connection:
         adapted = load_model(model)

@@ -4,6 +4,7 @@ import itertools
 import json
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -83,48 +84,53 @@ class TaskWork:
                 noun=("task", "tasks"),
             )
             clock.begin()
-            for task in self._scored({task: missing[task] for task in to_do}, advance):
-                clock.finished(task.name, skipped=bool(self.manifest.tasks[task.name].refusal))
+            for task, seconds in self._scored({task: missing[task] for task in to_do}, advance):
+                skipped = bool(self.manifest.tasks[task.name].refusal)
+                clock.finished(task.name, skipped=skipped, seconds=seconds)
                 clock.begin()
         report_skipped(self.preparation, self.study, self.manifest)
 
-    def _scored(self, missing: Mapping[Task, dict[MethodSpec, str]], advance: Advance) -> Iterator[Task]:
-        """Tasks as they are finished: here one after the other."""
+    def _scored(
+        self, missing: Mapping[Task, dict[MethodSpec, str]], advance: Advance
+    ) -> Iterator[tuple[Task, float | None]]:
+        """Tasks as they are finished, with the seconds of those done beside others: here one after the other."""
         if self.spread is not None:
             yield from self._scored_elsewhere(self.spread, missing, advance)
             return
         for task, specs in missing.items():
             with working_on(f"task {task.name!r}"):
                 self._score_task(task, specs, advance)
-            yield task
+            yield task, None
 
     def _scored_elsewhere(
         self, spread: Spread, missing: Mapping[Task, dict[MethodSpec, str]], advance: Advance
-    ) -> Iterator[Task]:
-        """Tasks as workers finish them."""
+    ) -> Iterator[tuple[Task, float | None]]:
+        """Tasks as workers finish them, with the seconds that all of them took."""
         unknown = [task.name for task in missing if task.name not in self._assessed]
         self._assessed |= spread.assess(unknown, lambda steps, label: None)
         left: dict[Task, dict[MethodSpec, str]] = {}
         checks: dict[Task, dict[str, Report]] = {}
+        seconds: dict[Task, float] = defaultdict(float)
         for task, specs in missing.items():
             self._save(task, self._assessed[task.name])
             if self._assessed[task.name].refusal:
                 advance(self.heads * len(specs), task.name)
-                yield task
+                yield task, None
             elif specs:
                 left[task] = dict(specs)
             else:
                 self._score_task(task, specs, advance)
-                yield task
+                yield task, None
         for task, spec, scored in spread.score({task: list(specs) for task, specs in left.items()}, advance):
             checks[task] = checks.get(task) or scored.checks or {}
             result = scored.refusal if scored.block is None else scored.block
             mark = left[task].pop(spec)
             self._keep(task.name, spec, mark, result, seconds=scored.seconds, device=scored.device)
+            seconds[task] += scored.seconds
             if not left[task]:
                 self.manifest.checks[task.name] = checks[task]
                 self._save(task, self.manifest.tasks[task.name])
-                yield task
+                yield task, seconds[task]
 
     def _plan_memory(self) -> None:
         """Log what the sweeps need; an OptionError for a limit that nothing fits into.

@@ -4,7 +4,10 @@ import re
 
 import pytest
 from clock_lines import ESTIMATE, estimate, finished
+from in_process import InProcess
 
+import headcats as hc
+from headcats.results.run_results import RunResults
 from headcats.study.progress import PartsClock
 
 
@@ -131,6 +134,19 @@ def test_where_the_first_part_does_all_nothing_is_left(told):
     assert finished(told.lines[-1]) == ("probe a", False, "20 s", 1, 2, None)
 
 
+def test_parts_done_beside_each_other_bring_their_time(told):
+    """Three tasks of 60 s each on three workers: what is left goes by when they come, the line by what they took."""
+    clock = told.clock("", dict.fromkeys("abcd", 1.0), noun=("task", "tasks"))
+    for part, told.now in (("a", 60), ("b", 70), ("c", 80)):
+        clock.finished(part, seconds=60.0)
+        clock.begin()
+    assert [finished(line)[2:] for line in told.lines] == [
+        ("60 s", 1, 4, None),
+        ("60 s", 2, 4, "20 s"),
+        ("60 s", 3, 4, "10 s"),
+    ]
+
+
 def test_nothing_to_do_is_nothing_to_say(told):
     told.clock(work={}, total=3)
     assert told.lines == []
@@ -140,3 +156,18 @@ def test_nobody_has_to_be_told():
     clock = PartsClock("probe", {"a": 1.0}, total=1, tell=None)
     clock.begin()
     clock.finished("a")
+
+
+def test_tasks_that_workers_do_bring_the_seconds_of_their_blocks(model, options, monkeypatch):
+    brought = {}
+
+    class Clock(PartsClock):
+        def finished(self, part, *, skipped=False, seconds=None):
+            super().finished(part, skipped=skipped, seconds=seconds)
+            brought[part] = seconds
+
+    monkeypatch.setattr("headcats.study.task_run.PartsClock", Clock)
+    manifest = RunResults(hc.run(model, cluster=InProcess(), **options)).manifest
+    taken = {task: sum(record.seconds for record in of_task.values()) for task, of_task in manifest.blocks.items()}
+    assert brought.pop("shifted") is None, "skipped when it was looked at"
+    assert brought == pytest.approx(taken, abs=0.002)

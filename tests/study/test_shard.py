@@ -48,6 +48,12 @@ def test_what_is_no_shard_is_refused(text):
     assert Shard.parse("4/4") == Shard(4, 4)
 
 
+@pytest.mark.parametrize("about_folders", [{"shard": "1/2"}, {"store": "compact"}])
+def test_what_is_about_a_folder_is_refused_without_one(model, options, about_folders):
+    with pytest.raises(OptionError, match="out="):
+        hc.run(model, **options, **about_folders)
+
+
 def test_more_shards_than_cells_are_refused_in_every_shard():
     for number in (1, 7):
         with pytest.raises(OptionError, match=r"4 tasks x 1 method"):
