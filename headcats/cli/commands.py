@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from headcats.cli.console import stoppable
 
-_STOPPED: dict[str, str | None] = {
+_ENDINGS: dict[str, str | None] = {
     "run": None,
     "validate": "",
     "plan": "",
@@ -31,7 +31,7 @@ _STOPPED: dict[str, str | None] = {
 def callback(name: str) -> Callable[..., None]:
     """The function behind a command: `NAME_command` of its module."""
     function: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
-    more = _STOPPED[name]
+    more = _ENDINGS[name]
     return function if more is None else stoppable(function, more)
 
 
@@ -43,7 +43,7 @@ class _OnDemand(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            if name not in _STOPPED:
+            if name not in _ENDINGS:
                 raise KeyError(name)
             single = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
             single.command(name)(callback(name))
@@ -51,13 +51,13 @@ class _OnDemand(MutableMapping[str, Any]):
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in _STOPPED
+        return name in _ENDINGS
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_STOPPED)
+        return iter(_ENDINGS)
 
     def __len__(self) -> int:
-        return len(_STOPPED)
+        return len(_ENDINGS)
 
     def __setitem__(self, name: str, command: Any) -> None:
         self._made[name] = command

@@ -10,7 +10,7 @@ from headcats.cli.settings import run_options, settings
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
 _HARDWARE = "h100, h200, a100, or measured: this machine, by short sweeps of a slice of the model."
-_METHODS = "Methods that sweep heads, as in `headcats run`, separated by commas; default: those of a run."
+_METHODS = "Methods that sweep heads, as in `headcats run`, separated by spaces or commas; default: those of a run."
 _TOKENIZER = (
     "Folder or hub name of the tokenizer that writes the prompts; default: that of the folder of --shape, else the "
     "bundled one."
@@ -21,17 +21,10 @@ _DTYPE = "bfloat16 (default), float16, or float32."
 def plan_command(
     shape: Annotated[str, typer.Option("--shape", help=_SHAPE)],
     hardware: Annotated[str, typer.Option("--hardware", help=_HARDWARE)] = "h100",
-    devices: Annotated[int, typer.Option("--devices", help="Devices there are.")] = 1,
+    devices: Annotated[int, typer.Option("--devices", help="How many devices there are.")] = 1,
     suite: arguments.SuiteName = None,
     tasks: arguments.Tasks = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            "--methods",
-            help="Methods, as in `headcats run`; those that sweep heads.",
-            autocompletion=completion.methods,
-        ),
-    ] = None,
+    methods: Annotated[str | None, typer.Option("--methods", help=_METHODS, autocompletion=completion.methods)] = None,
     n_prompts: arguments.NPrompts = None,
     metrics: arguments.Metrics = None,
     n_demos: arguments.NDemos = None,
@@ -60,15 +53,16 @@ def plan_command(
     `sweep_flops`, `traffic` (weights read), `seconds` (of one copy), `device_hours`, `activations`, `donors`, `memory`,
     `storage`. Sizes are in bytes.
     """
-    given = {name: value for name, value in locals().items() if name != "dtype"}
-    options: dict[str, Any] = settings(None, run_options(given))
+    # In a run, --dtype is that of the loaded model, and is checked as such.
+    study = {name: value for name, value in locals().items() if name != "dtype"}
+    options: dict[str, Any] = settings(None, run_options(study))
     from dataclasses import asdict
 
     from headcats.reports.text.resources import resource_findings
     from headcats.study.resources import OPTIONS, plan
 
-    of_study = {name: options[name] for name in OPTIONS if options[name] is not None}
-    planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **of_study)
+    chosen = {name: options[name] for name in OPTIONS if options[name] is not None}
+    planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **chosen)
     if not as_json:
         tell(resource_findings(planned))
         return

@@ -1,6 +1,6 @@
 """Operations, memory and storage of the parts of a study, from the shape of a model and the prompts of a task."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from headcats.errors import DataError
 from headcats.methods.causal.method import CausalMethod
@@ -24,11 +24,11 @@ _OF_FILE, _OF_PROMPT = 17_500, 130
 
 @dataclass(frozen=True)
 class Work:
-    """Some computation.
+    """What a part of a study computes and reads.
 
     Attributes:
         operations: Floating-point operations of matrix products.
-        traffic: Bytes of weights that are read for it: of every layer once a walk.
+        traffic: Bytes of weights that are read from memory: those of every layer once per walk through the model.
     """
 
     operations: float = 0.0
@@ -37,20 +37,16 @@ class Work:
     def __add__(self, other: "Work") -> "Work":
         return Work(self.operations + other.operations, self.traffic + other.traffic)
 
-    def times(self, factor: float) -> "Work":
-        """So many of them."""
-        return Work(self.operations * factor, self.traffic * factor)
-
 
 @dataclass(frozen=True)
 class Counting:
-    """What counts the parts of a study.
+    """Counts operations, memory and storage of the parts of a study, on a sample of its prompts.
 
     Attributes:
-        shape: The model.
-        sizes: The same, as a memory plan takes it.
-        preparation: The prompts, a sample of those of the study.
-        scale: Prompts of the study for each one of the sample.
+        shape: Sizes of the model.
+        sizes: Those that decide on memory, as the plan of a sweep takes them.
+        preparation: The study with its prompts, or a sample of them.
+        scale: How many prompts of the study one of the sample stands for.
         budget: Bytes that a sweep may use beside the weights.
     """
 
@@ -59,34 +55,45 @@ class Counting:
     preparation: Preparation
     scale: float
     budget: int
-    _references: set[tuple[str, str]] = field(default_factory=set)
 
     def unpatched(self, batch: PromptBatch) -> Work:
-        """Of a batch beside all sweeps: once to see which tasks can be done, once to replay, once to describe heads.
+        """Runs of a batch that all sweeps share: to see whether its task can be done, to replay, to describe heads.
 
-        Checks of two prompts per task are left out.
+        Checks on two prompts per task are left out.
         """
         both = self._forward(batch, "clean") + self._forward(batch, "corrupted")
         recorded = self._recorded(batch, "clean") + self._recorded(batch, "corrupted")
         return both + recorded + self._forward(batch, "clean")
 
-    def own_runs(self, spec: MethodSpec, batch: PromptBatch) -> Work:
-        """Runs that one method alone needs: of donors or a second corruption."""
+    def method_runs(self, spec: MethodSpec, batch: PromptBatch) -> Work:
+        """Unpatched runs that one method alone needs: of donors, or of a second corruption."""
         kind = reference_kind(spec)
         donors = self._forward(batch, "clean") if kind.startswith("other_") else Work()
         second = self._recorded(batch, "corrupted") if spec.method.intervention.uses_second else Work()
         return donors + second
 
-    def reference_runs(self, spec: MethodSpec, task: str) -> Work:
-        """Runs of the reference prompts that a mean is taken over, where no method before has run them."""
-        kind = reference_kind(spec)
-        key = ("" if kind == "suite" else task, kind)
-        if not kind or kind.startswith("other_") or key in self._references:
-            return Work()
-        self._references.add(key)
+    def reference_runs(self) -> dict[MethodSpec, Work]:
+        """Runs of the reference prompts that means are taken over; two methods of one mean share them, as the first's.
+
+        No runs for a task without such prompts: the study says so, and skips the block.
+        """
+        done: set[tuple[str, str]] = set()
+        works: dict[MethodSpec, Work] = {}
+        for spec in self.preparation.study.methods:
+            works[spec], kind = Work(), reference_kind(spec)
+            if not kind or kind.startswith("other_"):  # donors, which are run for each batch
+                continue
+            for task in self.preparation.study.tasks:
+                key = ("" if kind == "suite" else task.name, kind)
+                if key not in done:
+                    done.add(key)
+                    works[spec] += self._reference_run(task.name, kind)
+        return works
+
+    def _reference_run(self, task: str, kind: str) -> Work:
         try:
             batches = self.preparation.references.of(task, kind).batches
-        except DataError:  # no prompts are left: the run says so, and skips the block
+        except DataError:
             return Work()
         total = Work()
         for batch in batches:
@@ -95,7 +102,7 @@ class Counting:
         return total
 
     def sweep(self, spec: MethodSpec, batch: PromptBatch) -> Work:
-        """Every head, or group of heads, of a batch."""
+        """The sweep of every head, or every group of heads that share keys and values, on a batch."""
         shape, intervention = self.shape, spec.method.intervention
         continued, first = batch.continued(intervention.base), self._first(spec, batch)
         n, length, steps = self.prompts(batch), continued.length, continued.steps
@@ -117,11 +124,11 @@ class Counting:
         return Work(operations * rows / (shape.n_layers * shape.n_heads), traffic)
 
     def memory(self, spec: MethodSpec, batch: PromptBatch) -> MemoryPlan:
-        """How a sweep of a batch is cut; an OptionError if nothing fits."""
+        """How a sweep of a batch is cut to fit into the budget; an OptionError if not even the smallest piece fits."""
         return plan(self._footprint(spec, batch), rows=self._rows(spec), budget=self.budget)
 
     def activations(self, spec: MethodSpec, batch: PromptBatch) -> tuple[int, int]:
-        """Bytes beside the weights, by expectation, and how much of that reference prompts add while they are run."""
+        """Bytes expected beside the weights during a sweep, and those that runs of reference prompts add to them."""
         cut, footprint = self.memory(spec, batch), self._footprint(spec, batch)
         size = cut.prompts, cut.rows
         captured = ROWS if spec.method.intervention.uses_reference else 0

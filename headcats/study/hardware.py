@@ -31,15 +31,15 @@ _SWEPT = {"last": 64, "all": 16}
 
 @dataclass(frozen=True)
 class Hardware:
-    """One device.
+    """What one device can do.
 
     Attributes:
-        name: How it is called in tables.
-        memory: Bytes.
+        name: Name in tables and messages.
+        memory: Bytes of memory, or of what is free of it on this machine.
         bandwidth: Bytes per second between memory and processor; infinite where it is part of a measured rate.
         rate: Operations per second that sweeps reach, in the dtype that was asked for.
-        source: Where these numbers are from.
-        on_cpu: Whether it is a CPU.
+        source: Where the numbers are from, as a sentence of the output.
+        on_cpu: Whether the device is a CPU.
     """
 
     name: str
@@ -79,9 +79,9 @@ def measured_hardware(
 
     Args:
         shape: The model to plan for.
-        dtype: Of its numbers.
-        length: Tokens of a prompt.
-        clock: Gives seconds.
+        dtype: Type of its weights and activations.
+        length: Tokens of a prompt; sweeps are measured on prompts of that length, and of 512 tokens at most.
+        clock: Function that gives seconds.
 
     Raises:
         OptionError: Not even the slice fits into what memory is free.

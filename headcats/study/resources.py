@@ -42,18 +42,18 @@ _SAMPLE = 64
 
 @dataclass(frozen=True)
 class Resources:
-    """What a study takes; times and memory are of the devices that `hc.plan` was given.
+    """Operations, time, memory and storage of a study on the devices that `hc.plan` was given.
 
     Attributes:
-        shape: The model.
-        hardware: One device.
-        dtype: Of the weights and activations.
-        devices: Devices there are.
+        shape: Sizes of the model.
+        hardware: What one device can do.
+        dtype: Type of the weights and activations.
+        devices: How many devices there are.
         devices_per_copy: Devices that one copy of the model is spread over, layer after layer: they work in turn.
         copies: Copies of the model, which share the prompts.
         n_tasks: Scored tasks.
-        n_prompts: Scored prompts of all tasks.
-        tokens: Tokens of a prompt, mean.
+        n_prompts: Scored prompts of all tasks together.
+        tokens: Mean number of tokens of a prompt.
         written_by: Whose tokenizer wrote the prompts.
         weights: Bytes of the weights of one copy.
         parts: A row for the unpatched runs that all methods share, and one for each method: `part`; `forward_flops` and
@@ -82,17 +82,17 @@ class Resources:
 
     @property
     def hours(self) -> float:
-        """From start to end, if the copies share the work evenly."""
+        """Hours from start to end, if the copies share the work evenly."""
         return float(self.parts["seconds"].sum() / self.copies / 3600)
 
     @property
     def device_hours(self) -> float:
-        """Hours of all devices that hold a copy."""
+        """Hours from start to end, times the devices that hold a copy."""
         return float(self.parts["device_hours"].sum())
 
     @property
     def memory(self) -> int:
-        """Bytes that one device needs."""
+        """Bytes that one device needs for the most demanding part."""
         return int(self.parts["memory"].max())
 
     @property
@@ -127,7 +127,7 @@ def plan(
             config.json is enough), or a loaded model.
         hardware: "h100" or another device of `hardware.toml`, where the share of its peak that sweeps reach is an
             assumption; "measured" sweeps a slice of the model on this machine, for some seconds.
-        devices: How many there are.
+        devices: How many devices there are.
         suite: As in `hc.run`.
         methods: As in `hc.run`; methods that sweep heads.
         n_prompts: Scored prompts per task.
@@ -135,7 +135,7 @@ def plan(
         dtype: "bfloat16", "float16" or "float32".
         tokenizer: A tokenizer, or the folder or hub name of one, that writes the prompts. None takes that of the
             folder, else the one that is bundled for the suite: the length of a prompt is then an assumption.
-        clock: Gives seconds, for "measured".
+        clock: Function that gives seconds, for "measured".
         **options: Others of `hc.run`: `tasks`, `metrics`, `n_demos`, `template`, `corruption`, `answers`.
 
     Returns:
@@ -245,10 +245,9 @@ def _parts(
     everything = [(task, batch) for task, of_task in batches.items() for batch in of_task]
     shared = sum((counting.unpatched(batch) for _, batch in everything), Work())
     rows = [_row(UNPATCHED, shared, Work(), device, per_copy)]
-    share = math.ceil(counting.sizes.weights / per_copy)
+    share, references = math.ceil(counting.sizes.weights / per_copy), counting.reference_runs()
     for spec in counting.preparation.study.methods:
-        forward = sum((counting.own_runs(spec, batch) for _, batch in everything), Work())
-        forward += sum((counting.reference_runs(spec, task) for task in batches), Work())
+        forward = sum((counting.method_runs(spec, batch) for _, batch in everything), references[spec])
         swept = sum((counting.sweep(spec, batch) for _, batch in everything), Work())
         activations, donors = max((counting.activations(spec, batch) for _, batch in everything), key=sum)
         blocks = (counting.storage(spec, sum(map(counting.prompts, of_task))) for of_task in batches.values())
