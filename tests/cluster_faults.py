@@ -194,12 +194,16 @@ def full_disk(study: Study, nodes: Any, out: Path) -> Any:
 
 
 def interrupted(study: Study, nodes: Any, out: Path) -> Any:
+    # Where this process was started in the background, its shell has had it ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with after_blocks(3, lambda: signal.raise_signal(signal.SIGINT)):
             study.run(nodes.address, out)
     except KeyboardInterrupt:
         hc.load(out)
         return study.run(nodes.address, out)
+    finally:
+        signal.signal(signal.SIGINT, before)
     raise AssertionError("it was not interrupted")
 
 
