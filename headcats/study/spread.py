@@ -125,10 +125,11 @@ class Spread:
                     yield tasks[cell.task], specs[cell.label], of_block.joined()
             cells = whole
 
-    def _read_as_reference(self, missing: Mapping[Task, Sequence[MethodSpec]]) -> set[str]:
-        """Tasks whose prompts are references of any of these methods."""
+    def _read_as_reference(self, missing: Mapping[Task, Sequence[MethodSpec]]) -> list[str]:
+        """Tasks whose prompts are references of any of these methods, in the order of the suite."""
         kinds = {(task.name, reference_kind(spec)) for task, specs in missing.items() for spec in specs}
-        return {name for task, kind in kinds for name in self.preparation.references.sources(task, kind)}
+        read = {name for task, kind in kinds for name in self.preparation.references.sources(task, kind)}
+        return [task.name for task in self.study.suite.tasks if task.name in read]
 
     def _cells(self, task: Task, specs: Sequence[MethodSpec]) -> list[Cell]:
         """Prompt by prompt where the method allows it; those of one chunk of prompts follow each other."""
