@@ -60,4 +60,5 @@ def tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer)
     answer.say([f"Part {shard} holds {pluralize(len(finished), 'block')}: {folder}"])
     # The star is for the shell.
     together, out = f"{shlex.quote(str(folder.parent))}/shard-*-of-{shard.of}", shlex.quote(str(folder.parent / "all"))
+    answer.say([f"Give all {shard.of} parts the same --out."])
     answer.say([f"When all are done: `headcats merge {together} --out {out}`, then `headcats report`."])

@@ -124,15 +124,20 @@ def losses_text(losses: Sequence[Loss]) -> str:
     """How many blocks are compact and what they lose at most; how many are whole, and why."""
     compact = [loss.largest for loss in losses if loss.store == COMPACT]
     before = [loss.largest for loss in losses if loss.store == WHOLE and loss.largest <= loss.bound]
-    parts = [f"Stored compactly: {len(compact)} of {pluralize(len(losses), 'block')}"]
-    if compact:
-        parts[0] += f", which lose at most {max(compact):.1g} of the standard error of an effect"
-    if beyond := len(losses) - len(compact) - len(before):
-        parts.append(f"{beyond} would lose more than {BOUND:g} and {'is' if beyond == 1 else 'are'} whole")
+    sentences = []
+    if len(before) < len(losses):
+        text = f"Stored compactly: {len(compact)} of {pluralize(len(losses), 'block')}"
+        if compact:
+            text += f", which lose at most {max(compact):.1g} of the standard error of an effect"
+        if beyond := len(losses) - len(compact) - len(before):
+            text += f"; {beyond} would lose more than {BOUND:g} and {'is' if beyond == 1 else 'are'} whole"
+        sentences.append(f"{text}.")
     if before:
-        whole = "was compact before and is" if len(before) == 1 else "were compact before and are"
-        parts.append(f"{len(before)} {whole} whole, with a loss of at most {max(before):.1g}")
-    return "; ".join(parts) + "."
+        sentences.append(
+            f"Stored whole: {pluralize(len(before), 'block')} that {'was' if len(before) == 1 else 'were'} compact "
+            f"before, and lost at most {max(before):.1g} of the standard error of an effect then."
+        )
+    return " ".join(sentences)
 
 
 def _losses(before: xr.DataArray, after: xr.DataArray) -> tuple[float, float]:

@@ -75,7 +75,7 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
         text += f" A single one would need {items_for(alpha / tests)} query items."
     if effects := over_tasks(table["detectable"].values):
         text += (
-            f" Smallest effect of one head that is told from 0 with {POWER:.0%} probability (a rule's min_effect comes "
-            f"on top): {effects}."
+            f" Smallest effect that is told from 0 with {POWER:.0%} probability (a rule's min_effect comes on top), if "
+            f"the head is the only one and scatters like the median head: {effects}."
         )
     return text

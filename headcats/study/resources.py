@@ -233,8 +233,9 @@ def _spread(
             return per_copy, counting
         raise OptionError(
             f"{shape.name or 'The model'} takes {readable_bytes(sizes.weights)} in {sizes.number * 8} bits: one copy "
-            f"needs {pluralize(per_copy, 'device')} of {readable_bytes(device.memory)}, and devices is {devices}. Take "
-            f"at least --devices {per_copy} (devices={per_copy})."
+            f"and what these methods compute beside it need {pluralize(per_copy, 'device')} of "
+            f"{readable_bytes(device.memory)}, and devices is {devices}. Take at least --devices {per_copy} "
+            f"(devices={per_copy})."
         )
     raise OptionError(f"{shape.name or 'The model'} cannot be spread over devices of {device.name}: {problem}")
 

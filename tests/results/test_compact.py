@@ -96,7 +96,7 @@ def test_a_block_that_was_compact_stays_whole_once_all_it_lost_is_too_much(monke
         assert "patched" in kept
         assert loss_of(kept).store == WHOLE
         assert loss_of(kept).largest == loss_of(block).largest
-    assert "1 was compact before" in losses_text([loss_of(kept)])
+    assert "1 block that was compact before" in losses_text([loss_of(kept)])
 
 
 def test_the_error_is_that_of_query_items():
