@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from headcats.cli.arguments import AsJson, Sources, Store
-from headcats.cli.console import put, tell
+from headcats.cli.console import put, tell, warn
 from headcats.errors import pluralize
 from headcats.results.compact import WHOLE, check_store, loss_of, losses_text
+from headcats.results.finding import first_names
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.study.shard import missing_parts
 
 
 def merge_command(
@@ -34,6 +36,8 @@ def merge_command(
     it).
     """
     merged = RunResults(merge(folders, out=destination, store=check_store(store or WHOLE)))
+    if missing := missing_parts(folders):
+        warn(f"Of the parts of one run, these are not among the folders: {first_names(list(map(str, missing)), 8)}.")
     tasks, joint = list(merged.tasks), list(merged.joint_blocks)
     blocks = (merged.block(task, label) for task, labels in merged.tasks.items() for label in labels)
     losses = [loss for block in blocks if (loss := loss_of(block)) is not None]

@@ -117,7 +117,7 @@ def run_command(
     folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{chosen.name}{several}")
     part = None if shard is None else Shard.parse(shard)
     if part is not None:
-        folder /= f"shard-{part.number}-of-{part.of}"
+        folder /= part.folder
     if profile and ray:
         raise OptionError(
             "--profile counts the time of this process, and with --ray others score: leave out one of them."

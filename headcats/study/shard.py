@@ -1,8 +1,10 @@
 """A part of a study that another run can do without this one, as the jobs of an array do."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TypeVar
 
 from headcats.bounds import shown
@@ -10,6 +12,7 @@ from headcats.errors import OptionError
 
 T = TypeVar("T")
 _TEXT = re.compile(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
+_FOLDER = re.compile(r"shard-([0-9]{1,6})-of-([0-9]{1,6})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
+    @property
+    def folder(self) -> str:
+        """Name of the folder that it is written to."""
+        return f"shard-{self.number}-of-{self.of}"
+
     def share(self, cells: Sequence[T]) -> list[T]:
         """Its cells."""
         return list(cells[self.number - 1 :: self.of])
@@ -49,3 +57,15 @@ class Shard:
         share = self.share([(method, task) for method in methods for task in tasks])
         dealt = {task: [method for method, of in share if of == task] for task in tasks}
         return {task: of_task for task, of_task in dealt.items() if of_task}
+
+
+def missing_parts(folders: Iterable[str | os.PathLike[str]]) -> list[Shard]:
+    """Parts that lack among some folders, by the names of those that are folders of parts."""
+    matches = [_FOLDER.fullmatch(PurePath(folder).name) for folder in folders]
+    there = {Shard(int(match[1]), int(match[2])) for match in matches if match}
+    return [
+        Shard(number, of)
+        for of in sorted({shard.of for shard in there})
+        for number in range(1, of + 1)
+        if Shard(number, of) not in there
+    ]

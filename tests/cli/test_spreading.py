@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from counting import SUITE, counting_folder
 from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
 from headcats.cli.console import Answer
+from headcats.cli.merge import merge_command
 from headcats.cli.spreading import tell_shard
 from headcats.errors import ClusterError, OptionError
 from headcats.results.manifest import Manifest
@@ -72,6 +74,14 @@ def test_the_jobs_of_an_array_are_joined_to_one_run(tmp_path: Path) -> None:
     subprocess.run(merge, check=True, capture_output=True)
     subprocess.run([*command, f"--out={tmp_path / 'one'}"], check=True, capture_output=True)
     assert set(hc.diff(out / "all", tmp_path / "one").state.values.tolist()) == {"same bits"}
+
+
+def test_a_part_that_is_not_joined_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = hc.load_model(counting_folder(tmp_path / "model"), device="cpu")
+    folder = tmp_path / Shard(1, 2).folder
+    hc.run(model, suite=SUITE, tasks=["always_a"], n_prompts=8, n_demos=2, methods=["denoising_patch"], out=folder)
+    merge_command([str(folder)], tmp_path / "half")
+    assert "2/2" in capsys.readouterr().err
 
 
 def test_the_command_that_joins_the_parts_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,14 @@ from headcats.results.run_results import RunResults
 from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.study.shard import Shard
+from headcats.study.shard import Shard, missing_parts
+
+
+def test_parts_that_lack_are_known_by_the_folders():
+    given = ["out/shard-1-of-3", "elsewhere/shard-3-of-3/", "hf://owner/name"]
+    assert missing_parts(given) == [Shard(2, 3)]
+    assert missing_parts([*given, Shard(2, 3).folder]) == []
+    assert missing_parts(["results/all", "shard-x-of-3"]) == []
 
 
 def cells(shard, tasks, methods):
