@@ -94,7 +94,7 @@ class PanelGrid:
             self._draw_panel(canvas, place, places, below_caption)
         if self.beside:
             self.beside.add(canvas, at=(places.beside_left, top), length=length)
-        return canvas.fig.update_layout(**self.layout)
+        return canvas.figure().update_layout(**self.layout)
 
     def _draw_panel(self, canvas: Canvas, place: int, places: Layout, below_caption: int) -> None:
         panel, (left, top) = self.panels[place], places.corners[place]

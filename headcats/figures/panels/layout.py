@@ -147,7 +147,7 @@ class Canvas:
         width: In pixels.
         height: In pixels.
         traces: Its traces.
-        layout: Its layout; plotly checks both once, in `fig`: trace by trace and text by text takes it several times as
+        layout: Its layout; plotly checks both once, in `figure`: trace by trace and text by text takes it several times as
             long.
     """
 
@@ -174,8 +174,7 @@ class Canvas:
             place = {"x": x, "xanchor": "left", "y": y, "yanchor": "top"}
             self.layout["title"] = {"text": title, "font": {"size": TITLE}, **place}
 
-    @property
-    def fig(self) -> go.Figure:
+    def figure(self) -> go.Figure:
         """The figure with what has been drawn so far."""
         return go.Figure(self.traces, self.layout)
 

@@ -230,7 +230,7 @@ class ColourSquare:
         canvas.write("Colours", at=(at[0], at[1] - 2), size=13)
         # From top to bottom the rows of a picture follow its y axis, as cells of heads do.
         colours = composite(*np.meshgrid(*[np.linspace(0, 1, _STEPS + 1)] * 2), palette=self.palette)
-        canvas.fig.add_trace(go.Image(z=colours, colormodel="rgba", hoverinfo="skip", name="colours", **axes))
+        canvas.traces.append(go.Image(z=colours, colormodel="rgba", hoverinfo="skip", name="colours", **axes))
         hatches = {name: ON_LIGHT if CORNERS[name][1] >= self.hatched_from else "" for name in CORNERS}
         entries = [
             Entry(name, corner_colour(name, palette=self.palette), hatch, outlined=True)

@@ -50,6 +50,6 @@ def test_marks_stand_out_from_their_cells(scale: ColourScale, inks: list[str]) -
 def test_the_name_of_a_bar_keeps_away_from_its_ticks() -> None:
     canvas = Canvas(200, 100)
     fixed_scale((0.0, 1.0), clipped=(False, True), colours="Blues", name="AUC").add(canvas, at=(0, 0), length=9)
-    texts = canvas.fig.layout.coloraxis.colorbar.ticktext
+    texts = canvas.figure().layout.coloraxis.colorbar.ticktext
     assert all(text.endswith("\N{NO-BREAK SPACE}") for text in texts)
     assert texts[-1].startswith("1.0+")
