@@ -147,7 +147,7 @@ class Canvas:
         width: In pixels.
         height: In pixels.
         traces: Its traces.
-        layout: Its layout; plotly checks both once, in `figure`: trace by trace and text by text takes it several times as
+        layout: Its layout. plotly checks both once, in `figure`: trace by trace and text by text takes several times as
             long.
     """
 
