@@ -75,8 +75,9 @@ def _drawn(scores: Any, *, alpha: float, title: str | None) -> PanelGrid:
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     order = [(category, name) for category, names in groups.items() for name in names]
+    shown = scores[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in scores]]
     frame = pd.concat(
-        [_rows(scores.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
+        [_rows(shown.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
          for category, name in order],
         ignore_index=True,
     )  # fmt: skip
