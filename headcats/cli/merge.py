@@ -33,7 +33,7 @@ def merge_command(
 
     Keys of `--json`: `folder`, `tasks` and `joint_methods` (names of what it holds), and `losses` of blocks that are or
     were to be compact: `largest` and `mean` of an effect, in standard errors, the `bound`, and `store` ("whole" beyond
-    it).
+    it, and of blocks that were compact before).
     """
     merged = RunResults(merge(folders, out=destination, store=check_store(store or WHOLE)))
     if missing := missing_parts(folders):

@@ -138,11 +138,11 @@ class Cluster:
 
         if self.address in (None, "auto"):
             return
-        there = ray.get_runtime_context().gcs_address
-        if self.address == "local" or not _is_same(str(self.address), there):
+        connected = ray.get_runtime_context().gcs_address
+        if self.address == "local" or not _is_same(str(self.address), connected):
             raise ClusterError(
-                f"This process has connected Ray to {there}, and the run is to use {self.address}: call ray.shutdown() "
-                "first, or take hc.Cluster() for the Ray that is there."
+                f"This process has connected Ray to {connected}, and the run is to use {self.address}: call "
+                "ray.shutdown() first, or take hc.Cluster() for the Ray that is there."
             )
 
     @contextlib.contextmanager
@@ -195,11 +195,11 @@ def _host_and_port(address: str) -> tuple[str, str]:
     return (host, port) if host else (port, _PORTS[scheme])
 
 
-def _is_same(address: str, there: str) -> bool:
+def _is_same(address: str, connected: str) -> bool:
     """Whether an address is that of a head node; this machine has several names, and clients use another port."""
     import ray
 
-    (host, port), (host_there, port_there) = _host_and_port(address), _host_and_port(there)
+    (host, port), (host_there, port_there) = _host_and_port(address), _host_and_port(connected)
     here = ("127.0.0.1", ray.util.get_node_ip_address())
     with contextlib.suppress(OSError):
         places = {socket.gethostbyname(name) for name in (host, host_there)}

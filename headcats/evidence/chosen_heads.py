@@ -26,7 +26,7 @@ def category_effects(
     effects: Effects, members: Float[np.ndarray, "labelling task category"]
 ) -> Float[np.ndarray, "labelling category head"]:
     """Mean effect on a category's tasks, in steps of a millionth of the largest effect; NaN without tasks."""
-    return _in_steps(mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members), effects)
+    return _in_steps(_means(effects, members), effects)
 
 
 def specific_effects(
@@ -37,8 +37,13 @@ def specific_effects(
     In steps of a millionth of the largest effect, so that heads that differ by less are ties. NaN for a category
     without tasks, or where no other category has one.
     """
-    means = mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members)
-    return _in_steps(minus_other_categories(means), effects)
+    return _in_steps(minus_other_categories(_means(effects, members)), effects)
+
+
+def _means(
+    effects: Effects, members: Float[np.ndarray, "labelling task category"]
+) -> Float[np.ndarray, "labelling category head"]:
+    return mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members)
 
 
 def _in_steps(values: Float[np.ndarray, "*any"], effects: Effects) -> Float[np.ndarray, "*any"]:
@@ -84,8 +89,10 @@ def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head])
     chosen = []
     for task in range(len(effects)):
         others = labellings.comparable[task]
-        data = (effects[others], members[:, others])
-        places = np.sort(most_specific(specific_effects(*data), layers, category=category_effects(*data)), axis=-1)
+        means = _means(effects[others], members[:, others])
+        specific = _in_steps(minus_other_categories(means), effects[others])
+        best = most_specific(specific, layers, category=_in_steps(means, effects[others]))
+        places = np.sort(best, axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
         sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]
         chosen.append((sets, which.reshape(places.shape[:-1])))

@@ -2,8 +2,7 @@
 
 A cell is a method on some prompts of a task: a piece of the cells that the shards of a study are made of, which are
 whole tasks. Its prompts are whole parts in which a sweep goes through a batch here, so that the same numbers are added
-up in the same order. Nothing but prompts and names is sent: a process needs no task, no
-suite and no folder.
+up in the same order. Nothing but prompts and names is sent: a process needs no task, no suite and no folder.
 """
 
 import time

@@ -176,7 +176,7 @@ class Output:
         ):
             self._write_manifest(self.folder)
 
-    def save_skipped(self) -> None:
+    def save_unscored(self) -> None:
         """Write the manifest even if nothing is scored: a series and a merge tell that from a run still to come."""
         if self.folder is not None:
             self._write_manifest(self.folder)

@@ -157,7 +157,7 @@ def run(
             # That its tasks are skipped is what this part of the study gives.
             _log.warning("%s", error)
         if study.shard is not None:
-            output.save_skipped()
+            output.save_unscored()
         return output.results()
 
 

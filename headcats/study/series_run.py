@@ -243,7 +243,7 @@ def _score(
         try:
             score_study(model, study, output, progress=progress, path=path, memory=memory)
         except NothingScoredError as error:
-            output.save_skipped()
+            output.save_unscored()
             reasons = ", ".join(f"{reason} {n}" for reason, n in Counter(error.refused_by).items())
             n_tasks = pluralize(len(error.refused_by), "task")
             _log.warning("All %s are skipped on %s (%s).", n_tasks, model.name, reasons)

@@ -62,10 +62,10 @@ class Shard:
 def missing_parts(folders: Iterable[str | os.PathLike[str]]) -> list[Shard]:
     """Parts that lack among some folders, by the names of those that are folders of parts."""
     matches = [_FOLDER.fullmatch(PurePath(folder).name) for folder in folders]
-    there = {Shard(int(match[1]), int(match[2])) for match in matches if match}
+    given = {Shard(int(match[1]), int(match[2])) for match in matches if match}
     return [
         Shard(number, of)
-        for of in sorted({shard.of for shard in there})
+        for of in sorted({shard.of for shard in given})
         for number in range(1, of + 1)
-        if Shard(number, of) not in there
+        if Shard(number, of) not in given
     ]

@@ -1,34 +1,26 @@
 """A run whose cells are done elsewhere; here by workers that are this process."""
 
-import contextlib
 import gc
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from in_process import InProcess
+
 import headcats as hc
 from headcats.results.folder import ResultsFolder
 
 
-class Here:
-    """Workers that are this process; `alive` counts the blocks that are kept when the next cell is done."""
+class Here(InProcess):
+    """`alive` counts the blocks that are kept when the next cell is done."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.alive: list[int] = []
-
-    @contextlib.contextmanager
-    def connected(self) -> Iterator["Here"]:
-        yield self
-
-    @contextlib.contextmanager
-    def workers(self, model: Any) -> Iterator["Here"]:
-        self.model = model
-        yield self
 
     def map(self, calls: Iterable[Any], *, shared: Any = None) -> Iterator[tuple[Any, Any]]:
         blocks: list[weakref.ref[Any]] = []
-        for call in calls:
-            result = call.on(self.model, shared)
+        for call, result in super().map(calls, shared=shared):
             if block := getattr(result, "block", None):
                 blocks.append(weakref.ref(block))
             yield call, result
