@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, keeping, unnoticed
-from headcats.models.placement import is_offloaded
+from headcats.models.placement import MixedOperations, is_offloaded
 from headcats.models.weights import check_finite, readable
 
 Report = dict[str, bool | int | float]
@@ -31,10 +31,11 @@ def check_model(model: HookedModel) -> Report:
     """
     check_finite(model.model, name=model.name)
     _check_quantisation(model)
-    if is_offloaded(model.model) and not _is_deterministic(model):
+    if is_offloaded(model.model) and (operations := _mixed_operations(model)):
         raise ModelError(
-            f"Model {model.name!r} gives other numbers on every run: TransformerLens reads some of its offloaded "
-            f"weights where they are not. Load it without offloading to memory or disk."
+            f"TransformerLens reads some offloaded weights of model {model.name!r} where they are not (in "
+            f"{', '.join(dict.fromkeys(operations))}), so its numbers are whatever lies in memory. Load it without "
+            f"offloading to memory or disk."
         )
     training = any(module.training for module in model.model.modules())
     dropout = next(_active_dropout(model.model), None)
@@ -170,9 +171,19 @@ def _active_dropout(model: nn.Module) -> Iterator[str]:
 
 
 def _is_deterministic(model: HookedModel) -> bool:
-    tokens = torch.zeros((4, min(4, model.n_ctx)), dtype=torch.long)
+    tokens = _few_tokens(model)
     with unnoticed(model.device):
         return torch.equal(model.logits(tokens), model.logits(tokens))
+
+
+def _mixed_operations(model: HookedModel) -> list[str]:
+    with unnoticed(model.device), MixedOperations() as operations:
+        model.logits(_few_tokens(model))
+    return operations.names
+
+
+def _few_tokens(model: HookedModel) -> Int[Tensor, "prompt pos"]:
+    return torch.zeros((4, min(4, model.n_ctx)), dtype=torch.long)
 
 
 def _check_quantisation(model: HookedModel) -> None:

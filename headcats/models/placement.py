@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from accelerate.utils import align_module_device, has_offloaded_params
 from torch import Tensor, nn
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
+from torch.utils._pytree import tree_leaves
 
 
 def device_of_tokens(model: nn.Module) -> torch.device:
@@ -80,6 +81,26 @@ def plain_parts(name: str, value: Tensor) -> Iterator[tuple[str, Tensor]]:
         return
     for part in value.__tensor_flatten__()[0]:
         yield from plain_parts(f"{name}.{part}", getattr(value, part))
+
+
+class MixedOperations(TorchDispatchMode):
+    """Inside, names the operations between tensors with and without values: they give whatever lies in memory.
+
+    TransformerLens has them where it reads an offloaded weight outside of the module that accelerate fills. Running
+    such a model twice can give the same numbers, so runs are no test of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        without = {leaf.is_meta for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+        if len(without) == 2:
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
 
 
 def resident_bytes(model: nn.Module) -> int:

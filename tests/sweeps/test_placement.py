@@ -105,8 +105,14 @@ def test_the_oracle_is_placed_too(tmp_path: Path) -> None:
 
 def test_weights_that_are_read_where_they_are_not(tmp_path: Path) -> None:
     """The bridge of Bamba reads its convolutions outside of their modules: whatever lies in memory there."""
-    with pytest.raises(ModelError, match="reads some of its offloaded weights where they are not"):
+    with pytest.raises(ModelError, match=r"of model 'toy' where they are not \(in aten.convolution.default\)"):
         check_model(placed("bamba", "disk", tmp_path))
+
+
+@pytest.mark.parametrize("placement", ["memory", "disk"])
+def test_offloaded_weights_that_are_read_where_they_are(placement: str, tmp_path: Path) -> None:
+    for number, name in enumerate(OFFLOADED):
+        check_model(placed(name, placement, tmp_path / str(number)))
 
 
 def test_gradients(tmp_path: Path) -> None:
