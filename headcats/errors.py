@@ -96,6 +96,12 @@ class ModelWarning(HeadcatsWarning):
     """A property of the model that changes what a number means."""
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's text (two if it ends in a colon), without the full stop; else its class."""
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    return (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
+
+
 def format_duration(seconds: float) -> str:
     """A readable duration: `under 0.1 s`, `3.5 s`, `80 s`, `5 min`, `2.5 h`."""
     if seconds < 0.05:

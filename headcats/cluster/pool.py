@@ -18,7 +18,7 @@ import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from headcats.cluster.worker import Answer, Order, Worker
-from headcats.errors import ClusterError, pluralize
+from headcats.errors import ClusterError, first_line, pluralize
 from headcats.study.workers import Call
 
 _DEATHS = 4
@@ -139,7 +139,7 @@ class Pool:
         try:
             problem = ray.get(reference)
         except ActorDiedError as error:
-            problem = f"A worker could not be started: {_first_line(error)}"
+            problem = f"A worker could not be started: {first_line(error)}."
         except RayError:  # it, or its node, died before it was ready
             self._await(actor)
             return
@@ -171,7 +171,7 @@ class Pool:
             raise
         except RayError as error:
             self._await(actor)
-            return f"{type(error).__name__}: {_first_line(error)}"
+            return f"{type(error).__name__}: {first_line(error)}"
         if answer.unfit:
             self._leave_out(answer.unfit)
             return answer
@@ -235,8 +235,3 @@ class Pool:
             )
         for actor in self._actors:
             ray.kill(actor)
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200] if lines else type(error).__name__

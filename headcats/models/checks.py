@@ -31,12 +31,8 @@ def check_model(model: HookedModel) -> Report:
     """
     check_finite(model.model, name=model.name)
     _check_quantisation(model)
-    if is_offloaded(model.model) and (operations := _mixed_operations(model)):
-        raise ModelError(
-            f"TransformerLens reads some offloaded weights of model {model.name!r} where they are not (in "
-            f"{', '.join(dict.fromkeys(operations))}), so its numbers are whatever lies in memory. Load it without "
-            f"offloading to memory or disk."
-        )
+    if is_offloaded(model.model):
+        _check_offloaded(model)
     training = any(module.training for module in model.model.modules())
     dropout = next(_active_dropout(model.model), None)
     if training and (dropout is not None or not _is_deterministic(model)):
@@ -174,6 +170,17 @@ def _is_deterministic(model: HookedModel) -> bool:
     tokens = _few_tokens(model)
     with unnoticed(model.device):
         return torch.equal(model.logits(tokens), model.logits(tokens))
+
+
+def _check_offloaded(model: HookedModel) -> None:
+    advice = "Load it without offloading to memory or disk."
+    if operations := _mixed_operations(model):
+        raise ModelError(
+            f"TransformerLens reads some offloaded weights of model {model.name!r} where they are not (in "
+            f"{', '.join(dict.fromkeys(operations))}), so its numbers are whatever lies in memory. {advice}"
+        )
+    if not _is_deterministic(model):
+        raise ModelError(f"Model {model.name!r}, offloaded, gives other numbers on every run. {advice}")
 
 
 def _mixed_operations(model: HookedModel) -> list[str]:

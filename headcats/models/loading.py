@@ -16,7 +16,7 @@ from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_b
 from transformers.utils import logging as transformers_logging
 
 from headcats import registry
-from headcats.errors import ModelError, OptionError
+from headcats.errors import ModelError, OptionError, first_line
 from headcats.models.adapter import HookedModel
 from headcats.models.hooked import build_hooked_transformer
 from headcats.models.hooks import model_class
@@ -26,7 +26,6 @@ from headcats.models.source import check_folder, find_folder
 from headcats.models.transformers_model import (
     check_loader_options,
     check_vocabulary,
-    first_line,
     is_placed,
     read_model,
     read_tokenizer,

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from headcats.errors import ModelError, UnknownNameError
+from headcats.errors import ModelError, UnknownNameError, first_line
 from headcats.models.adapter import HookedModel
 from headcats.registry import unknown_name_message
 
@@ -92,8 +92,7 @@ def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> M
         # Without trust_remote_code=False, transformers would ask at the keyboard whether to run the folder's code.
         config = AutoConfig.from_pretrained(source, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - every config fails in its own way
-        reason = _first_line(error)
-        raise ModelError(f"{source} holds no config.json that transformers can read: {reason}") from None
+        raise ModelError(f"{source} holds no config.json that transformers can read: {first_line(error)}.") from None
     return _shape_of_config(config, name=Path(source).name)
 
 
@@ -121,7 +120,7 @@ def _shape_of_config(config: Any, *, name: str) -> ModelShape:
     except Exception as error:  # noqa: BLE001 - as above: configs lack sizes, hold nonsense, or have no such model
         raise ModelError(
             f"{name} ({type(config).__name__}) is not a decoder-only model of one stack of attention blocks, which a "
-            f"plan needs: {_first_line(error)}"
+            f"plan needs: {first_line(error)}."
         ) from None
     if not any(abs(matrices - whole) < 0.1 for whole in (2, 3)):
         raise ModelError(
@@ -156,10 +155,6 @@ def _block_weights(config: Any) -> int:
     return sum(
         weight.numel() for name, weight in model.named_parameters() if weight.ndim > 1 and _IN_BLOCK.search(name)
     )
-
-
-def _first_line(error: Exception) -> str:
-    return f"{str(error).splitlines()[0].rstrip('.') if str(error) else type(error).__name__}."
 
 
 @cache

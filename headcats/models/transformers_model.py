@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from headcats import registry
-from headcats.errors import ModelError, OptionError, pluralize
+from headcats.errors import ModelError, OptionError, first_line, pluralize
 from headcats.models.source import fetch, local_folder
 from headcats.registry import unknown_name_message
 
@@ -150,12 +150,6 @@ def check_vocabulary(tokenizer: Any, model: Any) -> None:
             f"The tokenizer has {tokenizer.vocab_size} tokens, and the model knows {known}: it is that of another "
             f"model. Pass the model's own as tokenizer=."
         )
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's text (two if it ends in a colon), without the full stop; else its class."""
-    first, *others = str(error).strip().splitlines() or [type(error).__name__]
-    return (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
 
 
 def _check_device(place: str) -> None:

@@ -124,7 +124,7 @@ class Counting:
         return Work(operations * rows / (shape.n_layers * shape.n_heads), traffic)
 
     def memory(self, spec: MethodSpec, batch: PromptBatch) -> MemoryPlan:
-        """How a sweep of a batch is cut to fit into the budget; an OptionError if not even the smallest piece fits."""
+        """How a sweep of a batch is cut to fit into the budget; a MemoryLimitError if nothing fits."""
         return plan(self._footprint(spec, batch), rows=self._rows(spec), budget=self.budget)
 
     def activations(self, spec: MethodSpec, batch: PromptBatch) -> tuple[int, int]:

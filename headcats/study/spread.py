@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.errors import MemoryLimitError
 from headcats.guard import is_built_in
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
@@ -161,7 +161,7 @@ class Spread:
                 )
                 for spec in specs
             ]
-        except OptionError:
+        except MemoryLimitError:
             plans = []  # too little is free here; a worker cuts what it gets to what it has
         size = max((plan.prompts if plan else len(batch) for plan in plans), default=len(batch))
         if size >= len(batch):

@@ -103,16 +103,25 @@ def test_the_oracle_is_placed_too(tmp_path: Path) -> None:
     assert np.abs(fast.patched - hooked.patched).max() < 1e-5
 
 
-def test_weights_that_are_read_where_they_are_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("placement", ["memory", "disk"])
+def test_weights_that_are_read_where_they_are_not(placement: str, tmp_path: Path) -> None:
     """The bridge of Bamba reads its convolutions outside of their modules: whatever lies in memory there."""
     with pytest.raises(ModelError, match=r"of model 'toy' where they are not \(in aten.convolution.default\)"):
-        check_model(placed("bamba", "disk", tmp_path))
+        check_model(placed("bamba", placement, tmp_path))
 
 
 @pytest.mark.parametrize("placement", ["memory", "disk"])
 def test_offloaded_weights_that_are_read_where_they_are(placement: str, tmp_path: Path) -> None:
     for number, name in enumerate(OFFLOADED):
         check_model(placed(name, placement, tmp_path / str(number)))
+
+
+def test_an_offloaded_model_that_differs_from_run_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = placed("llama", "memory", tmp_path)
+    logits = model.logits
+    monkeypatch.setattr(model, "logits", lambda tokens: torch.nn.functional.dropout(logits(tokens)))
+    with pytest.raises(ModelError, match="other numbers on every run"):
+        check_model(model)
 
 
 def test_gradients(tmp_path: Path) -> None:

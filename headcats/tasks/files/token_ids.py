@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.errors import DataError, first_line
 from headcats.tasks.files.columns import by_meaning
 from headcats.tasks.files.records import ABSENT, Records, absent
 
@@ -48,7 +48,7 @@ def _load(tokenizer: str) -> Any:
     try:
         return AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"The tokenizer {tokenizer!r} cannot be loaded: {str(error).splitlines()[0]}") from None
+        raise DataError(f"The tokenizer {tokenizer!r} cannot be loaded: {first_line(error)}.") from None
 
 
 def _text(tokenizer: Any, token: Any, place: str) -> str:
