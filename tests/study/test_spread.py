@@ -1,6 +1,7 @@
 """A run whose cells are done elsewhere; here by workers that are this process."""
 
 import gc
+import pickle
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -32,6 +33,25 @@ class Here(InProcess):
 def test_numbers_are_those_of_a_run_in_one_process(model, finished, options, tmp_path):
     hc.run(model, out=tmp_path / "r", cluster=Here(), **options)
     assert set(hc.diff(finished, tmp_path / "r").state.values.tolist()) == {"same bits"}
+
+
+class Sent(InProcess):
+    """`bytes` is all that workers are sent."""
+
+    bytes = b""
+
+    def map(self, calls: Iterable[Any], *, shared: Any = None) -> Iterator[tuple[Any, Any]]:
+        calls = list(calls)
+        self.bytes += pickle.dumps([calls, shared])
+        return super().map(calls, shared=shared)
+
+
+def test_workers_need_not_see_the_results_folder(model, options, tmp_path):
+    workers, folder = Sent(), tmp_path / "folder-that-nobody-else-sees"
+    hc.run(model, out=folder, cluster=workers, **options)
+    assert ResultsFolder(folder).read_manifest().blocks
+    assert b"mean_ablation" in workers.bytes
+    assert folder.name.encode() not in workers.bytes
 
 
 def test_blocks_that_are_written_are_not_kept(model, options, tmp_path):
