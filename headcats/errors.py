@@ -113,6 +113,12 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def about(seconds: float) -> str:
+    """An estimate of a duration: `about 3.5 s`, `under 0.1 s`."""
+    duration = format_duration(seconds)
+    return duration if duration.startswith("under") else f"about {duration}"
+
+
 def pluralize(n: int, noun: str, plural: str = "") -> str:
     """`1 task`, `2 tasks`; `plural` if it is irregular."""
     return f"{n} {noun if n == 1 else plural or noun + 's'}"

@@ -116,6 +116,17 @@ def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, x
 
 
 @spent_on("statistics")
+def kept_judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+    """`map_tables` of a reading without draws; kept if the results lie in a folder."""
+
+    def compute() -> dict[str, xr.Dataset]:
+        return _without_draws(_judged(run, reading, jobs=jobs))
+
+    tables = kept(run, repr(reading), _TABLES[:3], compute) if is_registered(reading.rule) else compute()
+    return _described(tables, run)
+
+
+@spent_on("statistics")
 def kept_scores(run: RunResults, reading: Reading) -> xr.Dataset:
     """`read_scores` of a reading without draws; kept if the results lie in a folder."""
 

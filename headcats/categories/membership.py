@@ -25,6 +25,8 @@ from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
 from headcats.scores.draws import without_draws
 
+SETTLED = 0.8
+"""A head that is in its category in a smaller share of the resamples is called unsure."""
 _WITHOUT_SIGN = (*NEW_TASK, *DESCRIPTORS)
 """What a head list says of helping and suppressing heads alike."""
 

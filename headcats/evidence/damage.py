@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headcats.errors import DataError, format_duration, pluralize
+from headcats.errors import DataError, about, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import mean_interval
@@ -165,8 +165,8 @@ def log_expected_time(
         return
     probed = blocks_needed(probe, few, positions=positions, n_layers=model.n_layers)
     _log.info(
-        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
-        format_duration(seconds * sum(blocks.values()) / probed),
+        "Time: at most %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
+        about(seconds * sum(blocks.values()) / probed),
         pluralize(sum(map(len, sets.values())), "ablation"),
         positions,
     )

@@ -61,7 +61,7 @@ class Declaration:
         kind: "task" for a method that scores task by task, "joint" for one that judges heads over all tasks at once.
         strength: How strong a head is; None where blocks have no number per head.
         figure: Figure that draws a block, by its registered name; "" for none.
-        figure_heads: How the axes of that figure name heads: "layer-head", "head-layer", or "" where there are none.
+        figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categories.relation_members".
         sorts_heads: Whether `headcats map` and attention views can use a block: it has `score`, `suppression`, `null`
             and `threshold` per task as `hc.categories.relation_members` reads them.
@@ -87,7 +87,7 @@ class Declaration:
     kind: Literal["task", "joint"] = "task"
     strength: Strength | None = None
     figure: str = ""
-    figure_heads: Literal["", "layer-head", "head-layer"] = ""
+    figure_heads: Literal["", "layer-head"] = ""
     reader: str = ""
     sorts_heads: bool = False
     needs: Literal["", "exact answers", "two categories"] = ""

@@ -57,11 +57,15 @@ class Table(Finding):
     Attributes:
         columns: Heads of the columns; several may be "".
         numeric: Columns of numbers, flush right.
+        optional: Columns that a narrow terminal leaves out, the first of them first.
+        colours: Text of a cell -> its colour, `#rrggbb`.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[str] = frozenset()
+    optional: tuple[str, ...] = ()
+    colours: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +100,18 @@ def note(id: str, /, **fields: Any) -> Finding:
 
 
 def table(
-    id: str, /, columns: Iterable[str], rows: Iterable[Sequence[str]], *, numeric: Iterable[str] = (), **fields: Any
+    id: str,
+    /,
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numeric: Iterable[str] = (),
+    optional: Iterable[str] = (),
+    **fields: Any,
 ) -> Table:
     """A table of lists; `fields` are those of its title."""
-    return Table(id, fields, columns=tuple(columns), rows=tuple(map(tuple, rows)), numeric=frozenset(numeric))
+    held = tuple(map(tuple, rows))
+    return Table(id, fields, columns=tuple(columns), rows=held, numeric=frozenset(numeric), optional=tuple(optional))
 
 
 @functools.cache

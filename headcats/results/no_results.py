@@ -31,6 +31,8 @@ def no_results(path: Path) -> str:
         return f"{path} is {what}, with results in {', '.join(inside[:_NAMED])}{more}: name one of these."
     if any(path.glob("blocks/*/*.nc")):
         return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
+    if path.resolve() == Path.cwd():
+        return f"{path} is {what}; `headcats run` makes one, in results/mini-icl, which is then to be named here."
     return f"{path} is {what}; run `headcats run --out {path}` first."
 
 

@@ -29,6 +29,21 @@ def visible(text: str, *, keep: str = "") -> str:
     )
 
 
+def with_visible_ends(text: str) -> str:
+    """`visible` text, such as that of a token, whose spaces at both ends are seen too.
+
+    Example:
+        >>> with_visible_ends(" Paris"), with_visible_ends("  ")
+        ('␣Paris', '␣␣')
+    """
+    shown = visible(text)
+    bare = shown.strip(" ")
+    if not bare:
+        return "␣" * len(shown)
+    start = shown.index(bare)
+    return f"{'␣' * start}{bare}{'␣' * (len(shown) - start - len(bare))}"
+
+
 def _is_plain(text: str, place: int) -> bool:
     """Whether the character there is seen as it is, or is a space, of any script."""
     char = text[place]

@@ -1,5 +1,7 @@
 """What the data can show: weak gaps, the smallest reachable p, the smallest detectable effect."""
 
+import math
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -12,6 +14,7 @@ from headcats.statistics.task import Estimate
 POWER = 0.8
 # Shares of the gap below this are the rounding of constant differences.
 ROUNDING = 1e-9
+_MOST_ITEMS = 1024
 
 
 def weak_gap(task: str, estimate: Estimate) -> str:
@@ -41,6 +44,27 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
             width = median + scores.attrs["error_floor"]
             smallest[row] = width * critical + median * t_quantile(1 - POWER, n_items - 1) if width > 0 else 0.0
     return smallest
+
+
+def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
+    """Fewest query items per task with which a head can be told from the others, be it the only one.
+
+    So many that a single discovery among all tests can reach `alpha`, and that effects are told from each other to
+    within `margin` (in shares of the gap, 0 for any) with 80 % probability: `detectable` of the median task, whose
+    standard errors, with what is added to all of them, fall with the root of the items, by Student's t. At most 1024.
+    """
+    tests = max(int(scores["p_value"].notnull().sum()), 1)
+    errors = np.nanmedian(np.where(scores["standard_error"] > 0, scores["standard_error"], np.nan), axis=None)
+    n_items = float(scores["n_items"].median())
+    # The median of chi-squared by its degrees of freedom (Wilson & Hilferty 1931): below 1, so errors of few items are
+    # too small in the median.
+    root = math.sqrt(n_items / (1 - 2 / (9 * max(n_items - 1, 1))) ** 3)
+    error_of_one, floor_of_one = float(errors) * root, scores.attrs["error_floor"] * root
+    items = np.arange(max(items_for(alpha / tests), 2), _MOST_ITEMS)
+    error, floor, freedom = error_of_one / np.sqrt(items), floor_of_one / np.sqrt(items), items - 1
+    width = (error + floor) * t_quantile(alpha / tests / 2, freedom)
+    enough = items[width + error * t_quantile(1 - POWER, freedom) <= margin] if margin and error_of_one > 0 else items
+    return int(enough.min(initial=_MOST_ITEMS))
 
 
 def above(effects: Float[np.ndarray, " task"], min_effect: float) -> Float[np.ndarray, " task"]:

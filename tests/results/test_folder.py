@@ -211,6 +211,13 @@ def test_no_results_yet(tmp_path):
         load(tmp_path / "absent")
 
 
+def test_a_run_into_the_current_folder_is_not_advised(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match=r"not a results folder .*; `headcats run` makes one") as problem:
+        load(".")
+    assert "--out ." not in str(problem.value)
+
+
 @pytest.mark.parametrize("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
 def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
     path = folder(tmp_path / "r", "a")

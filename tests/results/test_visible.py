@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.results.visible import visible
+from headcats.results.visible import visible, with_visible_ends
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,10 @@ def test_any_text_is_one_line_of_characters_that_are_shown(text):
 
 def test_what_is_kept():
     assert visible("a\n\x1b", keep="\n") == "a\n\\x1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [(" Paris", "␣Paris"), ("a b ", "a b␣"), ("  ", "␣␣"), ("", ""), ("\n", "↵"), (" \n", "␣↵")]
+)
+def test_spaces_at_the_ends_of_a_token_are_seen(text, shown):
+    assert with_visible_ends(text) == shown

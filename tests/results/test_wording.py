@@ -33,22 +33,22 @@ def test_every_identifier_has_a_template():
         ("map.no_controls", {"controls": ["a", "b"]},
          "How much of these effects is specific to the task is not known: a and b were not run."),
         ("map.sign_differs", {"n": 1, "large": 10, "effect": 0.1},
-         ("1 of 10 effects of at least 0.1 (head x task) change their sign with the distractor task: read those per "
+         ("1 of 10 effects of at least 0.1 (head x task) changes its sign with the distractor task: read that per "
          "distractor task (`distractor_effect` of hc.score).")),
         ("map.shares", {"first": line("map.share", needed="the right task", median=50, least=-27, most=60,
                                       negative=line("map.share_negative", control="the other wrong task")),
                         "second": None, "option": line("map.task_specific_option")},
          ("50 % of the effect needs the right task (median task; -27 % to 60 %; negative: the other wrong task brings "
          "back more than the clean prompt). Task-specific effects alone: `--effect task_specific`.")),
-        ("map.criterion", {"category": "c", "needed": 1, "n": 1, "chance": None},
-         "A head is in c if it passes in at least 1 of 1 task."),
+        ("answer.chance", {"n": 1, "k": 2, "expected": 0.42, "p": 0.0003},
+         "1 head is in 2 categories; chance within layers gives 0.4 (p 0.0003)."),
         ("agreement.lowest", {"category": "c", "jaccard": 0.5, "median": line("agreement.median", n=3, jaccard=0.75),
                               "first": "a", "n_first": 1, "second": "b", "n_second": 2, "spearman": float("nan")},
          ("c: the lowest agreement is Jaccard 0.50 (median of 3 pairs 0.75), between a (1 head) and b (2 heads); "
          "Spearman of effects -.")),
         ("agreement.one_finder", {"category": "c", "unjudged": line("agreement.unjudged_by", n=1, of=3),
                                   "empty": line("agreement.empty_named", n=1, of=2, names=["b"]), "name": "a", "n": 1},
-         "c: not judged by 1 of 3 protocols; 1 of 2 protocols find no head (b); only a finds 1 head."),
+         "c: not judged by 1 of 3 protocols; 1 of 2 protocols finds no head (b); only a finds 1 head."),
         ("caution.no_controls", {"controls": ["a"], "needs": ["query item"]},
          ("a was not run, so it is not known how much of the effects needs the right query item, and is not just the "
          "removal of a wrong one.")),

@@ -130,6 +130,32 @@ def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.0
     return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
 
 
+def changes_between(
+    judged: Mapping[str, Mapping[str, xr.Dataset]],
+    runs: Mapping[str, RunResults],
+    *,
+    reading: Reading,
+    alpha: float = 0.05,
+) -> xr.Dataset:
+    """The changes of `over_revisions` between any runs of the same heads, each compared with the one before it.
+
+    Args:
+        judged: Name of a run -> `scores` and `members` of its map, in order.
+        runs: Name -> results.
+        reading: What the maps are of.
+        alpha: As in `over_revisions`.
+
+    Returns:
+        As `over_revisions` returns them, `member`, `change`, `difference_q`, `change_found`, `before`, `n_compared`,
+        `n_other_prompts` and the like; the runs are along `revision`. Attribute `alpha`.
+    """
+    names = list(judged)
+    categories = [name for tables in judged.values() for name in tables["members"]["category"].values.tolist()]
+    by_category = _by_category(judged, names=names, categories=list(dict.fromkeys(categories)))
+    table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact").assign_attrs(alpha=alpha)
+    return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
+
+
 def _resolved(reading: Reading, runs: Mapping[str, RunResults]) -> Reading:
     """The reading for all revisions: by the last one that holds the method, or any scored task where none is named."""
     scored = [run for run in runs.values() if run.scored]

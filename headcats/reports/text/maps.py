@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.membership import head_table
+from headcats.categories.membership import SETTLED, head_table
 from headcats.categories.reading import Reading
 from headcats.errors import pluralize
 from headcats.reports.text.over_tasks import differing_heads
@@ -26,8 +26,6 @@ from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.scores.reach import POWER, above, over_tasks
 
 LARGE_EFFECT = 0.1
-SETTLED = 0.8
-"""A head that is in a category in fewer resamples than this is named."""
 _CONTROLS = {
     "task_share": ("the right task", "the other wrong task"),
     "item_share": ("the right query item", "the other item"),

@@ -7,8 +7,11 @@ import pytest
 import xarray as xr
 from simulated_series import SHAPE, STRONG, TASKS, heads, results_of, series_of
 
+from headcats.categories.map_tables import map_tables
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.evidence.comparison.revisions import over_revisions
+from headcats.evidence.comparison.revisions import changes_between, over_revisions
+from headcats.results.run_results import RunResults
 
 
 def changed(course, category, revision):
@@ -118,3 +121,16 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
     smaller.attrs = results.attrs
     with pytest.raises(DataError, match="step1 has 2 x 6, step2 has 2 x 3"):
         over_revisions(series_of({"step1": results, "step2": smaller}))
+
+
+def test_changes_between_any_runs_are_those_of_a_series():
+    later = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
+    results = {"one": results_of(STRONG), "two": results_of(later, seed=1)}
+    runs = {name: RunResults(tree).without_untried() for name, tree in results.items()}
+    reading = Reading().resolve(runs["one"])
+    judged = {name: map_tables(run, reading) for name, run in runs.items()}
+    between = changes_between(judged, runs, reading=reading)
+    course = over_revisions(series_of(results)).sel(category=between["category"])
+    assert int((between["change"] != 0).sum()) == 2
+    for name in ("change", "difference", "change_found", "n_compared", "before"):
+        xr.testing.assert_equal(between[name].reset_coords(drop=True), course[name].reset_coords(drop=True))

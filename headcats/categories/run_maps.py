@@ -1,0 +1,104 @@
+"""Every map of a run: the one that is read, and those that could contradict it."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool
+
+from headcats.categories.map_tables import kept_judged, kept_map
+from headcats.categories.reading import Reading
+from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.results.head_axes import noun
+from headcats.results.run_results import RunResults
+
+
+@dataclass(frozen=True)
+class RunMap:
+    """One way to sort the heads of a run into categories.
+
+    Attributes:
+        reading: What the tables are of.
+        tables: `scores`, `members` and `overlap`.
+        name: How a reader tells it from the other maps of the run, such as "mean ablation".
+    """
+
+    reading: Reading
+    tables: Mapping[str, xr.Dataset]
+    name: str
+
+    @property
+    def not_judged(self) -> str:
+        """Why the rule can judge no head; "" where it can."""
+        return str(self.tables["members"].attrs.get("not_judged", ""))
+
+    @cached_property
+    def inside(self) -> Bool[np.ndarray, "category layer head"]:
+        """Whether each head is in each category, in the order of `overlap`."""
+        return (self.tables["overlap"]["member"] == 1).transpose("category", "layer", "head").to_numpy()
+
+    def names_too(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
+        """Which memberships of another map this one has as well; categories that were not judged here have none."""
+        same = (self.tables["overlap"]["member"] == 1).reindex_like(mapped.tables["overlap"], fill_value=False)
+        return mapped.inside & same.transpose("category", "layer", "head").to_numpy().astype(bool)
+
+
+@dataclass(frozen=True)
+class RunMaps:
+    """All maps of a run.
+
+    Attributes:
+        mapped: The one that was asked for.
+        task_specific: The same by task-specific effects; None where they are mapped already or not known.
+        others: By the other exact methods of the run.
+        left_out: Name -> why there is no such map.
+    """
+
+    mapped: RunMap
+    task_specific: RunMap | None
+    others: tuple[RunMap, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def all(self) -> tuple[RunMap, ...]:
+        """The mapped one first."""
+        return tuple(filter(None, (self.mapped, self.task_specific, *self.others)))
+
+
+def run_maps(run: RunResults, reading: Reading, *, jobs: int = 1) -> RunMaps:
+    """The map of a reading with its tests, and the maps of the same metric and rule that could contradict it.
+
+    Approximations and controls are no maps of their own. Warnings of the statistics are those of the reading.
+    """
+    reading = reading.resolve(run)
+    mapped = RunMap(reading, kept_map(run, reading, jobs=jobs), _name(run, reading))
+    candidates = [replace(reading, effect="task_specific")] if reading.effect == "total" else []
+    exact = [label for label in run.scored if not run.declarations[str(label)].control_of and label != reading.label]
+    candidates += [
+        replace(reading, label=label, effect="total").resolve(run) for label in exact if not run.approximation(label)
+    ]
+    maps, left_out = list[RunMap](), dict[str, str]()
+    for candidate in candidates:
+        name = _name(run, candidate)
+        if candidate.label.unit != reading.label.unit:
+            left_out[name] = f"its effects are of one {noun(candidate.label.unit)} at a time"
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped reading have been given
+                maps.append(RunMap(candidate, kept_judged(run, candidate, jobs=jobs), name))
+        except HeadcatsError as error:  # no controls, or measured in other metrics alone
+            left_out[name] = str(error)
+    specific = next((each for each in maps if each.reading.effect == "task_specific"), None)
+    return RunMaps(mapped, specific, tuple(each for each in maps if each is not specific), left_out)
+
+
+def _name(run: RunResults, reading: Reading) -> str:
+    """The method in words; with options and positions where the run has the method in several ways."""
+    label = reading.label
+    alike = [scored for scored in run.scored if scored.name == label.name]
+    name = str(label) if len(alike) > 1 else label.name.replace("_", " ")
+    return f"{name} (task-specific)" if reading.effect == "task_specific" else name

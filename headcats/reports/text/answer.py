@@ -1,0 +1,250 @@
+"""The answer of a run in a few sentences made by rules: which heads serve what, how sure that is, what contradicts it.
+
+No sentence is surer than the evidence: heads "pass" for a category until `headcats evidence` has tested it.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories.membership import SETTLED
+from headcats.categories.run_maps import RunMap, RunMaps
+from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED, damaged_more
+from headcats.results.declaration import approximation_label
+from headcats.results.finding import Finding, by_category, line
+from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
+from headcats.scores.reach import items_wanted
+
+NAMED = 4
+"""Heads or categories that a sentence names before it counts them."""
+_VERDICTS = (SUPPORTED, INCONCLUSIVE, NOT_SUPPORTED)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Heads that are in exactly the same categories."""
+
+    categories: tuple[str, ...]
+    heads: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CategoryRow:
+    """A category of the mapped map.
+
+    Attributes:
+        judged: Whether any of its tasks has numbers.
+        heads: The largest effect first.
+        named_too: Other map -> which of these heads it has in this category as well; without maps that judge nothing.
+    """
+
+    category: str
+    judged: bool
+    heads: tuple[str, ...]
+    named_too: dict[str, tuple[str, ...]]
+
+
+def groups(overlap: xr.Dataset) -> list[Group]:
+    """Heads by the set of categories that they are in; the sets with the most categories first, then the largest."""
+    names, unit = overlap["category"].values.tolist(), unit_of(overlap)
+    inside = (overlap["member"] == 1).transpose("layer", "head", "category").to_numpy()
+    by_set: dict[tuple[str, ...], list[str]] = {}
+    for i, j in zip(*np.nonzero(inside.any(-1)), strict=True):
+        name = cell_name(int(overlap["layer"][i]), int(overlap["head"][j]), unit)
+        by_set.setdefault(tuple(np.array(names)[inside[i, j]].tolist()), []).append(name)
+    ordered = sorted(by_set.items(), key=lambda pair: (-len(pair[0]), -len(pair[1])))
+    return [Group(categories, tuple(heads)) for categories, heads in ordered]
+
+
+def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
+    """What was found, in one or two sentences; the verdicts first where the categories have been tested."""
+    mapped = maps.mapped
+    overlap, kind = mapped.tables["overlap"], mapped.reading.sign
+    if mapped.not_judged:
+        yield line("answer.not_judged", n=prompts_wanted(mapped))
+        return
+    if evidence is not None:
+        yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
+    found = groups(overlap)
+    shared = [group for group in found if len(group.categories) > 1]
+    alone = {group.categories[0]: group.heads for group in found if len(group.categories) == 1}
+    if not found:
+        yield line("answer.none", kind=kind, rule=str(mapped.reading.rule), undecided=_undecided(overlap))
+        return
+    if shared:
+        n_more = sum(len(group.heads) for group in shared[1:])
+        yield line(
+            "answer.shared",
+            heads=_named(shared[0].heads),
+            n=len(shared[0].heads),
+            kind=_kind(kind),
+            categories=_categories(shared[0].categories),
+            more=line("answer.more_shared", n=n_more) if n_more else None,
+        )
+    counted = [
+        line("answer.alone_of", category=name, heads=_named(alone[name]))
+        for name in overlap["category"].values.tolist()
+        if name in alone
+    ]
+    if counted:
+        more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
+        single = "answer.alone_in_all" if overlap.sizes["category"] == 1 else "answer.none_shared"
+        id = "answer.alone" if shared else single
+        yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
+
+
+def certainty(mapped: RunMap) -> Iterator[Finding]:
+    """How many memberships hold under resampling, and what chance would share."""
+    yield from resampled(mapped)
+    yield from shared_by_chance(mapped)
+
+
+def resampled(mapped: RunMap) -> Iterator[Finding]:
+    """How many memberships hold under resampling; nothing without any."""
+    overlap = mapped.tables["overlap"]
+    if (total := int(mapped.inside.sum())) and "probability" in overlap:
+        held = (overlap["probability"] >= SETTLED).transpose("category", "layer", "head").to_numpy() & mapped.inside
+        yield line("answer.held", held=int(held.sum()), n=total, share=SETTLED)
+
+
+def shared_by_chance(mapped: RunMap) -> Iterator[Finding]:
+    """How many heads are in the largest number of categories that any is in, beside chance; nothing if none shares."""
+    overlap = mapped.tables["overlap"]
+    if shared := [group for group in groups(overlap) if len(group.categories) > 1]:
+        k = len(shared[0].categories)
+        row = overlap.sel(k=k)
+        expected, p_value = (row[f"{name}_within_layers"].item() for name in ("expected", "p"))
+        if np.isfinite(expected):
+            yield line("answer.chance", n=int(row["observed"]), k=k, expected=expected, p=p_value)
+
+
+def agreements(maps: RunMaps) -> Iterator[Finding]:
+    """Which other methods of the same run name the very same memberships."""
+    if names := _agreeing(maps):
+        yield line("answer.same_by", methods=names, n=len(names))
+
+
+def contradictions(maps: RunMaps) -> Iterator[Finding]:
+    """What the other maps of the same run say against the mapped one."""
+    mapped, n = maps.mapped, int(maps.mapped.inside.sum())
+    if mapped.not_judged:
+        return
+    categories = mapped.tables["overlap"]["category"].values.tolist()
+    if maps.task_specific is not None and not maps.task_specific.not_judged:
+        left = maps.task_specific.names_too(mapped)
+        counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
+        named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
+        yield line("answer.task_specific", left=int(left.sum()), n=n, counts=named)
+    for other in maps.others:
+        if not other.not_judged and other.name not in _agreeing(maps):
+            both, theirs = int(other.names_too(mapped).sum()), int(other.inside.sum())
+            yield line("answer.other_method", method=other.name, both=both, n=n, others=theirs - both)
+
+
+def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
+    """What a reader of the map has to know before trusting it, beside `contradictions`; the weightiest first."""
+    mapped = maps.mapped
+    overlap = mapped.tables["overlap"]
+    if kind := approximation_label(mapped.tables["scores"]):
+        yield line("map.approximation", kind=kind)
+    if not mapped.not_judged and (n := prompts_wanted(mapped)):
+        yield line("answer.few_prompts", n=n)
+    if evidence is not None:
+        specificity = evidence["specificity"].to_dataset()
+        for category, _ in by_category(specificity):
+            if targets := damaged_more(specificity, category):
+                yield line("answer.damages_more", category=category, targets=_categories(targets))
+    empty = [name for name, row in by_category(overlap) if row["effect"].isnull().all()]
+    if empty:
+        yield line("answer.categories_not_judged", categories=_categories(empty))
+    if unit_of(overlap) != HEAD:
+        yield line("answer.groups", unit=noun(unit_of(overlap)))
+    judged = overlap["effect"].notnull()
+    n_undecided, total = int((overlap["undecided"] & judged).sum()), int(judged.sum())
+    if n_undecided > total / 2 and not mapped.not_judged:
+        yield line("answer.undecided", n=n_undecided, total=total)
+
+
+def prompts_wanted(mapped: RunMap) -> int | None:
+    """How many prompts per task the rule needs to tell single heads apart; None where there are enough, or no p values.
+
+    A power of two, from `headcats.scores.reach.items_wanted`: an effect is to be told from another that is smaller by
+    the rule's smallest effect of interest.
+    """
+    scores, options = mapped.tables["scores"], mapped.reading.rule.options
+    if "alpha" not in options or not scores["p_value"].notnull().any():
+        return None
+    items, prompts = float(scores["n_items"].median()), float(scores["n"].median())
+    wanted = items_wanted(scores, alpha=options["alpha"], margin=options.get("min_effect", 0.0))
+    if items >= wanted and not mapped.not_judged:
+        return None
+    return int(2 ** math.ceil(math.log2(max(wanted * prompts / items, prompts + 1))))
+
+
+def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:
+    """Every category with its heads, and which of these every other map names too."""
+    mapped = maps.mapped
+    others = {each.name: each.names_too(mapped) for each in maps.all[1:] if not each.not_judged}
+    for place, (category, row) in enumerate(by_category(mapped.tables["overlap"])):
+        effect = row["effect"].transpose("layer", "head").to_numpy()
+        places = np.argwhere(mapped.inside[place])
+        places = places[np.argsort(-abs(effect[mapped.inside[place]]), kind="stable")].tolist()
+        named_too = {
+            name: tuple(_cell(row, i, j) for i, j in places if too[place, i, j]) for name, too in others.items()
+        }
+        judged = bool(np.isfinite(effect).any()) and not mapped.not_judged
+        yield CategoryRow(category, judged, tuple(_cell(row, i, j) for i, j in places), named_too)
+
+
+def verdicts_by_category(evidence: xr.DataTree | None) -> dict[str, str]:
+    """Category -> its verdict; {} without evidence."""
+    if evidence is None:
+        return {}
+    return {name: row["verdict"].item() for name, row in by_category(evidence["relabelling"].to_dataset())}
+
+
+def other_tests(evidence: Sequence[xr.DataTree]) -> Iterator[Finding]:
+    """Further tests of the same categories, with heads ablated at other positions, whose verdicts are others."""
+    for each in evidence[1:]:
+        if verdicts_by_category(each) != verdicts_by_category(evidence[0]):
+            positions = json.loads(each.attrs["options"])["positions"]
+            yield line("answer.other_test", positions=positions, verdicts=list(_verdicts(each)))
+
+
+def _agreeing(maps: RunMaps) -> list[str]:
+    mapped = maps.mapped
+    if not mapped.inside.any():
+        return []
+    same = [each for each in maps.others if each.names_too(mapped).sum() == mapped.inside.sum() == each.inside.sum()]
+    return [each.name for each in same if not each.not_judged]
+
+
+def _verdicts(evidence: xr.DataTree) -> Iterator[Finding]:
+    given = verdicts_by_category(evidence)
+    for verdict in _VERDICTS:
+        if names := [category for category, said in given.items() if said == verdict]:
+            yield line("answer.verdict", verdict=verdict, categories=_categories(names), n=len(names))
+
+
+def _categories(names: Sequence[str]) -> Finding:
+    return line("answer.names" if len(names) <= NAMED else "answer.many_categories", names=list(names), n=len(names))
+
+
+def _named(heads: Sequence[str]) -> Finding:
+    return line("answer.heads" if len(heads) <= NAMED else "answer.many_heads", heads=list(heads), n=len(heads))
+
+
+def _kind(sign: str) -> str | None:
+    return sign if sign == "suppressing" else None
+
+
+def _undecided(overlap: xr.Dataset) -> int:
+    return int(overlap["undecided"].any("category").sum())
+
+
+def _cell(table: xr.Dataset, i: int, j: int) -> str:
+    return cell_name(int(table["layer"][i]), int(table["head"][j]), unit_of(table))

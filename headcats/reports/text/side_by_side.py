@@ -1,0 +1,227 @@
+"""Findings on runs whose heads correspond: which memberships all have, which move, and how sure that is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.results.finding import Finding, first_names, line, number_text
+from headcats.results.head_axes import cell_name, unit_of
+
+IN, UNDECIDED, OUT, NOT_JUDGED = "in", "undecided", "out", "not judged"
+_NAMED = 6
+"""Heads of a category that a card names before it counts them."""
+_HEADLINE = 3
+"""Heads that move and are named in the headline before they are counted."""
+_SPELLED = 3
+"""Runs whose verdicts are spelled out for a head that moves; of more, those that have it are counted."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A head that is in a category in at least one run.
+
+    Attributes:
+        place: Layer and head.
+        verdicts: Run -> "in", "undecided", "out" or "not judged".
+        effects: Run -> category effect; NaN where not judged.
+        probabilities: Run -> share of resamples in which the head is in; NaN where there are none.
+        n_changes: Tested pairs of consecutive runs between which the call changes.
+        n_found: Those of them in which a difference of effects is found.
+    """
+
+    head: str
+    place: tuple[int, int]
+    category: str
+    verdicts: Mapping[str, str]
+    effects: Mapping[str, float]
+    probabilities: Mapping[str, float]
+    n_changes: int = 0
+    n_found: int = 0
+
+    @property
+    def moves(self) -> bool:
+        """Whether a run that judges the category does not have the head in it."""
+        return bool(self._elsewhere)
+
+    @property
+    def is_in_half(self) -> bool:
+        """Whether at least half of the runs that judge the category have the head in it."""
+        verdicts = [verdict for verdict in self.verdicts.values() if verdict != NOT_JUDGED]
+        return 2 * verdicts.count(IN) >= len(verdicts)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it moves, and a run has it out. In one run and undecided in the others is no difference."""
+        return OUT in self._elsewhere
+
+    @property
+    def _elsewhere(self) -> set[str]:
+        return set(self.verdicts.values()) - {IN, NOT_JUDGED}
+
+
+def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None = None) -> list[Membership]:
+    """Every head that any run has in a category that all runs have, the largest effects of a category first.
+
+    Args:
+        overlaps: Run -> what `hc.overlap` returns, of the same heads and one sign.
+        changes: What `changes_between` returns for these runs in that order; None where nothing is tested.
+    """
+    names = list(overlaps)
+    first = overlaps[names[0]]
+    layers, heads, unit = first["layer"].values, first["head"].values, unit_of(first)
+    found = []
+    for category in common_categories(overlaps):
+        tables = [overlap.sel(category=category).transpose("layer", "head", ...) for overlap in overlaps.values()]
+        effects = np.stack([table["effect"].to_numpy() for table in tables])
+        verdicts = np.stack([_verdicts(table) for table in tables])
+        held = np.stack([_probability(table) for table in tables])
+        tested = _tested(changes, category, effects.shape[1:])
+        places = np.argwhere((verdicts == IN).any(0))
+        largest = np.nanmax(np.abs(effects[:, places[:, 0], places[:, 1]]), axis=0, initial=0.0)
+        for i, j in places[np.argsort(-largest, kind="stable")].tolist():
+            of_runs = (dict(zip(names, values[:, i, j].tolist(), strict=True)) for values in (verdicts, effects, held))
+            of_verdicts, of_effects, of_held = of_runs
+            place = (int(layers[i]), int(heads[j]))
+            name, counts = cell_name(*place, unit), tested[:, i, j].tolist()
+            found.append(Membership(name, place, category, of_verdicts, of_effects, of_held, *counts))
+    return found
+
+
+def common_categories(overlaps: Mapping[str, xr.Dataset]) -> list[str]:
+    """Categories that all have, in the order of the first."""
+    names = [overlap["category"].values.tolist() for overlap in overlaps.values()]
+    return [name for name in names[0] if all(name in of_run for of_run in names)]
+
+
+def agreeing(found: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
+    """What agrees and what moves, in one or two sentences."""
+    if not found:
+        yield line("several.none")
+        return
+    moving = [each for each in found if each.moves]
+    runs = line("several.both" if n_runs == 2 else "several.all", n=n_runs)
+    half = line("several.half", n=sum(each.is_in_half for each in found)) if n_runs > 2 else None
+    yield line("several.same", same=len(found) - len(moving), n=len(found), runs=runs, half=half)
+    for id, is_decided in (("several.moving_decided", True), ("several.moving_open", False)):
+        if of_kind := [each for each in moving if each.is_decided == is_decided]:
+            yield line(id, heads=_spelled(of_kind), n=len(of_kind))
+
+
+def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int) -> Iterator[Finding]:
+    """Agreement against chance by category, and how many changes of a call are differences of effects.
+
+    Args:
+        compared: What `hc.evidence.pairs` makes of the agreement of the runs.
+        changes: As in `memberships`.
+        n_runs: How many there are.
+    """
+    if lowest := [_lowest(rows) for _, rows in _judged(compared)]:
+        ends = {name: _range([numbers[name] for numbers in lowest]) for name in ("jaccard", "expected")}
+        yield line("several.jaccard" if n_runs == 2 else "several.lowest_jaccard", **ends)
+    if changes is None:
+        return
+    if not int(changes["n_compared"].sum()):
+        yield line("several.no_test")
+        return
+    calls, found = int((changes["change"] != 0).sum()), int(changes["change_found"].sum())
+    yield line("several.tested", calls=calls, found=found, alpha=changes.attrs["alpha"])
+
+
+def category_card(category: str, found: Sequence[Membership], compared: pd.DataFrame) -> Finding:
+    """What one category keeps and what moves, with its agreement."""
+    own = [each for each in found if each.category == category]
+    rows = dict(_judged(compared)).get(category)
+    if not own:
+        return line("several.card_none")
+    same = [each.head for each in own if not each.moves]
+    moving = [_moving(each) for each in own if each.moves]
+    return line(
+        "several.card",
+        jaccard=None if rows is None else _card_jaccard(rows),
+        same=line("several.card_same", heads=first_names(same, _NAMED)) if same else None,
+        moves=line("several.card_moves", heads=first_names(moving, _NAMED, "; ")) if moving else None,
+    )
+
+
+def how_sure(each: Membership) -> str:
+    """What is known of a head that moves; "" for one that does not."""
+    if not each.moves:
+        return ""
+    verdicts = "in and out" if each.is_decided else "undecided elsewhere"
+    if not each.n_changes:
+        return verdicts
+    if each.n_changes == 1:
+        return f"{verdicts}, {'a' if each.n_found else 'no'} difference found"
+    return f"{verdicts}, a difference found in {each.n_found} of {each.n_changes} changes"
+
+
+def _judged(compared: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every category with those pairs that have a Jaccard index."""
+    numbers = compared[compared["jaccard"].notna()]
+    for category, rows in numbers.groupby("category", sort=False):
+        yield str(category), rows
+
+
+def _spelled(moving: Sequence[Membership]) -> list[Finding]:
+    """Heads with their categories, or their number."""
+    if len(moving) > _HEADLINE:
+        return [line("several.many_moving", n=len(moving))]
+    return [line("several.head_of", head=each.head, category=each.category) for each in moving]
+
+
+def _range(numbers: Sequence[float]) -> Finding:
+    low, high = min(numbers), max(numbers)
+    same = number_text(low) == number_text(high)
+    return line("several.number" if same else "several.range", low=low, high=high)
+
+
+def _lowest(rows: pd.DataFrame) -> dict[str, float]:
+    row = rows.loc[rows["jaccard"].idxmin()]
+    return {"jaccard": row["jaccard"], "expected": row["expected"]}
+
+
+def _card_jaccard(rows: pd.DataFrame) -> Finding:
+    return line("several.card_jaccard" if len(rows) == 1 else "several.card_lowest", **_lowest(rows))
+
+
+def _moving(each: Membership) -> str:
+    runs: dict[str, list[str]] = {}
+    for name, verdict in each.verdicts.items():
+        runs.setdefault(verdict, []).append(name)
+    if len(each.verdicts) > _SPELLED:
+        return f"{each.head} in {len(runs[IN])} of {len(each.verdicts)}"
+    inside = " and ".join(runs.pop(IN))
+    others = [f"{verdict} in {' and '.join(names)}" for verdict, names in runs.items()]
+    return ", ".join([f"{each.head} in {inside}", *others])
+
+
+def _verdicts(table: xr.Dataset) -> np.ndarray:
+    is_judged, member = table["effect"].notnull().to_numpy(), table["member"].to_numpy()
+    undecided = table["undecided"].to_numpy().astype(bool)
+    return np.select([~is_judged, member == 1, undecided], [NOT_JUDGED, IN, UNDECIDED], OUT)
+
+
+def _probability(table: xr.Dataset) -> np.ndarray:
+    has_any = "probability" in table
+    return table["probability"].to_numpy() if has_any else np.full(table["effect"].shape, np.nan)
+
+
+def _tested(changes: xr.Dataset | None, category: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Of every head, in how many tested pairs of runs the call changes, and in how many a difference is found."""
+    if changes is None:
+        return np.zeros((2, *shape), dtype=int)
+    cell = changes.sel(category=category).transpose("revision", "layer", "head", ...)
+    is_tested = (cell["change"] != 0) & cell["difference_p"].notnull()
+    return np.stack([is_tested.sum("revision").to_numpy(), cell["change_found"].sum("revision").to_numpy()])
+
+
+def effect_text(each: Membership, name: str) -> str:
+    """Effect and verdict in a run, with the share of resamples for a member."""
+    verdict, effect, held = each.verdicts[name], each.effects[name], each.probabilities[name]
+    if verdict == NOT_JUDGED:
+        return "-"
+    share = f" ({held:.0%})" if verdict == IN and np.isfinite(held) else ""
+    return f"{number_text(effect, 3)} {verdict}{share}"

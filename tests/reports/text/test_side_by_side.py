@@ -1,0 +1,165 @@
+"""Memberships of several runs: which all have, which move, and how sure that is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headcats.reports.text.side_by_side import (
+    IN,
+    NOT_JUDGED,
+    OUT,
+    UNDECIDED,
+    Membership,
+    agreeing,
+    category_card,
+    effect_text,
+    how_sure,
+    memberships,
+    sureness,
+)
+
+SHAPE = (2, 2)
+
+
+def overlap_of(*, probability=1.0, **members):
+    """Category -> verdict of every head, layer by layer: 1 in, 0 undecided, -1 out, None without a number."""
+    verdicts = {name: np.array(values, dtype=float).reshape(SHAPE) for name, values in members.items()}
+    member = xr.DataArray(
+        np.stack(list(verdicts.values())),
+        dims=("category", "layer", "head"),
+        coords={"category": list(verdicts), "layer": [0, 1], "head": [0, 1]},
+    )
+    places = np.arange(4).reshape(SHAPE)
+    effect = (0.1 + 0.1 * xr.DataArray(places, dims=("layer", "head"))) * (1 + 0 * member)
+    return xr.Dataset(
+        {
+            "member": member.fillna(0).astype(int),
+            "undecided": member.fillna(0) == 0,
+            "effect": effect.where(member.notnull()),
+            "probability": member.fillna(0) * 0 + probability,
+        }
+    )
+
+
+A = overlap_of(Knowledge=(1, 1, 1, -1), Translation=(1, -1, -1, -1))
+B = overlap_of(Knowledge=(1, 0, -1, None), Translation=(None, None, None, None), probability=0.5)
+
+
+def test_verdicts_of_every_head_that_any_run_has():
+    found = memberships({"a": A, "b": B})
+    assert [(each.head, each.category) for each in found] == [
+        ("L1H0", "Knowledge"), ("L0H1", "Knowledge"), ("L0H0", "Knowledge"), ("L0H0", "Translation"),
+    ]  # fmt: skip
+    assert [each.verdicts for each in found] == [
+        {"a": IN, "b": OUT}, {"a": IN, "b": UNDECIDED}, {"a": IN, "b": IN}, {"a": IN, "b": NOT_JUDGED},
+    ]  # fmt: skip
+    assert [each.moves for each in found] == [True, True, False, False]
+    assert [each.is_decided for each in found] == [True, False, False, False]
+    assert found[0].place == (1, 0)
+    assert found[0].effects == pytest.approx({"a": 0.3, "b": 0.3})
+    assert [effect_text(found[0], "a"), effect_text(found[0], "b")] == ["0.300 in (100%)", "0.300 out"]
+    assert effect_text(found[3], "b") == "-"
+
+
+def test_categories_that_a_run_lacks_are_left_out():
+    found = memberships({"a": A, "b": B.sel(category=["Knowledge"])})
+    assert {each.category for each in found} == {"Knowledge"}
+
+
+def test_what_agrees_and_what_moves():
+    found = memberships({"a": A, "b": B})
+    same, decided, undecided = agreeing(found, n_runs=2)
+    assert same.fields["same"] == 2
+    assert same.fields["n"] == 4
+    assert same.fields["half"] is None
+    assert [str(head) for head in decided.fields["heads"]] == ["L1H0 (Knowledge)"]
+    assert decided.id == "several.moving_decided"
+    assert [str(head) for head in undecided.fields["heads"]] == ["L0H1 (Knowledge)"]
+    assert undecided.id == "several.moving_open"
+    assert [finding.id for finding in agreeing([], n_runs=2)] == ["several.none"]
+
+
+def test_many_that_move_are_counted():
+    moving = [membership(verdicts={"a": IN, "b": OUT})] * 4
+    _, decided = agreeing(moving, n_runs=2)
+    assert [head.fields for head in decided.fields["heads"]] == [{"n": 4}]
+
+
+def test_of_three_runs_those_in_half_are_counted_too():
+    found = [membership(verdicts=verdicts) for verdicts in (
+        {"a": IN, "b": IN, "c": OUT}, {"a": IN, "b": OUT, "c": OUT}, {"a": IN, "b": OUT, "c": NOT_JUDGED},
+    )]  # fmt: skip
+    assert next(agreeing(found, n_runs=3)).fields["half"].fields == {"n": 2}
+
+
+def membership(**fields):
+    usual = {"verdicts": {"a": IN, "b": OUT}, "effects": {}, "probabilities": {}}
+    return Membership("L0H0", (0, 0), "Knowledge", **{**usual, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "in and out"),
+        ({"verdicts": {"a": IN, "b": UNDECIDED}}, "undecided elsewhere"),
+        ({"verdicts": {"a": IN, "b": IN}}, ""),
+        ({"n_changes": 1}, "in and out, no difference found"),
+        ({"n_changes": 1, "n_found": 1}, "in and out, a difference found"),
+        ({"n_changes": 3, "n_found": 2}, "in and out, a difference found in 2 of 3 changes"),
+    ],
+)
+def test_how_sure_a_move_is(fields, sentence):
+    assert how_sure(membership(**fields)) == sentence
+
+
+PAIRS = pd.DataFrame(
+    {
+        "category": ["Knowledge", "Knowledge", "Translation"],
+        "jaccard": [0.5, 0.25, np.nan],
+        "expected": [0.2, 0.1, np.nan],
+    }
+)
+
+
+def test_agreement_beside_chance_is_that_of_the_pair_that_agrees_least():
+    (finding,) = sureness(PAIRS, None, n_runs=3)
+    assert finding.id == "several.lowest_jaccard"
+    assert finding.fields["jaccard"].fields == {"low": 0.25, "high": 0.25}
+    assert finding.fields["expected"].fields == {"low": 0.1, "high": 0.1}
+    (finding,) = sureness(PAIRS.iloc[:1], None, n_runs=2)
+    assert finding.id == "several.jaccard"
+
+
+def changes_of(*, n_compared, change, found):
+    dims = ("revision", "category", "layer", "head")
+    return xr.Dataset(
+        {
+            "n_compared": (dims[:2], [[0], [n_compared]]),
+            "change": (dims, np.array([0, change]).reshape(2, 1, 1, 1)),
+            "change_found": (dims, np.array([False, found]).reshape(2, 1, 1, 1)),
+            "difference_p": (dims, np.array([np.nan, 0.01]).reshape(2, 1, 1, 1)),
+        },
+        coords={"revision": ["a", "b"], "category": ["Knowledge"], "layer": [0], "head": [0]},
+        attrs={"alpha": 0.05},
+    )
+
+
+def test_changes_of_a_call_beside_differences_that_are_found():
+    (finding,) = sureness(PAIRS.iloc[:0], changes_of(n_compared=2, change=-1, found=True), n_runs=2)
+    assert finding.id == "several.tested"
+    assert finding.fields == {"calls": 1, "found": 1, "alpha": 0.05}
+    (finding,) = sureness(PAIRS.iloc[:0], changes_of(n_compared=0, change=-1, found=False), n_runs=2)
+    assert finding.id == "several.no_test"
+
+
+def test_card_of_a_category():
+    found = memberships({"a": A, "b": B})
+    card = category_card("Knowledge", found, PAIRS)
+    assert card.fields["jaccard"].fields == {"jaccard": 0.25, "expected": 0.1}
+    assert card.fields["same"].fields == {"heads": "L0H0"}
+    assert card.fields["moves"].fields == {"heads": "L1H0 in a, out in b; L0H1 in a, undecided in b"}
+    three = [membership(verdicts={"a": OUT, "b": IN, "c": OUT})]
+    assert category_card("Knowledge", three, PAIRS).fields["moves"].fields == {"heads": "L0H0 in b, out in a and c"}
+    assert category_card("Syntax", found, PAIRS).id == "several.card_none"
+    assert category_card("Translation", found, PAIRS).fields["jaccard"] is None
