@@ -8,6 +8,7 @@ elsewhere (a notebook, another package) are reached by name in the same way: `hc
 
 import importlib
 import pkgutil
+import sys
 from typing import Any
 
 from headcats.errors import UnknownNameError
@@ -23,6 +24,12 @@ for _file in pkgutil.iter_modules(__path__):
         if getattr(_item, "is_headcats_figure", False):
             globals()[_name] = _item
             __all__.append(_name)
+
+# Its import takes IPython, which a notebook has anyway.
+if "ipykernel" in sys.modules:
+    from headcats.figures.static.renderer import show_pictures
+
+    show_pictures()
 
 
 def __getattr__(name: str) -> Any:

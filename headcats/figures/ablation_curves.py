@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, suite_colours
+from headcats.figures.colours import FAINT, HATCH, TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
 from headcats.figures.panels.grid import PanelGrid
@@ -122,9 +122,9 @@ def _random(rows: pd.DataFrame) -> list[go.Scatter]:
         x=np.concatenate([k, k[::-1]]),
         y=np.concatenate([high, low[::-1]]),
         mode="lines",
-        line={"color": UNCLASSIFIED, "width": 6 if single else 0},
+        line={"color": FAINT, "width": 6 if single else 0},
         fill="toself",
-        fillcolor=UNCLASSIFIED,
+        fillcolor=FAINT,
         opacity=0.8,
         name="random heads, 95 %",
     )
@@ -157,8 +157,13 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
         x=measured["k"].to_numpy() - 1,
         y=measured["damage"].to_numpy(),
         mode="lines+markers",
-        line={"color": colour, "width": 2, "dash": dash},
-        marker={"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour},
+        line={"color": TEXT, "width": 1.2, "dash": dash},
+        marker={
+            "symbol": [f"{symbol}-open" if few else symbol for few in fewer],
+            "size": 8,
+            "color": [TEXT if few else colour for few in fewer],
+            "line": {"color": TEXT, "width": 0.8},
+        },
         name=f"{side} tasks",
         cliponaxis=False,
         **hover(template, measured.assign(compared=compared), y="damage"),

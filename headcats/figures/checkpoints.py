@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.errors import DataError, pluralize
 from headcats.figures.checkpoint_rows import VARIABLES, followed_heads, revision_rows, shown_heads
-from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
+from headcats.figures.colours import FAINT, HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
 from headcats.figures.panels.cells import Cells
@@ -120,7 +120,11 @@ def _step_text(step: float) -> str:
 def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.Scatter | None]:
     sizes = rows.drop_duplicates("place")
     judged, absent, some = sizes[sizes["size"].notna()], sizes[sizes["size"].isna()], sizes[sizes["n_skipped"] > 0]
-    looks = {"size": {"color": colour}, "undecided": {"color": UNCLASSIFIED, "pattern": hatched(UNCLASSIFIED, HATCH)}}
+    outline = {"line": {"color": TEXT, "width": 0.8}}
+    looks = {
+        "size": outline | {"color": colour},
+        "undecided": outline | {"color": FAINT, "pattern": hatched(FAINT, HATCH)},
+    }
     template = (
         f"<b>%{{revision}}</b> {escaped(sizes['category'].iloc[0])}<br>in: %{{size:.0f}} heads, undecided: "
         "%{undecided:.0f}<br>tasks scored: %{n_tasks}, skipped: %{n_skipped}"
@@ -194,7 +198,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
             "width": 2,
             "thickness": 1,
         }
-        ends |= {"arrayminus": measured["mean_effect"] - measured["mean_low"], "color": colour}
+        ends |= {"arrayminus": measured["mean_effect"] - measured["mean_low"], "color": TEXT}
         template = (
             f"<b>{name}</b> %{{revision}}<br>mean effect %{{mean_effect:.3f}} [%{{mean_low:.3f}}, %{{mean_high:.3f}}]"
             "<br>over %{n_tasks} tasks"
@@ -205,8 +209,13 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
                 y=measured["mean_effect"],
                 error_y=ends,
                 mode="lines+markers",
-                line={"color": colour, "width": 1.5, "dash": dash},
-                marker={"symbol": symbols, "size": _MARKER, "color": colour},
+                line={"color": TEXT, "width": 1, "dash": dash},
+                marker={
+                    "symbol": symbols,
+                    "size": _MARKER,
+                    "color": [TEXT if few else colour for few in other],
+                    "line": {"color": TEXT, "width": 0.8},
+                },
                 name=name,
                 **hover(template, measured.assign(revision=measured["revision"].map(escaped)), y="mean_effect"),
             )

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError, UnknownNameError
+from headcats.figures.contrast import DARK_GROUND, LIGHT_GROUND, luminance, told_apart
 from headcats.registry import unknown_name_message
 from headcats.results.colour import as_hex
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
@@ -20,7 +21,10 @@ MARK = "rgb(0,0,0)"
 """Symbols on the grey of unclassified heads."""
 FRAME = "rgb(0, 0, 0)"
 """A rectangle around cells: black, and where all around it is dark a colour that no scale has."""
-UNCLASSIFIED = "#d3d3d3"
+UNCLASSIFIED = LIGHT_GROUND
+"""Cells of heads in no category."""
+FAINT = "#c9c9c9"
+"""Areas, bars and dots that stand back: undecided heads, bands of chance, categories that a set lacks."""
 HATCH = "#6e6e6e"
 TEXT = "#2a2a2a"
 QUIET_TEXT = "#666666"
@@ -51,14 +55,15 @@ MOST_CATEGORIES = max(_COUNTS)
 # darken with the number (tests/figures/test_colours.py measures it).
 _COLOUR_BLIND = ("#145fc8", "#efae0d", "#01b094", "#e76400", "#c03900", "#973b8d", "#7882b7", "#13db86")
 _COLOUR_BLIND_COUNTS = dict(
-    zip(_COUNTS, ("#b77ffa", "#550067", "#080010", "#4004a1", "#921b04", "#896f6e", "#aab5d8"), strict=True)
+    zip(_COUNTS, ("#b77ffa", "#68006c", "#080010", "#4004a1", "#921b04", "#896f6e", "#aab5d8"), strict=True)
 )
 
 DARK = {
     BACKGROUND: "#1b1d21",
     MARK: "#f5f5f5",
     FRAME: "#ffb454",
-    UNCLASSIFIED: "#4a4d52",
+    UNCLASSIFIED: DARK_GROUND,
+    FAINT: "#4a4d52",
     HATCH: "#9a9fa6",
     TEXT: "#e6e6e6",
     QUIET_TEXT: "#a8adb4",
@@ -100,24 +105,27 @@ def entry_of(n: pd.Series, category: Any) -> np.ndarray:
     return np.select([n == 0, n == 1], [NO_CATEGORY, category], n.astype(str) + " categories")
 
 
-def named_palette(name: str, categories: dict[str, str]) -> Palette:
+def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CATEGORIES) -> Palette:
     """The palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
     `"headcats"` keeps these colours; `"colour_blind"` has some, in the order of the categories, that people with any
-    common colour blindness can tell apart. A DataError for no category, or more than there are colours for.
+    common colour blindness can tell apart. A DataError for no category, or more than `most`: 8 by default, the number
+    that colours alone can tell apart; more get colours that are as far apart as so many can be.
     """
     check_palette(name)
     if not categories:
         raise DataError("Expected at least one category; got none. Draw a table of some that were judged.")
-    if len(categories) > MOST_CATEGORIES:
+    if len(categories) > most:
         raise DataError(
-            f"Expected at most {MOST_CATEGORIES} categories, the number that colours can tell apart; "
-            f"got {len(categories)}: {', '.join(categories)}. Draw a selection: `.sel(category=[...])`."
+            f"Expected at most {most} categories, the number that colours can tell apart; "
+            f"got {len(categories)}: {', '.join(categories)}. Draw a selection, `.sel(category=[...])`, or "
+            'overlap_map(..., layout="hero"), which names heads by letters and has a view of each category.'
         )
     colours, counts = _PALETTES[name]
+    own = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]
     return Palette(
-        dict(zip(categories, colours or categories.values(), strict=False)),
-        {k: counts[k] for k in range(2, len(categories) + 1)},
+        told_apart(dict(zip(categories, own, strict=False))),
+        {k: counts[min(k, MOST_CATEGORIES)] for k in range(2, len(categories) + 1)},
     )
 
 
@@ -144,7 +152,20 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
 
 
 def listed_colours(data: xr.Dataset) -> dict[str, str]:
-    """Name -> colour of all categories in the attribute `categories`; errors are those of `category_colours`."""
+    """Name -> colour of all categories in the attribute `categories`; errors are those of `category_colours`.
+
+    Of colours that could be taken for one another the later ones are replaced (`recoloured` names them).
+    """
+    return told_apart(_given_colours(data))
+
+
+def recoloured(data: xr.Dataset) -> list[str]:
+    """Names of the categories whose colour `category_colours` replaced."""
+    given = _given_colours(data)
+    return [name for name, colour in category_colours(data).items() if colour != given[name]]
+
+
+def _given_colours(data: xr.Dataset) -> dict[str, str]:
     text: Any = data.attrs.get("categories")
     try:
         colours = {str(entry["name"]): entry["colour"] for entry in json.loads(text)}
@@ -167,8 +188,5 @@ def suite_colours(data: xr.Dataset) -> dict[str, str]:
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever stands out more on `#rrggbb` (contrast as WCAG 2.2 defines it)."""
-    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
-    luminance = sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
     # Equal contrast with both at the root of .05 * 1.05, less the .05 of stray light.
-    return ON_LIGHT if luminance > 0.179 else ON_DARK
+    return ON_LIGHT if luminance(colour) > 0.179 else ON_DARK

@@ -3,6 +3,7 @@
 import functools
 import html
 import inspect
+import json
 import os
 import textwrap
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from headcats.errors import DataError, OptionError, StorageError
+from headcats.figures.colours import DARK
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
 from headcats.guard import Guard, function_name, is_built_in
@@ -142,9 +144,9 @@ def data(fig: go.Figure) -> pd.DataFrame:
 def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure to a file; the suffix decides the format.
 
-    `.html` is one self-contained page: plotly.js is inside and nothing is requested from the network. A window narrower
-    than the figure shows it smaller. `.png`, `.svg` and `.pdf` need the extra `images` (kaleido) and Chrome or
-    Chromium. The file appears complete or not at all.
+    `.html` is one self-contained page: plotly.js is inside and nothing is requested from the network. It is light or
+    dark as the reader's system is, and a window narrower than the figure shows it smaller. `.png`, `.svg` and `.pdf`
+    need the extra `images` (kaleido) and Chrome or Chromium. The file appears complete or not at all.
 
     Args:
         fig: Any plotly figure.
@@ -204,7 +206,7 @@ def _page(fig: go.Figure) -> str:
     body = fig.to_html(full_html=False, include_plotlyjs=True, div_id="headcats-figure", config=config)
     title = html.escape(html.unescape(fig.layout.title.text or "headcats figure"))
     before, after = _PAGE.read_text(encoding="utf-8").split("[[figure]]")
-    return before.replace("[[title]]", title) + body + after
+    return before.replace("[[title]]", title) + body + after.replace("[[dark]]", json.dumps(DARK))
 
 
 def _image(fig: go.Figure, image_format: str) -> bytes:

@@ -10,9 +10,10 @@ import xarray as xr
 from headcats.errors import DataError, OptionError
 from headcats.figures.colours import ON_LIGHT, category_colours
 from headcats.figures.figure import figure
-from headcats.figures.panels.cells import TINY, Cells, layer_head_cells
+from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
@@ -26,24 +27,32 @@ _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the n
 
 @figure
 def head_grid(
-    scores: "xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]", *, alpha: float = 0.05, title: str | None = None
+    scores: "xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]",
+    *,
+    alpha: float = 0.05,
+    min_effect: float = 0.05,
+    title: str | None = None,
 ) -> PanelGrid:
     """Signed effect of every head, one panel per task, or per category when given memberships.
 
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
     hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. Tasks are
-    grouped by category. A dot marks heads that help, a triangle heads that hurt, an open circle heads whose effect
-    cannot be told from the rounding of a 16-bit model. Thin lines stand between groups of heads that share keys and
-    values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell a group.
+    grouped by category. A dot marks heads that help, a triangle heads that hurt, both by at least `min_effect`; an open
+    circle heads whose effect cannot be told from the rounding of a 16-bit model. Thin lines stand between groups of
+    heads that share keys and values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise,
+    one cell a group.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
-            `category` along `task`; dots: q <= `alpha` and low > 0, triangles: q <= `alpha` and high < 0.
+            `category` along `task`; dots: q <= `alpha` and low >= `min_effect`, triangles: q <= `alpha` and
+            high <= -`min_effect`.
             Or as `hc.categorize` returns it: the same over `(category, layer, head)` with `member` and optionally
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
             Or blocks, as `hc.sweep` and `hc.as_block` return them, one or several (see `hc.score`, which scores them).
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
+        min_effect: Smallest effect, not negative, that the interval of a marked head leaves possible, in shares of the
+            gap: by default that of the default rule.
         title: Written above the panels; an approximation is named there and in the hover.
 
     Returns:
@@ -53,7 +62,7 @@ def head_grid(
 
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
-        OptionError: `alpha` outside (0, 1).
+        OptionError: `alpha` outside (0, 1), or a negative `min_effect`.
 
     Example:
         >>> import headcats as hc
@@ -68,19 +77,26 @@ def head_grid(
         raise OptionError(
             f"head_grid expects alpha between 0 and 1, both excluded; got {alpha}. The usual value is 0.05."
         )
-    return _drawn(score(scores, alpha=alpha) if is_blocks(scores) else scores, alpha=alpha, title=title)
+    if not min_effect >= 0:
+        raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
+    scores = score(scores, alpha=alpha) if is_blocks(scores) else scores
+    return _drawn(scores, alpha=alpha, min_effect=min_effect, title=title)
 
 
-def _drawn(scores: Any, *, alpha: float, title: str | None) -> PanelGrid:
+def _drawn(scores: Any, *, alpha: float, min_effect: float, title: str | None) -> PanelGrid:
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     order = [(category, name) for category, names in groups.items() for name in names]
     shown = scores[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in scores]]
     frame = pd.concat(
-        [_rows(shown.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
-         for category, name in order],
+        [
+            _rows(shown.sel({row: name}), row, alpha=alpha, min_effect=min_effect).assign(
+                panel=name, category=category or name
+            )
+            for category, name in order
+        ],
         ignore_index=True,
-    )  # fmt: skip
+    )
     cells = layer_head_cells(scores, within=(150, 150), least=(90, 60))
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
@@ -92,7 +108,7 @@ def _drawn(scores: Any, *, alpha: float, title: str | None) -> PanelGrid:
     ]
     shared = [KV_HEAD] if KV_HEAD in frame else []
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
-    caption = _caption(frame, row, alpha=alpha)
+    caption = _caption(frame, row, alpha=alpha, min_effect=min_effect)
     kind = str(scores.attrs.get("approximation", ""))
     return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind)
 
@@ -122,13 +138,13 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     return groups if any([name] != tasks for name, tasks in groups.items()) else {"": list(groups)}
 
 
-def _rows(table: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:
+def _rows(table: xr.Dataset, row: str, *, alpha: float, min_effect: float) -> pd.DataFrame:
     if row == "category":
         helps = table["member"] == 1
         hurts = table["suppressing"] == 1 if "suppressing" in table else xr.zeros_like(helps)
     else:
-        helps = (table["q_value"] <= alpha) & (table["low"] > 0)
-        hurts = (table["q_value"] <= alpha) & (table["high"] < 0)
+        helps = (table["q_value"] <= alpha) & (table["low"] >= min_effect)
+        hurts = (table["q_value"] <= alpha) & (table["high"] <= -min_effect)
     noisy = table["below_noise"] if "below_noise" in table else xr.zeros_like(helps)
     # Noise first, because rounding can make an effect that looks certain: it is much the same for all prompts.
     cases = {MISSING: table["effect"].isnull(), "below noise": noisy, "helps": helps, "hurts": hurts}
@@ -157,10 +173,11 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, unit: str) -> Pl
     return cells.plot([*traces, cells.crosses(rows[rows["outcome"] == MISSING])])
 
 
-def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> list[str]:
+def _caption(frame: pd.DataFrame, row: str, *, alpha: float, min_effect: float) -> list[str]:
     parts = ["● in the category", "▼ suppressing"]
     if row == "task":
-        parts = [f"● helps: q ≤ {alpha:g} and interval above 0", f"▼ hurts: q ≤ {alpha:g} and interval below 0"]
+        helps, hurts = f"above {min_effect:g}", f"below {-min_effect:g}"
+        parts = [f"● helps: q ≤ {alpha:g} and interval {helps}", f"▼ hurts: q ≤ {alpha:g} and interval {hurts}"]
     if (frame["outcome"] == "below noise").any():
         parts.append("○ below 16-bit noise")
     if not frame["outcome"].isin(["helps", "hurts"]).any():

@@ -6,9 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, suite_colours
+from headcats.figures.colours import FAINT, HATCH, TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
-from headcats.figures.panels.axes import Axis, Scale, scale_over, ticks
+from headcats.figures.panels.axes import Axis, Scale, scale_over
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
@@ -18,6 +18,7 @@ from headcats.results.head_axes import noun, unit_of
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 _OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
+_THIN = 3  # pixels of a bar that has no room for an outline
 _WIDTH, _COUNTS, _EFFECTS = 260, 110, 100  # pixels
 
 
@@ -68,7 +69,7 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     counts = Scale(0.0, 1.06 * most, f"{cell_noun}s", format="d" if most > 4 else "")
     means = frame["mean_effect"]
     effects = scale_over(means.min(), means.max(), "mean effect", room=0.08, default=(-1.0, 1.0))
-    x = Axis("layer", layers, "layer", ticks(layers))
+    x = Axis("layer", layers, "layer").numbered(width // layers)
     panels = []
     for name, colour in colours.items():
         rows = frame[frame["category"] == name]
@@ -99,10 +100,11 @@ def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
 
 
 def _bars(rows: pd.DataFrame, colour: str, size: int) -> list[go.Bar]:
-    hatching = hatched(UNCLASSIFIED, HATCH, size=size)
+    outline = {"color": TEXT, "width": 0.8 if size > _THIN else 0}
+    hatching = hatched(FAINT, HATCH, size=size)
     looks: dict[str, dict[str, Any]] = {
-        "n_in": {"color": colour},
-        "n_undecided": {"color": UNCLASSIFIED, "pattern": hatching},
+        "n_in": {"color": colour, "line": outline},
+        "n_undecided": {"color": FAINT, "pattern": hatching, "line": outline},
     }
     template = (
         f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "

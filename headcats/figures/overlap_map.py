@@ -1,50 +1,56 @@
 """The category overlap map: which heads serve which categories of tasks, and which serve several."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.categories.membership import SETTLED
+from headcats.errors import UnknownNameError
 from headcats.figures.colours import (
     HATCH,
-    NO_CATEGORY,
+    MOST_CATEGORIES,
     UNCLASSIFIED,
     Palette,
-    category_colours,
-    entry_of,
     ink_on,
-    named_palette,
+    recoloured,
 )
 from headcats.figures.figure import figure
-from headcats.figures.panels.cells import layer_head_cells
+from headcats.figures.hero_map import WITHIN, hero_grid
+from headcats.figures.overlap_rows import ALL, GRID, checked_overlap, overlap_frame
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
-from headcats.figures.panels.text import MISSING, escaped
-from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.figures.panels.text import MISSING, escaped, shortened
+from headcats.figures.tables import NUMBERS
 from headcats.registry import unknown_name_message
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.head_axes import KV_HEAD, noun, unit_of
+from headcats.results.head_axes import noun, unit_of
 
 AUTO, NONE = "auto", "none"
-ALL, UNDECIDED, SUPPRESSING = "All Categories", "Undecided", "Suppressing"
-_OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
-_GRID = ("layer", "head")
-_VARIABLES = {
-    **dict.fromkeys(("n_categories", "set"), _GRID),
-    **dict.fromkeys(("member", "undecided", *NUMBERS, "tasks"), ("category", *_GRID)),
-}
-_COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
+PAPER, HERO = "paper", "hero"
+UNDECIDED, SUPPRESSING = "Undecided", "Suppressing"
+EDGES = "edge"
+"""Name of the lines around coloured cells."""
+_MOST, _NAMED = 100, 4  # categories in the hero layout, and of those named in a caption
 # Descriptors at the pointer; the others stand in the numbers.
 _POINTED = ("previous_token", "duplicate_token", "induction", "copying")
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
+_NUMBERS_SHOWN = "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
+
 
 @figure
 def overlap_map(
-    overlap: xr.Dataset, *, palette: str = "headcats", letters: str = AUTO, title: str | None = None
+    overlap: xr.Dataset,
+    *,
+    layout: str = PAPER,
+    palette: str = "headcats",
+    letters: str = AUTO,
+    title: str | None = None,
 ) -> PanelGrid:
     """All categories in one panel, then one panel per category; x = layer, y = head, head 0 on top.
 
@@ -64,8 +70,13 @@ def overlap_map(
             head helps. 1 to 8 categories; their order and colours come from the attribute `categories`. `suppressing
             (category, layer, head)`, where present: 1 = marked by a triangle. Descriptors `(layer, head)`, where
             present: `overlap.assign(hc.describe_heads(model))`.
+        layout: `"paper"`: the row of panels; `"hero"`: one large panel with a button for every view, for screens. There
+            a head of several categories has a stripe of each colour, a dashed edge marks one that stays in a category
+            in less than 80 % of resamples (`probability`, where present), and heads that are undecided in all of their
+            categories are open. Any number of categories.
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
-            under every common colour blindness.
+            under every common colour blindness. Where two categories have the same colour, the later one gets
+            another, which the caption says.
         letters: `"auto"`, or `"none"` for cells without letters.
         title: Written above the panels; an approximation is named there and in the hover.
 
@@ -80,7 +91,7 @@ def overlap_map(
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
             contradict each other.
-        UnknownNameError: unknown palette, or another word for `letters`.
+        UnknownNameError: unknown palette, or another word for `layout` or `letters`.
 
     References:
         Layout after Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -94,61 +105,13 @@ def overlap_map(
         >>> list(numbers.panel.unique())
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
-    overlap, colours = checked_overlap(overlap, palette)
-    return overlap_grid(overlap, overlap_frame(overlap, colours), colours, title=title, letters=letters)
-
-
-def checked_overlap(overlap: xr.Dataset, palette: str) -> tuple[xr.Dataset, Palette]:
-    """The overlap with its categories in order, and its colours; errors are those of `overlap_map`."""
-    require(overlap, _VARIABLES, figure="overlap_map", table="hc.overlap(hc.categorize(hc.score(results)))")
-    colours = named_palette(palette, category_colours(overlap))
-    overlap = overlap.sel(category=list(colours.categories))
-    if not ((overlap["member"] == 1).sum("category") == overlap["n_categories"]).all():
-        raise DataError(
-            "overlap_map expects `n_categories` to count the categories whose `member` is 1; they differ for some "
-            "heads. Make both from the same memberships with hc.overlap(members)."
-        )
-    return overlap, colours
-
-
-def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
-    """One row per panel and head, as `overlap_map` documents it."""
-    names = np.array([str(name) for name in overlap["category"].values])
-    inside = (overlap["member"] == 1).transpose(*_GRID, "category").to_numpy().reshape(-1, len(names))
-    sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
-    described = {name: overlap[name] for name in described_by(overlap)}
-    exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
-    heads = head_rows(overlap, sets | described | {"hatched": undecided.astype(bool), "exists": exists})
-    n = heads["n_categories"]
-    label = entry_of(n, names[inside.argmax(1)])
-    first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
-    first["outcome"] = np.select([n > 0, heads["hatched"]], ["in", "undecided"], "out")
-    panels = [first]
-    for name in names:
-        table = overlap.sel(category=name)
-        suppresses = (table["suppressing"] if "suppressing" in table else table["member"] * 0) == 1
-        columns = {"member": table["member"].astype(int), "hatched": table["undecided"].astype(bool)}
-        columns |= {"suppresses": suppresses}
-        columns |= {number: table[number].astype(float) for number in NUMBERS}
-        rows = head_rows(table, columns | {"tasks": table["tasks"].astype(str)})
-        member = rows.pop("member")
-        label, outcome = np.where(member == 1, name, NO_CATEGORY), member.map(_OUTCOMES)
-        rows = rows.assign(panel=name, label=label, outcome=outcome, exists=rows["effect"].notna())
-        panels.append(rows.assign(set=heads["set"], n_categories=n, **{name: heads[name] for name in described}))
-    frame = pd.concat(panels, ignore_index=True)
-    # Rules call a NaN undecided, but a head that does not exist is not.
-    exists = frame["exists"]
-    frame["hatched"] &= exists
-    frame["outcome"] = frame["outcome"].where(exists, MISSING)
-    frame["label"] = frame["label"].where(exists, "")
-    frame["colour"] = frame["label"].map(colours.entries | {"": ""})
-    shared = [KV_HEAD] if KV_HEAD in frame else []
-    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks", *described, *shared]]
-
-
-def described_by(overlap: xr.Dataset) -> list[str]:
-    """What an overlap says of every head whatever the category: names of its descriptors `(layer, head)`."""
-    return [name for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(_GRID)]
+    if layout not in (PAPER, HERO):
+        raise UnknownNameError(unknown_name_message("layout", layout, (PAPER, HERO)))
+    overlap, colours = checked_overlap(overlap, palette, most=_MOST if layout == HERO else MOST_CATEGORIES)
+    frame = overlap_frame(overlap, colours)
+    if layout == HERO:
+        return _hero(overlap, frame, colours.categories, title=title)
+    return overlap_grid(overlap, frame, colours, title=title, letters=letters)
 
 
 def overlap_grid(
@@ -159,9 +122,7 @@ def overlap_grid(
     title: str | None,
     letters: str,
     caption: Sequence[str] = (),
-    numbers: Callable[[int], str] = (
-        "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
-    ),
+    numbers: Callable[[int], str] = _NUMBERS_SHOWN,
 ) -> PanelGrid:
     """The panels of an overlap map, from what `checked_overlap` and `overlap_frame` return.
 
@@ -176,7 +137,7 @@ def overlap_grid(
     # Panels stay in one row: with many of them they are smaller.
     legend = Legend(entries).size()
     room = (WIDEST - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
-    cells = layer_head_cells(overlap, within=(min(_WIDE, room), _TALL), least=(110, legend[1]))
+    cells = layer_head_cells(overlap, within=(min(_WIDE, room), _TALL), least=(110, legend[1]), layout=PAPER)
     symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
     symbols = symbols if letters == AUTO and fits(symbols, cells.size) else {}
     panel_rows = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
@@ -190,6 +151,7 @@ def overlap_grid(
         inks = hatched["colour"].map(ink_on).where(hatched["outcome"] == "in", HATCH)
         traces = [
             cells.heatmap(pointed, "label", name=name, template=template, colours=colours.entries),
+            *cells.edges(rows[rows["outcome"] == "in"], name=EDGES),
             *(cells.hatching(hatched[inks == ink], name=UNDECIDED, ink=ink) for ink in sorted({HATCH, *inks})),
             cells.letters(rows, symbols) if name == ALL else None,
             cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),
@@ -197,8 +159,42 @@ def overlap_grid(
         panels.append(Panel(name, [cells.plot(traces)], notes=_counts(rows, overlap)))
     elsewhere = (frame["hatched"] & (frame["n_categories"] > 0)).any()
     hatching = ["hatched: undecided in that category; first panel: in at least one"] if elsewhere else []
-    caption = [*caption, *hatching, *_nobody(overlap, frame)]
+    caption = [*caption, *hatching, *_other_colours(overlap), *_nobody(overlap, frame)]
     return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
+
+
+def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:
+    """The hero layout without what stands around it, for a page that has its own title, legend and buttons.
+
+    The panel is `within` so many pixels.
+    """
+    overlap, colours = checked_overlap(overlap, "headcats", most=_MOST)
+    grid = _hero(overlap, overlap_frame(overlap, colours), colours.categories, title=None, within=within)
+    bare = [replace(panel, name="", notes=()) for panel in grid.panels]
+    return replace(grid, panels=bare, caption=(), beside=None, least=0)
+
+
+def _hero(
+    overlap: xr.Dataset,
+    frame: pd.DataFrame,
+    colours: dict[str, str],
+    *,
+    title: str | None,
+    within: tuple[int, int] = WITHIN,
+) -> PanelGrid:
+    panels = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
+    first = panels.pop(ALL)
+    for name, rows in panels.items():
+        probability = overlap["probability"].sel(category=name).transpose(*GRID) if "probability" in overlap else None
+        panels[name] = rows.assign(unsure=False if probability is None else probability.to_numpy().ravel() < SETTLED)
+    # Of so many categories the pointer names those of a head; their numbers would fill the screen.
+    pointed, template = _pointed(first, panels, list(panels) if len(panels) <= MOST_CATEGORIES else [], _NUMBERS_SHOWN)
+    template += _does([known for known in _POINTED if known in first])
+    return hero_grid(
+        overlap, pointed, panels, colours,
+        all_name=ALL, template=template, title=title, frame=frame, notes=_counts(first, overlap),
+        caption=[*_other_colours(overlap), *_nobody(overlap, frame)], within=within,
+    )  # fmt: skip
 
 
 def _pointed(
@@ -211,15 +207,16 @@ def _pointed(
     for column, word in (("hatched", "undecided"), ("suppresses", "suppresses")):
         names = _marked({name: row[column] for name, row in categories.items()}, ", ")
         pointed["pointed"] += (f" ({word}: " + names + ")").where(names != "", "")
-    pointed["tasks"] = ""
+    columns, tasks_by_category = dict[str, pd.Series](), pd.Series("", pointed.index)
     for i, category in enumerate(shown):
         row = categories[category]
         for number in NUMBERS:
-            pointed[f"{number}{i}"] = row[number]
+            columns[f"{number}{i}"] = row[number]
         has_numbers = row["effect"].notna().any()
         template.append(f"{escaped(category)}: {numbers(i) if has_numbers else 'not judged'}")
         tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
-        pointed["tasks"] += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
+        tasks_by_category += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
+    pointed = pd.concat([pointed.drop(columns="tasks"), pd.DataFrame(columns | {"tasks": tasks_by_category})], axis=1)
     return pointed, "<br>".join(template) + "%{tasks}"
 
 
@@ -246,6 +243,14 @@ def _counts(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:
 
 def _kind(overlap: xr.Dataset) -> str:
     return "suppressing " if overlap.attrs.get("sign") == "suppressing" else ""
+
+
+def _other_colours(overlap: xr.Dataset) -> list[str]:
+    if not (names := recoloured(overlap)):
+        return []
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    shown = ", ".join(escaped(shortened(name, most=24)) for name in names[:_NAMED])
+    return [f"in another colour than given, which an earlier category has: {shown}{more}"]
 
 
 def _nobody(overlap: xr.Dataset, frame: pd.DataFrame) -> list[str]:

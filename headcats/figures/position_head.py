@@ -1,5 +1,7 @@
 """Position x head: where in the prompt the output of a head matters."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -10,11 +12,12 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel
 from headcats.figures.panels.text import MISSING, escaped, shortened
 from headcats.figures.tables import require
 from headcats.registry import unknown_name_message
-from headcats.results.visible import visible
+from headcats.results.visible import visible, with_visible_ends
 from headcats.scores.given_blocks import usual_metric
 
 _UNPATCHED = ("metric", "prompt")
@@ -30,21 +33,27 @@ _LONGEST = 16  # letters of a token
 
 @figure
 def position_head(
-    by_position: xr.Dataset, *, heads: int = 20, metric: str | None = None, title: str | None = None
+    by_position: xr.Dataset,
+    *,
+    heads: int = 20,
+    metric: str | None = None,
+    layout: str = LAYERS_ACROSS,
+    title: str | None = None,
 ) -> PanelGrid:
     """Signed effect of every head at every position of the prompts.
 
-    x = position, named by its token where all prompts have the same; else by its role, or by the first prompt's token
-    and "…". y = the heads with the largest effect at any position, by layer. One diverging colour scale around 0 (blue
-    = the head helps there, red = it hurts), clipped at the 99.9th percentile, which "≤" and "+" at its ends then say.
-    An open circle marks effects that cannot be told from the rounding of a 16-bit model.
+    x = the heads with the largest effect at any position, by layer; y = position, from the first downwards, named by
+    its token where all prompts have the same; else by its role, or by the first prompt's token and "…". One diverging
+    colour scale around 0 (blue = the head helps there, red = it hurts), clipped at the 99.9th percentile, which "≤" and
+    "+" at its ends then say. An open circle marks effects that cannot be told from the rounding of a 16-bit model.
 
     Args:
         by_position: As `hc.sweep(..., positions="each")` returns it: `patched (metric, prompt, position, layer, head)`,
-            `clean` and `corrupted (metric, prompt)`; or as `hc.as_block` makes it. With one head per layer, rows are
-            layers.
-        heads: Most rows.
+            `clean` and `corrupted (metric, prompt)`; or as `hc.as_block` makes it. With one head per layer, columns
+            are layers.
+        heads: Most heads.
         metric: Metric to draw; None takes "logit_diff", or the only one.
+        layout: `"layers"`: heads, by layer, along x; `"paper"`: positions along x, as in plots of patches by position.
         title: Written above the map; an approximation is named there and in the hover.
 
     Returns:
@@ -55,7 +64,7 @@ def position_head(
     Raises:
         DataError: Another table, no prompt, or a mean gap that is not above 0.
         OptionError: `heads` is no number of at least 1, or several metrics to choose from.
-        UnknownNameError: Unknown metric.
+        UnknownNameError: Unknown metric, or another `layout`.
 
     Example:
         >>> import headcats as hc
@@ -72,18 +81,16 @@ def position_head(
     """
     require(by_position, _VARIABLES, figure="position_head", table="hc.sweep(model, batch, method, positions='each')")
     if not isinstance(heads, int) or heads < 1:
-        raise OptionError(f"heads is the most rows that position_head draws, a number of at least 1; got {heads!r}.")
+        raise OptionError(f"heads is the most heads that position_head draws, a number of at least 1; got {heads!r}.")
+    check_layout(layout)
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):
         raise UnknownNameError(unknown_name_message("metric of this sweep", metric, known))
     effect = _effects(by_position.sel(metric=metric))
     frame, labels, n_heads = _frame(by_position.sel(metric=metric), effect, heads=heads)
     rows = list(dict.fromkeys(frame["name"]))
-    y = Axis("name", len(rows), "", labels=rows, reverse=True)
-    x = Axis("place", len(labels), "position", first=int(by_position["position"][0]))
-    size = square_cells(x, y, within=_SIZE, least=_LEAST)
-    x = Axis("label", len(labels), "", labels=labels, slanted=True) if size[0] >= _LABELLED else x.every(5, size[0])
-    cells = Cells(x, y, size)
+    make_cells = _head_position_cells if layout == LAYERS_ACROSS else _position_head_cells
+    cells = make_cells(rows, labels, int(by_position["position"][0]))
     # Few cells of many act.
     scale = signed_scale(frame["effect"].to_numpy(), name="effect", quantile=0.999)
     spoken = frame.assign(
@@ -102,6 +109,24 @@ def position_head(
     caption += ["○ below 16-bit noise"] if noisy.any() else []
     caption += [f"× {MISSING}"] if frame["effect"].isna().any() else []
     return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True)
+
+
+def _head_position_cells(heads: list[str], labels: list[str], first: int) -> Cells:
+    x = Axis("name", len(heads), "", labels=heads, slanted=True)
+    y = Axis("place", len(labels), "position", first=first, reverse=True)
+    # Positions may be many, and scroll; heads are few, and their names need room.
+    width = max(_LABELLED, square_cells(x, y, within=_SIZE[::-1], least=_LEAST)[0])
+    height = max(3, min(22, _SIZE[0] // len(labels)), math.ceil(_LEAST[1] / len(labels)))
+    named = Axis("label", len(labels), "", labels=labels, reverse=True)
+    return Cells(x, named if height >= _LABELLED else y.every(5, height), (width, height))
+
+
+def _position_head_cells(heads: list[str], labels: list[str], first: int) -> Cells:
+    y = Axis("name", len(heads), "", labels=heads, reverse=True)
+    x = Axis("place", len(labels), "position", first=first)
+    size = square_cells(x, y, within=_SIZE, least=_LEAST)
+    x = Axis("label", len(labels), "", labels=labels, slanted=True) if size[0] >= _LABELLED else x.every(5, size[0])
+    return Cells(x, y, size)
 
 
 def _effects(sweep: xr.Dataset) -> xr.DataArray:
@@ -155,7 +180,7 @@ def _names(sweep: xr.Dataset) -> tuple[list[str], list[str], list[str]]:
         first, same = str(of_prompts[0]), len(set(of_prompts)) == 1
         tokens[place] = first if same else ""
         text = first if same else roles[place] or f"{first} …"
-        labels[place] = f"{positions[place]} {shortened(visible(text).strip() or text, most=_LONGEST)}"
+        labels[place] = f"{positions[place]} {shortened(with_visible_ends(text), most=_LONGEST)}"
     return tokens, roles, labels
 
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, suite_colours
+from headcats.figures.colours import HATCH, OUTLINE, TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
 from headcats.figures.panels.grid import PanelGrid
@@ -108,7 +108,7 @@ def _relabelled(rows: pd.DataFrame) -> go.Scatter | None:
         x=np.linspace(-_SPREAD, _SPREAD, len(drawn)),
         y=drawn["statistic"].to_numpy(),
         mode="markers",
-        marker={"size": 5, "color": [TEXT if supported else UNCLASSIFIED for supported in drawn["supported"]]},
+        marker={"size": 5, "color": [TEXT if supported else OUTLINE for supported in drawn["supported"]]},
         name="relabelled tasks",
         **hover(template, drawn.assign(meaning=meaning), y="statistic"),
     )
@@ -136,8 +136,12 @@ def _categories(rows: pd.DataFrame, colours: dict[str, str]) -> go.Scatter | Non
         marker={
             "size": 13,
             "symbol": ["diamond" if supported else "diamond-open" for supported in observed["supported"]],
-            "color": [colours[name] for name in observed["label"]],
-            "line": {"width": 2},
+            # An open symbol is drawn in its colour alone, which may be faint on the page.
+            "color": [
+                colours[name] if supported else TEXT
+                for name, supported in zip(observed["label"], observed["supported"], strict=True)
+            ],
+            "line": {"color": TEXT, "width": 1.5},
         },
         name="true labels",
         cliponaxis=False,

@@ -8,11 +8,10 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.shared import exact_sets
-from headcats.errors import OptionError
+from headcats.errors import OptionError, pluralize
 from headcats.figures.colours import (
-    OUTLINE,
+    FAINT,
     TEXT,
-    UNCLASSIFIED,
     Palette,
     entry_of,
     ink_on,
@@ -24,7 +23,7 @@ from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel, Plot
 from headcats.figures.panels.legend import hatched
-from headcats.figures.panels.text import escaped
+from headcats.figures.panels.text import SMALL, escaped, text_width
 from headcats.figures.tables import require
 from headcats.results.head_axes import noun, unit_of
 
@@ -80,7 +79,8 @@ def set_counts(
         >>> import headcats as hc
         >>> results = hc.load("results/mini-icl")
         >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
-        >>> numbers = hc.figures.data(hc.figures.set_counts(overlap))
+        >>> fig = hc.figures.set_counts(overlap)
+        >>> numbers = hc.figures.data(fig)
         >>> bool(numbers.observed.sum() == numbers.expected.sum().round(6))
         True
     """
@@ -93,10 +93,12 @@ def set_counts(
     categories = [str(name) for name in sets["category"].values]
     cells = f"{noun(unit_of(overlap))}s"
     y = Axis("row", len(_ROWS) + len(categories), labels=[cells, *_ROWS[1:], *categories], reverse=True)
-    frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // _COLUMN)
+    spans = zip(sets["observed_least"].values.tolist(), sets["observed_most"].values.tolist(), strict=True)
+    column = max(_COLUMN, *(text_width(_span(*span), SMALL) + 10 for span in spans))
+    frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // column)
     columns = frame[frame["shown"]].reset_index(drop=True)
     n = len(columns)
-    width = n * min(_WIDE, max(_COLUMN, _LEAST // n))
+    width = n * min(max(_WIDE, column), max(column, _LEAST // n))
     tops = columns[["observed", "high", "high_within_layers"]].max(axis=1)
     most = max(1.0, float(tops.max())) * 1.05
     heads = Scale(0.0, most, cells, format="d" if most > 5 else "")
@@ -145,7 +147,7 @@ def _pointed(row: Any) -> str:
 def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Bar]:
     """Heads of each set: those that are out of all others, and on top those that are undecided in some."""
     colours, certain = list(columns["colour"]), columns["observed_least"].to_numpy()
-    outline = {"line": {"color": OUTLINE, "width": 0.5}}
+    outline = {"line": {"color": TEXT, "width": 0.8}}
     undecided = outline | {"pattern": hatched(colours, [ink_on(colour) for colour in colours])}
     return [
         go.Bar(x=np.arange(len(columns)) + _BAR_AT, y=heads, base=base, width=_BAR, marker=marker, name=name, **hover)
@@ -191,7 +193,7 @@ def _dots(inside: np.ndarray) -> list[go.Scatter]:
     dots = [
         go.Scatter(x=columns, y=rows + len(_ROWS), mode="markers", marker={"size": 10, "color": colour}, name=name)
         for name, (columns, rows), colour in (
-            ("not in the set", (~inside).nonzero(), UNCLASSIFIED),
+            ("not in the set", (~inside).nonzero(), FAINT),
             ("in the set", inside.nonzero(), TEXT),
         )
     ]
@@ -229,7 +231,8 @@ def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float, cel
         sets = "1 set" if len(empty) == 1 else f"{len(empty)} sets"
         parts.append(f"not shown: {sets} without {cells}, of less than {at_least:g} by chance")
     if len(full):
-        parts.append(f"no room for {len(full)} sets with {full['observed'].sum()} {cells}; they are in the numbers")
+        sets, heads = pluralize(len(full), "set"), int(full["observed"].sum())
+        parts.append(f"no room for {sets} with {pluralize(heads, cells.removesuffix('s'))}, which the numbers have")
     if not_judged:
         parts.append(f"not judged: {escaped(', '.join(not_judged))}")
     return parts

@@ -129,11 +129,16 @@ def depth(one: np.ndarray, other: np.ndarray) -> float:
     return float((np.minimum(first.max(0), second.max(0)) - np.maximum(first.min(0), second.min(0))).min())
 
 
-def screenshot(page: Path, *, size: tuple[int, int]) -> np.ndarray:
+def screenshot(page: Path, *, size: tuple[int, int], theme: str = "light") -> np.ndarray:
     """The page as `(height, width, 3)` bytes."""
     picture = page.with_suffix(".png")
-    _chromium(page, f"--screenshot={picture}", size=size)
+    take_picture(page, picture, size=size, theme=theme)
     return read_png(picture.read_bytes())
+
+
+def take_picture(page: Path, picture: Path, *, size: tuple[int, int], theme: str = "light") -> None:
+    """Write the page as a PNG, as somebody sees it whose system is light or dark."""
+    _chromium(page, f"--screenshot={picture}", size=size, theme=theme)
 
 
 def read_png(data: bytes) -> np.ndarray:
@@ -176,12 +181,14 @@ def _undo_filter(kind: int, line: bytearray, above: bytearray, step: int) -> Non
         line[i] = (line[i] + guess) & 255
 
 
-def _chromium(page: Path, action: str, *, size: tuple[int, int]) -> bytes:
+def _chromium(page: Path, action: str, *, size: tuple[int, int], theme: str = "light") -> bytes:
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         pytest.fail("Chromium is needed to look at the figures, and none was found: apt-get install chromium")
     profile = page.with_suffix(".profile")
     command = [program, *_FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=20000"]
+    # 1 is light, 0 dark: an enumeration of Blink.
+    command += [f"--blink-settings=preferredColorScheme={int(theme == 'light')}"]
     command += [f"--window-size={size[0]},{size[1]}", action, page.resolve().as_uri()]
     # Chromium holds inherited handles of stderr open; a file takes them without blocking the pipe.
     with page.with_suffix(".log").open("wb") as log:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from simulated import block
 
 from headcats.figures import reads
 from headcats.figures.panels.grid import PanelGrid
 from headcats.registry import lookup, names
+from headcats.scores.scoring import score
 
 ICL = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
 
@@ -201,6 +203,15 @@ def scattered_scores(n_layers: int, n_heads: int) -> xr.Dataset:
     return scores_of(effect, tasks=["copy", "reverse", "capital"], belongs=["Algorithmic"] * 2 + ["Knowledge"])
 
 
+def scored_tasks(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Scores of two tasks of each of two categories; one head in eight acts on both tasks of a category."""
+    draw, sweeps = np.random.default_rng(0), {}
+    for category, tasks in {"Algorithmic": ("copy", "reverse"), "Knowledge": ("capital", "currency")}.items():
+        effect = 0.4 * (draw.random((n_layers, n_heads)) < 1 / 8)
+        sweeps[category] = {task: block(draw.normal(effect, 0.1, (24, n_layers, n_heads))) for task in tasks}
+    return score(sweeps)
+
+
 def scattered_probe(n_layers: int, n_heads: int) -> xr.Dataset:
     draws = np.random.default_rng(0).standard_t(3, (2, 3, n_layers, n_heads))
     return probe_of(4e-4 * draws, functions=FUNCTIONS[:3])
@@ -369,7 +380,7 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
 REGISTERED = {name: lookup("figure", name) for name in names("figure")}
 # Those drawn as a `PanelGrid`; of others nothing is asked but that they give a figure.
 FIGURES = [name for name, draw in REGISTERED.items() if draw.__wrapped__.__annotations__.get("return") is PanelGrid]
-EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES}
+EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES} | {"head_tasks": scored_tasks}
 """Name of a figure -> a table that it reads."""
 # Those that show a number for every head or layer; the others draw bars and curves.
 CELLS = [

@@ -96,13 +96,13 @@ def test_panels_share_a_scale_that_holds_everything() -> None:
 
 def test_colours_are_those_of_the_table_or_of_the_suite() -> None:
     def colours(table: xr.Dataset, **options: str) -> list[str]:
-        return [trace.line.color for trace in traces(ablation_curves(table, **options), "own tasks")]
+        return [trace.marker.color[0] for trace in traces(ablation_curves(table, **options), "own tasks")]
 
     table = by_hand()
     assert colours(table) == [ICL["Algorithmic"], ICL["Knowledge"]]
     assert colours(table, palette="colour_blind") == ["#145fc8", "#efae0d"]
-    listed = [{"name": "Knowledge", "colour": "#111111"}, {"name": "Algorithmic", "colour": "#222222"}]
-    assert colours(table.assign_attrs(categories=json.dumps(listed))) == ["#111111", "#222222"]
+    listed = [{"name": "Knowledge", "colour": "#111111"}, {"name": "Algorithmic", "colour": "#777777"}]
+    assert colours(table.assign_attrs(categories=json.dumps(listed))) == ["#111111", "#777777"]
     made_up = table.assign_coords(category=["Nouns", "Verbs"])
     assert len(set(colours(made_up))) == 2
 

@@ -128,6 +128,7 @@ def test_another_table_is_refused_by_name(name: str, wrong: xr.Dataset) -> None:
 OF_RESULTS = {
     "overlap_map": "hc.overlap(hc.categorize(hc.score(results)))",
     "head_grid": "hc.score(results)",
+    "head_tasks": "hc.score(results)",
     "importance_grid": 'hc.suite_blocks(results)["function_probe"], or hc.score(results)',
     "always_any": 'hc.suite_blocks(results)["head_gating"]',
     "ov_map": 'hc.suite_blocks(results)["ov_relation"]',

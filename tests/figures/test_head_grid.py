@@ -70,8 +70,21 @@ def test_marks_need_a_small_q_and_an_interval_on_one_side() -> None:
 
 def test_a_grid_without_marks_says_so() -> None:
     quiet = scores_of(np.zeros((1, 2, 2)), tasks=["copy"], belongs=["Algorithmic"])
-    captions = [head_grid(scores).layout.annotations[0].text for scores in (quiet, three_tasks())]
-    assert ["no head" in caption for caption in captions] == [True, False]
+    captions = [[text.text for text in head_grid(scores).layout.annotations] for scores in (quiet, three_tasks())]
+    assert [any("no head is marked" in text for text in caption) for caption in captions] == [True, False]
+
+
+def test_marks_are_for_effects_of_some_size() -> None:
+    """Precise effects far below what the rule asks for pass any test against 0."""
+    effect = np.array([[[0.06, 0.08], [-0.08, -0.06]]])
+    scores = scores_of(effect, tasks=["copy"], belongs=["Algorithmic"])
+    assert marks(head_grid(scores)) == {("copy", "helps", "L0H1"), ("copy", "hurts", "L1H0")}
+    assert len(marks(head_grid(scores, min_effect=0))) == 4
+    assert marks(head_grid(scores, min_effect=0.07)) == set()
+    caption = " ".join(text.text for text in head_grid(scores, min_effect=0.02).layout.annotations)
+    assert "interval above 0.02" in caption
+    with pytest.raises(OptionError, match="min_effect of 0 or more"):
+        head_grid(scores, min_effect=-0.1)
 
 
 def test_memberships_give_one_panel_per_category_marked_by_their_own_verdict() -> None:

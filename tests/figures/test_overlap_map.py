@@ -13,7 +13,7 @@ from headcats.figures import data, overlap_map
 from headcats.figures.panels.axes import ticks
 from headcats.results.descriptors import DESCRIPTORS
 
-GREY = "#d3d3d3"
+GREY = "#e9ebee"
 COLOURS = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
 
 # L0H0 none, L0H1 Algorithmic, L1H0 Algorithmic + Translation, L1H1 three, L2H0 all four, L2H1 undecided in Knowledge.

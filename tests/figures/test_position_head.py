@@ -1,4 +1,4 @@
-"""Position x head: which rows, which numbers, and how positions are named."""
+"""Position x head: which heads, which numbers, and how positions are named."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def effects(**large: float) -> np.ndarray:
 
 
 def labels(fig: Any) -> list[str]:
-    return list(fig.layout.xaxis.ticktext)
+    return list(fig.layout.yaxis.ticktext)
 
 
 @pytest.mark.parametrize("base", ["clean", "corrupted"])
@@ -33,14 +33,14 @@ def test_effects_are_shares_of_the_gap_and_positive_where_a_head_helps(base: str
     assert cells.to_dict() == pytest.approx({("L2H0", 1): 0.5, ("L0H1", 3): -0.25})
 
 
-def test_the_rows_are_the_heads_with_the_largest_effects_by_layer() -> None:
+def test_the_columns_are_the_heads_with_the_largest_effects_by_layer() -> None:
     effect = effects(_0_2_1=0.1, _1_0_0=-0.4, _2_1_1=0.2, _3_1_0=0.05)
     fig = position_head(positions_of(effect, tokens=TOKENS), heads=2)
     assert data(fig).name.unique().tolist() == ["L0H0", "L1H1"]
-    assert list(fig.layout.yaxis.ticktext) == ["L0H0", "L1H1"]
-    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1]  # the first layer on top
+    assert list(fig.layout.xaxis.ticktext) == ["L0H0", "L1H1"]
+    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1]  # the first position on top
     heat = next(trace for trace in fig.data if trace.type == "heatmap")
-    np.testing.assert_allclose(heat.z, [[0, -0.4, 0, 0], [0, 0, 0.2, 0]])
+    np.testing.assert_allclose(np.transpose(heat.z), [[0, -0.4, 0, 0], [0, 0, 0.2, 0]])
     assert any("the 2 of 6 heads" in text.text for text in fig.layout.annotations)
     whole = position_head(positions_of(effect, tokens=TOKENS))
     assert not any(" of 6 heads" in text.text for text in whole.layout.annotations)
@@ -49,17 +49,17 @@ def test_the_rows_are_the_heads_with_the_largest_effects_by_layer() -> None:
 class TestNames:
     def test_a_token_that_all_prompts_share_else_the_first_one(self) -> None:
         fig = position_head(positions_of(effects(), tokens=TOKENS))
-        assert labels(fig) == ["0 &lt;bos&gt;", "1 John …", "2 gave", "3 ↵"]
+        assert labels(fig) == ["0 &lt;bos&gt;", "1 ␣John …", "2 ␣gave", "3 ↵"]
         frame = data(fig)
         assert frame[:4].token.tolist() == ["<bos>", "", " gave", "\n"]
 
     def test_a_role_where_tokens_differ(self) -> None:
         fig = position_head(positions_of(effects(), tokens=TOKENS, roles=["bos", "s1", "", "end"]))
-        assert labels(fig)[:3] == ["0 &lt;bos&gt;", "1 s1", "2 gave"]
+        assert labels(fig)[:3] == ["0 &lt;bos&gt;", "1 s1", "2 ␣gave"]
         assert data(fig)[:4].role.tolist() == ["bos", "s1", "", "end"]
         (heat,) = (trace for trace in fig.data if trace.type == "heatmap")
-        assert "position 1, s1" in heat.hovertext[0]
-        assert "position 2 ' gave'" in heat.hovertext[0]
+        assert "position 1, s1" in heat.hovertext[1]
+        assert "position 2 ' gave'" in heat.hovertext[2]
 
     def test_numbers_alone(self) -> None:
         ds = positions_of(effects(), tokens=TOKENS).drop_vars("token")
@@ -72,10 +72,14 @@ class TestNames:
     def test_many_positions_are_numbered(self) -> None:
         effect = np.random.default_rng(0).normal(size=(300, 3, 2))
         fig = position_head(positions_of(effect, tokens=[["a"] * 300] * 2))
-        assert fig.layout.width <= 1400
-        assert len(fig.layout.xaxis.tickvals) < 80
-        later = position_head(positions_of(effect, tokens=[["a"] * 300] * 2).isel(position=slice(100, 300)))
-        assert later.layout.xaxis.ticktext[0] == "100"
+        assert fig.layout.height <= 1200
+        assert len(fig.layout.yaxis.tickvals) < 80
+        later = positions_of(effect, tokens=[["a"] * 300] * 2).isel(position=slice(100, 300))
+        assert position_head(later).layout.yaxis.ticktext[0] == "100"
+        across = position_head(later, layout="paper")
+        assert across.layout.width <= 1400
+        assert len(across.layout.xaxis.tickvals) < 80
+        assert across.layout.xaxis.ticktext[0] == "100"
 
     def test_a_layer_of_one_head_is_called_by_its_number(self) -> None:
         ds = positions_of(effects(_1_2_0=0.5)[:, :, :1], tokens=TOKENS)
@@ -93,7 +97,7 @@ def test_heads_without_numbers_and_noise() -> None:
     assert "L0H1" not in set(frame.name)
     marked = [trace for trace in fig.data if trace.name == "below noise"]
     row = frame.name.unique().tolist().index("L1H0")
-    assert [(trace.x.tolist(), trace.y.tolist()) for trace in marked] == [([1], [row])]
+    assert [(trace.x.tolist(), trace.y.tolist()) for trace in marked] == [([row], [1])]
     assert frame.below_noise.sum() == len(frame) - 1
 
 
@@ -113,7 +117,7 @@ def test_what_cannot_be_drawn() -> None:
     ds = scattered_positions(2, 2)
     with pytest.raises(OptionError, match="at least 1; got 0"):
         position_head(ds, heads=0)
-    with pytest.raises(OptionError, match="most rows"):
+    with pytest.raises(OptionError, match="most heads"):
         position_head(ds, heads=["L0H1"])
     with pytest.raises(DataError, match=r"gap is -2"):
         position_head(ds.assign(clean=ds.corrupted, corrupted=ds.clean))

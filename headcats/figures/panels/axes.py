@@ -10,6 +10,7 @@ from headcats.figures.colours import GRID, TICK
 from headcats.figures.panels.text import MEDIUM, SMALL, escaped, shortened, text_width
 
 _TICK_ROOM = 15  # pixels between two labels of an axis
+_NUMBER_ROOM = 24  # pixels between two numbers of which plotly chooses the distance, which it rounds up
 _ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
 _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its length
 
@@ -25,7 +26,9 @@ class Axis:
     name: str = ""
     """Written beside it; "" for none."""
     ticks: Sequence[int] = ()
-    """Cells that are numbered."""
+    """Cells that are numbered, whatever part of the axis one looks at."""
+    most: int = 0
+    """In place of `ticks`: most numbers at a time, of cells that lie at round distances in what one looks at."""
     tick_texts: Sequence[str] = ()
     """What stands at the ticks, in place of the numbers of their cells."""
     labels: Sequence[str] = ()
@@ -36,6 +39,8 @@ class Axis:
     """Number of the first cell."""
     slanted: bool = False
     """Whether the labels of an x axis stand above the panel at 45 degrees."""
+    groups: Sequence[tuple[str, int]] = ()
+    """Names of neighbouring cells of an x axis, and how many: written below the panel, with a gap between groups."""
 
     def every(self, step: int, cell: int) -> "Axis":
         """The same with ticks at 0, `step`, ... for cells of that many pixels.
@@ -51,11 +56,16 @@ class Axis:
         step *= max(1, math.ceil(_TICK_ROOM / (step * cell)))
         return dataclasses.replace(self, ticks=range(0, self.n, step))
 
+    def numbered(self, cell: int) -> "Axis":
+        """The same with numbers that adapt to zoom, as many as cells of so many pixels have room for."""
+        all_fit = self.n <= _ALL_LABELLED and cell >= _TICK_ROOM
+        return dataclasses.replace(self, most=self.n if all_fit else max(1, self.n * cell // _NUMBER_ROOM))
+
     @property
     def room(self) -> int:
         """Pixels that ticks and labels take across the axis."""
         if not self.labels:
-            return 28 if len(self.ticks) else 6
+            return 28 if len(self.ticks) or self.most else 6
         longest = max(map(text_width, self._shown))
         return math.ceil(_LEAN * longest) + 16 if self.slanted else longest + 10
 
@@ -71,13 +81,19 @@ class Axis:
         layout = _plain(self.name if named and not self.slanted else "") | {
             "tickangle": -45 if self.slanted else 0,
             "range": [high, low] if self.reverse else [low, high],
-            "tickvals": list(range(len(self.labels))) if self.labels else list(self.ticks),
+            "scaleanchor": False,  # pictures would make their cells square
         }
+        if self.most and self.most < self.n:
+            # In the smallest parts plotly would number halves of cells too; pages of figures then set the step to 1.
+            return layout | {"tickmode": "auto", "nticks": self.most}
+        cells = range(len(self.labels) or self.n) if self.labels or self.most else self.ticks
+        layout["tickvals"] = list(cells)
         if self.first or self.tick_texts:
             layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
         if self.labels:
             layout |= {"ticktext": [*map(escaped, self._shown)], "tickfont": {"size": SMALL}}
-        return layout | ({"side": "top"} if self.slanted else {})
+        # The last labels reach over the panel, for which the figure has room; plotly would leave them out.
+        return layout | ({"side": "top", "ticklabeloverflow": "allow"} if self.slanted else {})
 
     @property
     def _shown(self) -> list[str]:

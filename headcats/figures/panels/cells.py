@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-import xarray as xr
 from jaxtyping import Bool, Float, Shaped, UInt8
 
-from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
-from headcats.figures.panels.axes import Axis, ticks
+from headcats.figures.colours import BACKGROUND, FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
+from headcats.figures.contrast import EDGE, EDGE_OF_DARK, edge_on
+from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.groups import HOVER, Groups
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
-from headcats.figures.tables import n_cells
-from headcats.results.head_axes import noun, unit_of
 
-_LEAST = (100, 72)  # pixels of a panel
 TINY = 6  # pixels below which a symbol no longer fits into its cell
+_FINE = 10  # pixels of a cell below which edges are thinner than a pixel
+_WITH_GAPS = 16
+"""Most cells in a row between which there are gaps: those between more are read as a texture."""
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
-_TICK_STEP = 6  # cells
 _NAN = np.float32(np.nan)
 
 
@@ -50,12 +49,23 @@ class Cells:
     @property
     def gap(self) -> int:
         """Pixels between two cells."""
-        return 0 if self.smallest < TINY else 1 if self.smallest < 24 else 2
+        if self.smallest < TINY or max(self.x.n, self.y.n) > _WITH_GAPS:
+            return 0
+        return 1 if self.smallest < 24 else 2
 
     def plot(self, traces: Sequence[go.Heatmap | go.Image | go.Scatter | None]) -> Plot:
         """Traces over these cells, and lines between groups."""
         lines = self.groups.lines(cell=self.size, gap=self.gap) if self.groups else []
-        return Plot(self.x, self.y, self.pixels, [*traces, *lines])
+        return Plot(self.x, self.y, self.pixels, [*traces, *lines, self._gaps_between_groups()])
+
+    def _gaps_between_groups(self) -> go.Scatter | None:
+        ends = np.cumsum([n for _, n in self.x.groups])[:-1]
+        if not len(ends):
+            return None
+        xs = np.repeat(ends - 0.5, 3).astype(float)
+        xs[2::3] = np.nan
+        ys = np.tile([-0.5, self.y.n - 0.5, np.nan], len(ends))
+        return _lines(xs, ys, name="between groups of columns", line={"color": BACKGROUND, "width": 4})
 
     def places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Row (y) and column (x) of each row's cell."""
@@ -157,19 +167,87 @@ class Cells:
         size = min(14, max(10, int(0.55 * self.smallest)))
         return self.texts(marked, texts, [*map(ink_on, marked["colour"])], name="letters", size=size)
 
-    def texts(self, frame: pd.DataFrame, texts: Any, colours: Any, *, name: str, size: int) -> go.Scatter | None:
-        """HTML on every cell of the frame."""
+    def texts(
+        self,
+        frame: pd.DataFrame,
+        texts: Any,
+        colours: Any,
+        *,
+        name: str,
+        size: int,
+        halo: str = "",
+        right: Any = 0,
+        down: float = 0,
+    ) -> go.Scatter | None:
+        """HTML on every cell of the frame, with a line of the colour `halo` around each letter.
+
+        `right` and `down` are shares of a cell from its middle.
+        """
         if not len(frame):
             return None
         rows, columns = self.places(frame)
         font = {"size": size, "color": colours}
-        return go.Scatter(x=columns, y=rows, mode="text", text=texts, textfont=font, name=name)
+        if halo:
+            font["shadow"] = ", ".join(f"{x}px {y}px 1px {halo}" for x in (-1, 0, 1) for y in (-1, 0, 1))
+        return go.Scatter(x=columns + right, y=rows + down, mode="text", text=texts, textfont=font, name=name)
 
-    def box(self, first: int, last: int, *, name: str) -> go.Scatter:
-        """A rectangle around neighbouring columns; drawn over the edge of the panel, not cut at it."""
-        left, right, bottom = first - 0.5, last + 0.5, self.y.n - 0.5
-        xs, ys = [left, right, right, left, left], [-0.5, -0.5, bottom, bottom, -0.5]
+    def box(self, column: str, first: int, last: int, *, name: str) -> go.Scatter:
+        """A rectangle around neighbouring cells of an axis; drawn over the edge of the panel, not cut at it."""
+        (left, right), (top, bottom) = (
+            (first - 0.5, last + 0.5) if axis.column == column else (-0.5, axis.n - 0.5) for axis in (self.x, self.y)
+        )
+        xs, ys = [left, right, right, left, left], [top, top, bottom, bottom, top]
         return _lines(xs, ys, name=name, line={"color": FRAME, "width": 2.5}, cliponaxis=False)
+
+    def areas(
+        self, frame: pd.DataFrame, colour: str, *, name: str, start: Any = 0.0, stop: Any = 1.0
+    ) -> go.Scatter | None:
+        """Coloured cells with an edge, each from a share `start` of its width to `stop`."""
+        line = self.edge(colour)
+        return self.rectangles(frame, line, name=name, colour=colour, start=start, stop=stop, inset=line["width"] / 2)
+
+    def edges(self, frame: pd.DataFrame, *, name: str) -> list[go.Scatter | None]:
+        """An edge around every cell of the frame, for its `colour`; none where cells have no room for it."""
+        if self.smallest < TINY:
+            return []
+        edges = frame["colour"].map({colour: edge_on(colour) for colour in set(frame["colour"])})
+        return [
+            self.rectangles(frame[edges == edge], {"color": edge, "width": 1.0}, name=name, inset=0.5)
+            for edge in (EDGE, EDGE_OF_DARK)
+        ]
+
+    def edge(self, colour: str) -> dict[str, Any]:
+        """Line around an area of this colour; thin where a wider one would cover small areas."""
+        return {"color": edge_on(colour), "width": 1.0 if self.smallest >= _FINE else 0.6}
+
+    def rectangles(
+        self,
+        frame: pd.DataFrame,
+        line: Mapping[str, Any],
+        *,
+        name: str,
+        colour: str = "",
+        start: Any = 0.0,
+        stop: Any = 1.0,
+        inset: float = 0.0,
+    ) -> go.Scatter | None:
+        """A rectangle on every cell of the frame, from a share `start` of its width to `stop`.
+
+        `line` is plotly's, `colour` inside it; `inset` are pixels between the middle of the line and the edge of its
+        cell, beside the gap of cells.
+        """
+        if not len(frame):
+            return None
+        area = {"fill": "toself", "fillcolor": colour} if colour else {}
+        rows, columns = self.places(frame)
+        # All in one path: a trace of thousands of rectangles is drawn as fast as one.
+        margin = (self.gap / 2 + inset) / np.array(self.size)
+        left, right = (columns - 0.5 + margin[0] + (1 - 2 * margin[0]) * np.asarray(share) for share in (start, stop))
+        top, bottom = rows - 0.5 + margin[1], rows + 0.5 - margin[1]
+        nothing = np.full(len(frame), np.nan)
+        xs = np.stack([left, right, right, left, left, nothing], axis=1).ravel()
+        ys = np.stack([top, top, bottom, bottom, top, nothing], axis=1).ravel()
+        return _lines(xs.astype(np.float32), ys.astype(np.float32), name=name, line=dict(line), **area)
 
     def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
@@ -180,26 +258,6 @@ class Cells:
             if key in hover_values:
                 hover_values[key] = self.grid(frame, hover_values[key], fill=fill)
         return hover_values
-
-
-def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> Cells:
-    """Square cells of layers across and heads down, head 0 on top."""
-    layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
-    x = Axis("layer", layers, "layer", ticks(layers))
-    y = Axis("head", heads, noun(unit_of(table)), ticks(heads), reverse=True)
-    return Cells(x, y, square_cells(x, y, within=within, least=least), Groups.of(table, layers_across=True))
-
-
-def head_layer_cells(
-    table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST, reverse: bool = False
-) -> Cells:
-    """Square cells of heads across and layers upwards, or with `reverse` down."""
-    layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
-    name = noun(unit_of(table)).capitalize()
-    x, y = Axis("head", heads, name), Axis("layer", layers, "Layer", reverse=reverse)
-    size = square_cells(x, y, within=within, least=least)
-    groups = Groups.of(table, layers_across=False)
-    return Cells(x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1]), size, groups)
 
 
 def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:

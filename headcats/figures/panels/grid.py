@@ -20,13 +20,14 @@ from headcats.figures.panels.text import (
     SMALL,
     TITLE,
     escaped,
+    fold,
     fold_caption,
     line_height,
     text_width,
 )
 
-_LEAST, _BOTTOM = 720, 12
-_TITLE_ROOM, _CAPTION_LINE = 28, 18
+_BOTTOM = 12
+_TITLE_ROOM, _CAPTION_LINE, _VIEWS_ROOM = 28, 18, 40
 
 
 @runtime_checkable
@@ -51,6 +52,8 @@ class PanelGrid:
     """As HTML, which `@figure` makes of the option `title`."""
     caption: Sequence[str] = ()
     """Parts of the lines below the title, as HTML."""
+    least: int = 720
+    """Smallest width in pixels."""
     columns: int = 4
     """Most panels in a row."""
     one_row: bool = False
@@ -63,6 +66,8 @@ class PanelGrid:
     """How the effects are approximated, where the table that was drawn does not say so itself."""
     layout: Mapping[str, Any] = field(default_factory=dict)
     """Of plotly, such as how bars stand."""
+    views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
+    """Name of a view -> which of the `traces` it shows: buttons above the panels choose one, the first at the start."""
 
     @property
     def traces(self) -> list[Any]:
@@ -74,7 +79,7 @@ class PanelGrid:
         beside = self.beside.size(0)[0] if self.beside else 0
         places = arranged(self.panels, columns=self.columns, one_row=self.one_row, beside=beside)
         title_width = min(WIDEST, 2 * EDGE + text_width(html.unescape(self.title or ""), TITLE))
-        width = max(places.right, _LEAST, title_width)
+        width = max(places.right, self.least, title_width)
         parts = list(self.caption)
         if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):
             parts.append(f"× {MISSING}")
@@ -82,7 +87,8 @@ class PanelGrid:
             parts.append("lines between groups of heads that share keys and values")
         caption = fold_caption(parts, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
-        below_caption = caption_top + _CAPTION_LINE * len(caption) + 8
+        views_top = caption_top + _CAPTION_LINE * len(caption) + 8
+        below_caption = views_top + (_VIEWS_ROOM if self.views else 0)
         top = below_caption + places.corners[0][1]
         length = self.beside.size(places.last_row_bottom - places.corners[0][1])[1] if self.beside else 0
         height = max(below_caption + places.bottom, top + length) + _BOTTOM
@@ -92,6 +98,8 @@ class PanelGrid:
             canvas.write(line, at=(EDGE, caption_top + _CAPTION_LINE * i), quiet=True)
         for place in range(len(self.panels)):
             self._draw_panel(canvas, place, places, below_caption)
+        if self.views:
+            canvas.choose(self.views, at=(EDGE, views_top))
         if self.beside:
             self.beside.add(canvas, at=(places.beside_left, top), length=length)
         return canvas.figure().update_layout(**self.layout)
@@ -117,7 +125,14 @@ class PanelGrid:
                 if trace is not None:
                     canvas.traces.append(_silent(trace).update(axes))
             top += plot.size[1] + APART
-            if plot.x.slanted and plot.x.name:
+            start = 0
+            for name, n in plot.x.groups:
+                width = n * plot.size[0] // plot.x.n
+                middle = left + (2 * start + n) * plot.size[0] // (2 * plot.x.n)
+                text = f"<b>{escaped(fold(name, width=width)[0])}</b>"
+                canvas.write(text, at=(middle, top - APART + 4), anchor="center")
+                start += n
+            if plot.x.slanted and plot.x.name and not plot.x.groups:
                 canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")
 
 

@@ -5,7 +5,7 @@ when a font or a title changes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -14,14 +14,27 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.text import EDGE, LARGE, MEDIUM, SMALL, TITLE, fold, line_height, text_width
+from headcats.figures.panels.text import (
+    EDGE,
+    LARGE,
+    MEDIUM,
+    SMALL,
+    TITLE,
+    escaped,
+    fold,
+    line_height,
+    shortened,
+    text_width,
+)
 
 WIDEST = 1380
 """Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""
 APART = 16
 """Pixels between plots on top of each other."""
 _AXIS_NAME, _TICKS, _SECTION, _BETWEEN_ROWS, _RIGHT, _TITLE_TOP = 20, 22, 26, 10, 26, 12
+_BUTTON, _TEXT_ON_BUTTON = "#d9dde3", "#1d2026"
 _WIDEST_NAME = 200  # a longer name is folded where its panel is narrower
+_WIDEST_NOTE = 280
 
 
 @dataclass(frozen=True)
@@ -90,8 +103,9 @@ def arranged(
     sections = [list(section) for _, section in groupby(panels, lambda panel: panel.section)]
     longest = max(map(len, sections))
     step = width + ticks + max(18, lean + 8)
-    texts = [(panel.name, name_size(panel)) for panel in panels] + [(n, SMALL) for p in panels for n in p.notes]
-    text = min(_WIDEST_NAME, max(text_width(*line) for line in texts) + 14)
+    named = max(text_width(panel.name, name_size(panel)) for panel in panels)
+    noted = max((text_width(note, SMALL) for panel in panels for note in panel.notes), default=0)
+    text = max(min(_WIDEST_NAME, named + 14), min(_WIDEST_NOTE, noted + 14))
     if not one_row:
         step = max(step, text)
     room -= left + width + _RIGHT + (beside + 18 if beside else 0)
@@ -106,10 +120,10 @@ def arranged(
     notes = max(len(panel.notes) for panel in panels) * line_height(SMALL)
     heading = name_height + notes + 4 + (x.room if x.slanted else 0)
     below = 0 if x.slanted or x.room <= 6 else _TICKS
-    x_name = _AXIS_NAME if x.name else 0
+    x_name = _AXIS_NAME if x.name or x.groups else 0
     after_first = beside + 10 if one_row else 0
     lefts = [left + column * step + (after_first if column else 0) for column in range(columns)]
-    right = lefts[-1] + (text if widened else width)
+    right = lefts[-1] + (width if one_row else max(width, text))
     beside_left = left + width + 10 if one_row else right + max(18, lean + 6)
 
     corners: list[tuple[int, int]] = []
@@ -129,7 +143,7 @@ def arranged(
         name_height=name_height,
         heading=heading,
         beside_left=beside_left,
-        right=_RIGHT + (beside_left + beside if beside and not one_row else right),
+        right=_RIGHT + (beside_left + beside if beside and (not one_row or len(lefts) == 1) else right),
         last_row_bottom=y - below - x_name,
         bottom=y,
     )
@@ -156,6 +170,7 @@ class Canvas:
         self.width, self.height = width, height
         self.traces: list[Any] = []
         self._n_axes = 0
+        self._first_alike = dict[tuple[Any, ...], str]()
         self.layout: dict[str, Any] = {
             "template": "none",
             "width": width,
@@ -195,10 +210,39 @@ class Canvas:
         self._n_axes += 1
         number = "" if self._n_axes == 1 else str(self._n_axes)
         (left, top), (right, bottom) = self.at(*corner), self.at(corner[0] + size[0], corner[1] + size[1])
-        across, upwards = x.layout(named=named[0]), y.layout(named=named[1])
+        across = x.layout(named=named[0]) | self._link("x", x, number)
+        upwards = y.layout(named=named[1]) | self._link("y", y, number)
         self.layout[f"xaxis{number}"] = across | {"domain": [left, right], "anchor": f"y{number}"}
         self.layout[f"yaxis{number}"] = upwards | {"domain": [bottom, top], "anchor": f"x{number}"}
         return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+
+    def _link(self, side: str, axis: Axis | Scale, number: str) -> dict[str, str]:
+        """Axes over the same cells show the same part of them, however one zooms."""
+        if isinstance(axis, Scale):
+            return {}
+        alike = side, axis.column, axis.n, axis.first, tuple(axis.labels)
+        first = self._first_alike.setdefault(alike, f"{side}{number}")
+        return {} if first == f"{side}{number}" else {"matches": first}
+
+    def choose(self, views: Mapping[str, Sequence[bool]], *, at: tuple[int, int]) -> None:
+        """Buttons that show some of the first traces; a menu where they take more room than there is."""
+        first = next(iter(views.values()))
+        for trace, shown in zip(self.traces, first, strict=False):
+            trace.visible = shown
+        places = list(range(len(first)))
+        buttons = [
+            {"label": escaped(_label(name)), "method": "restyle", "args": [{"visible": list(shown)}, places]}
+            for name, shown in views.items()
+        ]
+        room = sum(text_width(_label(name)) + 24 for name in views)
+        x, y = self.at(*at)
+        kind = "buttons" if room <= self.width - 2 * EDGE else "dropdown"
+        place = {"x": x, "y": y, "xanchor": "left", "yanchor": "top", "direction": "right", "showactive": True}
+        # plotly.js makes the chosen button nearly white on any page, so the others and their texts stay light as well.
+        look = {"bgcolor": _BUTTON, "bordercolor": OUTLINE, "font": {"color": _TEXT_ON_BUTTON}}
+        menu = place | look | {"type": kind, "buttons": buttons}
+        menu["pad"] = dict.fromkeys("lrtb", 0)
+        self.layout["updatemenus"] = [menu | ({"direction": "down"} if kind == "dropdown" else {})]
 
     def write(
         self, text: str, *, at: tuple[int, int], size: int = MEDIUM, anchor: str = "left", quiet: bool = False
@@ -209,3 +253,7 @@ class Canvas:
         place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": anchor, "yanchor": "top"}
         note = {"text": text, "showarrow": False, "align": "left", "borderpad": 0, "font": font}
         self.layout["annotations"].append(place | note)
+
+
+def _label(view: str) -> str:
+    return shortened(view, most=24)

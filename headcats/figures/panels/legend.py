@@ -1,5 +1,7 @@
 """The legend of a figure, and the letters on cells by which a category is told without its colour."""
 
+import itertools
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +73,8 @@ def category_letters(names: Sequence[str]) -> dict[str, str]:
     letters = {name: _prefix(shown[name], [shown[rival] for rival in names if rival != name]) for name in names}
     if all(letter and not letter.isspace() for letter in letters.values()):
         return letters
-    return {name: chr(ord("a") + place) for place, name in enumerate(names)}
+    places = [*string.ascii_lowercase, *("".join(pair) for pair in itertools.product(string.ascii_lowercase, repeat=2))]
+    return dict(zip(names, places, strict=False))
 
 
 def fits(letters: Mapping[str, str], cell: tuple[int, int]) -> bool:

@@ -22,7 +22,7 @@ function_probe = declare(
             void=SAYING_NOTHING,
         ),
         figure="importance_grid",
-        figure_heads="head-layer",
+        figure_heads="layer-head",
         reader="hc.methods.function_probe.importance_effects",
         needs="two categories",
         suite="cognitive",

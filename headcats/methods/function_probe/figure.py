@@ -10,9 +10,10 @@ import xarray as xr
 from headcats.errors import OptionError
 from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
-from headcats.figures.panels.cells import TINY, Cells, head_layer_cells
+from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
@@ -30,12 +31,18 @@ _SIZE, _LARGEST = 240, 3  # pixels of the longer side of a panel, about; heads n
 
 @figure
 def importance_grid(
-    importance: xr.Dataset, *, variable: str | None = None, clip: float | None = None, title: str | None = None
+    importance: xr.Dataset,
+    *,
+    variable: str | None = None,
+    clip: float | None = None,
+    layout: str = LAYERS_ACROSS,
+    title: str | None = None,
 ) -> PanelGrid:
     """How much every head matters, one panel per function, category, task or method.
 
-    x = Head, y = Layer, layer 0 on top, ticks every 6, as in the paper (on every one of up to 16); viridis, one colour
-    bar for all panels, clipped at the 99th percentile; its last tick ends in "+" if values lie beyond. Eight functions
+    x = layer, y = head, head 0 on top; as in the paper x = Head, y = Layer, layer 0 on top, ticks every 6 (on every one
+    of up to 16). Viridis, one colour bar for all panels, clipped at the 99th percentile; its last tick ends in "+" if
+    values lie beyond. Eight functions
     stand in two rows of four, in the order of the probe's scheme.
 
     **The probe's `importance` is signed (a head can speak against a function) and shown by its absolute value, averaged
@@ -52,6 +59,7 @@ def importance_grid(
             dimensions.
         variable: Another of these variables.
         clip: Upper end of the colours, above 0, in the unit of the scores; by default the 99th percentile.
+        layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x.
         title: Written above the panels. It says so if the probe cannot tell functions from their tasks (attribute
             `verdict`); held-out and leave-one-task-out accuracies stand below it.
 
@@ -64,6 +72,7 @@ def importance_grid(
     Raises:
         DataError: no such variable over these dimensions; a probe that is not above chance, or in too few of its seeds.
         OptionError: `clip` not above 0, or another `variable`.
+        UnknownNameError: another `layout`.
 
     References:
         Layout after Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
@@ -79,6 +88,7 @@ def importance_grid(
         raise OptionError(f"importance_grid expects clip above 0, the upper end of its colours; got {clip}.")
     if variable is not None and variable not in SCORES:
         raise OptionError(f"importance_grid shows one of {', '.join(SCORES)}; got variable={variable!r}.")
+    check_layout(layout)
     name, row = pick_variable(
         importance,
         (variable,) if variable else tuple(SCORES),
@@ -97,7 +107,13 @@ def importance_grid(
     frames = [_rows(table.sel(panel=n), n, name, thresholds.get(n, -math.inf)) for n in panel_labels]
     frame = pd.concat(frames, ignore_index=True)
     scale = rising_scale(frame["shown"].to_numpy(), colours="Viridis", name=SCORES[name], clip=clip)
-    cells = head_layer_cells(importance, within=(_SIZE, _SIZE), reverse=True)
+    within = _SIZE, _SIZE
+    across = layout == LAYERS_ACROSS
+    cells = (
+        layer_head_cells(importance, within=within)
+        if across
+        else head_layer_cells(importance, within=within, reverse=True)
+    )
     panels = [
         Panel(
             n,

@@ -12,9 +12,10 @@ from headcats.errors import OptionError, UnknownNameError, pluralize
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.cells import Cells, head_layer_cells
+from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
 from headcats.figures.panels.layout import Canvas, Panel, Plot
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.text import escaped
@@ -46,16 +47,18 @@ def always_any(
     score: str = COMPOSITE,
     threshold: float = 0.5,
     palette: str = "headcats",
+    layout: str = LAYERS_ACROSS,
     title: str | None = None,
 ) -> PanelGrid:
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = Head, y = Layer, layer 0 at the bottom; ticks every 6 as in the paper, on every one of up to 16. Always is the
-    smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
-    both and black = neither; heads with an interference of at least `threshold` are hatched, so that the corners differ
-    in more than colour. Or a single score, 0 to 1, from dark blue over green and yellow to red (turbo), hatched from
-    `threshold` on. Above each panel stands the share of heads that reach the threshold; heads without a number are grey
-    with a cross. Math Calculation and Syntactic Understanding are shortened as in the paper, which the caption says.
+    x = layer, y = head, head 0 on top; as in the paper x = Head, y = Layer, layer 0 at the bottom, ticks every 6 (on
+    every one of up to 16). Always is the smallest score over the seeds, Any the largest. Composite: red = interference,
+    green = facilitation, so yellow = both and black = neither; heads with an interference of at least `threshold` are
+    hatched, so that the corners differ in more than colour. Or a single score, 0 to 1, from dark blue over green and
+    yellow to red (turbo), hatched from `threshold` on. Above each panel stands the share of heads that reach the
+    threshold; heads without a number are grey with a cross. Math Calculation and Syntactic Understanding are shortened
+    as in the paper, which the caption says.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
@@ -64,6 +67,7 @@ def always_any(
         threshold: Score from which a head counts, in (0, 1).
         palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
             both white and neither black, and single scores from dark blue to yellow (cividis).
+        layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x.
         title: Written above the panels.
 
     Returns:
@@ -74,7 +78,7 @@ def always_any(
 
     Raises:
         DataError: a variable or dimension is missing.
-        UnknownNameError: another `score` or palette.
+        UnknownNameError: another `score`, palette or `layout`.
         OptionError: `threshold` outside (0, 1).
 
     References:
@@ -98,6 +102,7 @@ def always_any(
         raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *GATE_SCORES)))
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
+    check_layout(layout)
     variables = dict.fromkeys(GATE_SCORES, ("dataset", "seed", "layer", "head"))
     require(gates, variables, figure="always_any", table='hc.suite_blocks(results)["head_gating"]')
     reduced = reduced_gates(gates, threshold=threshold)
@@ -110,7 +115,8 @@ def always_any(
         for reduction in REDUCTIONS
     ]
     frame = pd.concat(frames, ignore_index=True)
-    cells = head_layer_cells(gates, within=(_SIZE, _SIZE), least=(120, 100))
+    make_cells = layer_head_cells if layout == LAYERS_ACROSS else head_layer_cells
+    cells = make_cells(gates, within=(_SIZE, _SIZE), least=(120, 100))
     counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.bounds import check_count
-from headcats.errors import DamagedFileError, StatisticsWarning, StorageError, format_duration
+from headcats.errors import DamagedFileError, StatisticsWarning, StorageError, about, format_duration
 from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
@@ -159,6 +159,6 @@ def _logging_time(title: str, *, fits: int) -> Advance:
         elif done == _SKIPPED + _MEASURED:
             seconds = (time.monotonic() - started) / _MEASURED * of
             later = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
-            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), later, of)
+            _log.info("%s: %s%s (%d updates, measured on the first).", title, about(seconds), later, of)
 
     return log_time

@@ -10,7 +10,8 @@ from headcats.categories.by_relation import relation_members
 from headcats.categories.shared import overlap as overlap_of
 from headcats.errors import StatisticsWarning
 from headcats.figures.figure import figure
-from headcats.figures.overlap_map import AUTO, checked_overlap, overlap_frame, overlap_grid
+from headcats.figures.overlap_map import AUTO, overlap_grid
+from headcats.figures.overlap_rows import checked_overlap, overlap_frame
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require

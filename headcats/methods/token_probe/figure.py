@@ -16,6 +16,7 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells, panel_names, pick_variable
@@ -26,7 +27,7 @@ from headcats.registry import unknown_name_message
 
 PANELS = ("representation", "task", "category", "function", "method")
 TICKS = 2
-_SIZE = (440, 420)  # pixels of a panel, about
+_SIZE, _ROLE = (440, 420), 22  # pixels of a panel, about, and of a token where layers are across
 # Mark -> symbol, size in shares of a cell and in pixels at least.
 _SYMBOLS = {"above": ("circle", 0.28, 2.5), "below": ("triangle-down", 0.36, 3.0)}
 EXACT = "exact_answer_"
@@ -70,16 +71,18 @@ def layer_token(
     *,
     variable: str | None = None,
     highlight: Sequence[str] | None = None,
+    layout: str = LAYERS_ACROSS,
     title: str | None = None,
 ) -> PanelGrid:
     """A quantity at every layer and token role, with a black rectangle around the exact answer.
 
-    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2, as in the paper (on every layer
-    of up to 16). AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red =
-    hurts, as far as the largest of them. Attention: Blues from 0, clipped at the 99th percentile; "+" behind the last
-    tick if values lie beyond. Dots mark cells whose interval lies above chance (.5 for AUCs, 0 for effects), triangles
-    those below it, a ring the largest value, which the line above the map names. As in the paper, the rectangle
-    includes the tokens before and after the exact answer. The caption explains it and the roles.
+    x = layer, y = token, by its role, from the question downwards; as in the paper x = Token, its roles named above the
+    map, y = Layer, layer 0 on top, ticks every 2 (on every layer of up to 16). AUCs: Blues from 0.5 (and below) to 1.0.
+    Effects of patches: one signed scale, blue = helps, red = hurts, as far as the largest of them. Attention: Blues
+    from 0, clipped at the 99th percentile; "+" behind the last tick if values lie beyond. Dots mark cells whose
+    interval lies above chance (.5 for AUCs, 0 for effects), triangles those below it, a ring the largest value, which
+    the line above the map names. As in the paper, the rectangle includes the tokens before and after the exact answer.
+    The caption explains it and the roles.
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
@@ -88,6 +91,7 @@ def layer_token(
         variable: Another variable: `"within_task"` or `"shuffled"` (also AUCs).
         highlight: Role or roles inside the rectangle; by default those of the attribute `exact_roles` (one per line),
             or those whose names begin with `exact_answer_`. Roles that are not neighbours get several rectangles.
+        layout: `"layers"`: layer along x, as in other figures; `"paper"`: tokens along x.
         title: Written above the map; by default what it shows, of which task and model.
 
     Returns:
@@ -98,7 +102,7 @@ def layer_token(
     Raises:
         DataError: no such variable over layer and role.
         OptionError: another `variable`.
-        UnknownNameError: a highlighted role that the map does not have.
+        UnknownNameError: a highlighted role that the map does not have, or another `layout`.
 
     References:
         Layout after Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
@@ -109,12 +113,14 @@ def layer_token(
         >>> roles = ["last_q", "exact_answer_first", "exact_answer_last"]
         >>> auc = [[0.5, 0.6, 0.7], [0.55, 0.8, 0.9]]  # as hc.methods.token_probe returns it
         >>> token_map = xr.Dataset({"auc": (("layer", "role"), auc)}, {"layer": [0, 1], "role": roles})
-        >>> numbers = hc.figures.data(hc.figures.layer_token(token_map))
+        >>> fig = hc.figures.layer_token(token_map)
+        >>> numbers = hc.figures.data(fig)
         >>> numbers[numbers.largest][["layer", "role", "value"]].values.tolist()
         [[1, 'exact_answer_last', 0.9]]
     """
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
+    check_layout(layout)
     name, row = pick_variable(
         token_map,
         (variable,) if variable else ("auc", "effect", "attention"),
@@ -128,18 +134,28 @@ def layer_token(
     frames = _frames(token_map, name, row, inside)
     frame = pd.concat(frames, ignore_index=True)
     scale = _scale(frame["value"].to_numpy(), QUANTITIES[name])
-    layers = n_cells(token_map, "layer")
-    # Wide enough for a slanted name, the map neither flat nor endless.
-    width, height = max(16, min(40, _SIZE[0] // len(roles))), max(4, min(26, _SIZE[1] // layers))
-    size = max(width, math.ceil(100 / len(roles))), max(height, math.ceil(80 / layers))
-    x = Axis("role", len(roles), "Token", labels=roles, slanted=True)
-    cells = Cells(x, Axis("layer", layers, "Layer", reverse=True).every(TICKS, size[1]), size)
+    make_cells = _layer_role_cells if layout == LAYERS_ACROSS else _role_layer_cells
+    cells = make_cells(n_cells(token_map, "layer"), roles)
     places = [roles.index(role) for role in inside]
     panels = [
         Panel(str(rows["panel"].iloc[0]), [_plot(cells, rows, scale, places)], notes=[_note(rows)]) for rows in frames
     ]
     title = map_title(token_map, name) if title is None else title
     return PanelGrid(panels, frame, title, caption(token_map, frame, name, inside=inside), beside=scale, grey=True)
+
+
+def _layer_role_cells(layers: int, roles: Sequence[str]) -> Cells:
+    width = max(5, min(30, _SIZE[0] // layers), math.ceil(100 / layers))
+    y = Axis("role", len(roles), "token", labels=roles, reverse=True)
+    return Cells(Axis("layer", layers, "layer").numbered(width), y, (width, _ROLE))
+
+
+def _role_layer_cells(layers: int, roles: Sequence[str]) -> Cells:
+    """As in the paper; wide enough for a slanted name, the map neither flat nor endless."""
+    width, height = max(16, min(40, _SIZE[0] // len(roles))), max(4, min(26, _SIZE[1] // layers))
+    size = max(width, math.ceil(100 / len(roles))), max(height, math.ceil(80 / layers))
+    x = Axis("role", len(roles), "Token", labels=roles, slanted=True)
+    return Cells(x, Axis("layer", layers, "Layer", reverse=True).every(TICKS, size[1]), size)
 
 
 def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
@@ -207,7 +223,7 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, inside: list[int
     traces.append(cells.symbols(best, name="largest", colour=scale.ink(best["value"]), **ring))
     traces.append(cells.crosses(rows[rows["mark"] == MISSING]))
     runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
-    traces += [cells.box(int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
+    traces += [cells.box("role", int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
     return cells.plot(traces)
 
 

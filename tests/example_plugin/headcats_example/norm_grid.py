@@ -4,9 +4,9 @@ import pandas as pd
 import xarray as xr
 
 from headcats.figures import figure
-from headcats.figures.panels.cells import layer_head_cells
 from headcats.figures.panels.colour_scale import rising_scale
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
 from headcats.figures.tables import head_rows
 

@@ -1,3 +1,4 @@
+import functools
 import math
 
 import numpy as np
@@ -13,6 +14,9 @@ from headcats.figures import data
 from headcats.figures.panels.axes import Axis
 from headcats.methods.function_probe.figure import importance_grid
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
+
+paper_grid = functools.partial(importance_grid, layout="paper")
+"""The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
 
 
 def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
@@ -35,7 +39,7 @@ def counted(n_layers: int, n_heads: int) -> np.ndarray:
 
 
 def test_eight_functions_stand_in_two_rows_of_four_in_the_order_of_their_scheme() -> None:
-    fig = importance_grid(probe_of(counted(28, 24)).isel(function=[3, 7, 1, 0, 6, 5, 4, 2]))
+    fig = paper_grid(probe_of(counted(28, 24)).isel(function=[3, 7, 1, 0, 6, 5, 4, 2]))
     assert [trace.name for trace in heatmaps(fig)] == list(FUNCTIONS)
     assert [text for text in texts_of(fig) if text in FUNCTIONS] == list(FUNCTIONS)
     tops = [axis.domain[1] for axis in axes_of(fig, "y")]
@@ -47,7 +51,7 @@ def test_eight_functions_stand_in_two_rows_of_four_in_the_order_of_their_scheme(
 
 
 def test_x_is_head_y_is_layer_with_layer_0_on_top_and_ticks_every_6() -> None:
-    fig = importance_grid(probe_of(counted(28, 24)))
+    fig = paper_grid(probe_of(counted(28, 24)))
     z = heatmaps(fig)[2].z
     assert z.shape == (28, 24)
     assert z[5, 7] == pytest.approx(0.003 + 5e-4 + 7e-5)
@@ -81,7 +85,7 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     values[0, 3, :2] = 0.02  # 48 of 5376: less than a hundredth
     values[0, 4, 0] = 0.0031
     values[0, 5:, 0] = 0.003
-    fig = importance_grid(probe_of(values))
+    fig = paper_grid(probe_of(values))
     axis = fig.layout.coloraxis
     assert (axis.cmin, axis.cmax) == (0, pytest.approx(0.003))
     texts = [text.strip() for text in axis.colorbar.ticktext]
@@ -94,8 +98,8 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     assert axis.colorbar.len == pytest.approx(
         (axes_of(fig, "y")[0].domain[1] - last.domain[0]) * fig.layout.height, abs=1
     )
-    assert importance_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0200"
-    assert importance_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0100+"
+    assert paper_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0200"
+    assert paper_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0100+"
 
 
 def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negative_heads_marked() -> None:
@@ -103,7 +107,7 @@ def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negativ
     values[:, 0, 0, 0] = [-0.004, -0.002]
     values[:, 0, 1, 1] = [0.001, -0.003]
     values[:, 0, 0, 1] = [0.002, 0.004]
-    fig = importance_grid(probe_of(values))
+    fig = paper_grid(probe_of(values))
     np.testing.assert_allclose(heatmaps(fig)[0].z, [[0.003, 0.003], [0, 0.002]], atol=1e-9)
     rows = data(fig).query("panel == 'Knowledge Recall'").set_index("name")
     assert rows.score.tolist() == pytest.approx([-0.003, 0.003, 0, -0.001])
@@ -119,7 +123,7 @@ def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negativ
 def test_other_scores_keep_their_sign() -> None:
     effect = np.array([[[0.4, -0.4], [-0.1, 0.1]]])
     scores = scores_of(effect, tasks=["copy"], belongs=["Algorithmic"])
-    fig = importance_grid(scores)
+    fig = paper_grid(scores)
     np.testing.assert_allclose(heatmaps(fig)[0].z, effect[0], rtol=1e-6)
     axis = fig.layout.coloraxis
     assert axis.cmin == 0
@@ -132,7 +136,7 @@ def test_other_scores_keep_their_sign() -> None:
 
 
 def test_the_largest_heads_are_named_above_their_panel_and_ringed() -> None:
-    fig = importance_grid(probe_of(counted(6, 8)))
+    fig = paper_grid(probe_of(counted(6, 8)))
     assert texts_of(fig).count("L5H7, L5H6, L5H5") == 8
     rings = [trace for trace in fig.data if trace.name == "largest"]
     assert len(rings) == 8
@@ -147,20 +151,20 @@ def test_only_heads_that_reach_the_threshold_of_their_panel_are_ringed() -> None
     dims = ("task", "layer", "head")
     table = xr.Dataset({"score": (dims, score), "threshold": ("task", [0.25, 0.4])}, coords={"task": ["one", "two"]})
     table = table.assign_coords(layer=range(4), head=range(4))
-    fig = importance_grid(table)
+    fig = paper_grid(table)
     assert [(list(t.x), list(t.y)) for t in fig.data if t.name == "largest"] == [([0], [0])]
     assert data(fig).query("named").panel.tolist() == ["one"]
     texts = texts_of(fig)
     assert "none reaches 0.4" in texts
     assert "L0H0" in texts
     assert any("reach its threshold" in text for text in texts)
-    without = importance_grid(table.drop_vars("threshold"))
+    without = paper_grid(table.drop_vars("threshold"))
     assert "L0H0, L1H1" in texts_of(without)
     assert not any("threshold" in text for text in texts_of(without))
 
 
 def test_accuracies_stand_below_the_title() -> None:
-    one = importance_grid(probe_of(counted(6, 8)), title="Probe")
+    one = paper_grid(probe_of(counted(6, 8)), title="Probe")
     texts = " ".join(texts_of(one))
     assert "out accuracy 0.900 [0.850, 0.950] (chance 0.125)" in texts
     assert "task-out accuracy 0.600 [0.500, 0.700]" in texts
@@ -169,35 +173,35 @@ def test_accuracies_stand_below_the_title() -> None:
     three["accuracy"] = three.accuracy + xr.DataArray([-0.03, 0, 0.03], dims="seed")
     three["accuracy_low"] = three.accuracy - 0.05
     three["left_out_accuracy"] = three.left_out_accuracy * np.nan
-    texts = " ".join(texts_of(importance_grid(three)))
+    texts = " ".join(texts_of(paper_grid(three)))
     assert "held-out accuracy 0.900 [0.820, 0.950]" in texts
     assert "accuracy unknown" in texts
     assert "3 probe seeds" in texts
-    assert "accuracy" not in " ".join(texts_of(importance_grid(three[["importance"]])))
+    assert "accuracy" not in " ".join(texts_of(paper_grid(three[["importance"]])))
 
 
 def test_a_probe_that_separates_tasks_says_so_in_the_title() -> None:
     probe = probe_of(counted(2, 2), verdict=SEPARATES_TASKS)
-    assert importance_grid(probe).layout.title.text == SEPARATES_TASKS.capitalize()
-    assert importance_grid(probe, title="Mini").layout.title.text == f"Mini: {SEPARATES_TASKS}"
+    assert paper_grid(probe).layout.title.text == SEPARATES_TASKS.capitalize()
+    assert paper_grid(probe, title="Mini").layout.title.text == f"Mini: {SEPARATES_TASKS}"
     title = f"Mini {SEPARATES_TASKS}"
-    assert importance_grid(probe, title=title).layout.title.text == title
+    assert paper_grid(probe, title=title).layout.title.text == title
 
 
 def test_a_probe_at_chance_is_refused_with_its_accuracies() -> None:
     probe = probe_of(counted(2, 2), verdict="not above chance")
     with pytest.raises(DataError, match=r"above chance.* accuracy 0\.900"):
-        importance_grid(probe)
+        paper_grid(probe)
 
 
 def test_a_probe_that_was_refused_in_most_seeds_is_not_drawn() -> None:
     probe = probe_of(counted(2, 2), verdict="too few seeds")
     with pytest.raises(DataError, match=r"seeds; .* 1.* accuracy 0\.900"):
-        importance_grid(probe)
+        paper_grid(probe)
 
 
 def test_hover_names_head_score_seeds_and_tasks() -> None:
-    fig = importance_grid(probe_of(np.concatenate([counted(2, 2), -counted(2, 2)])))
+    fig = paper_grid(probe_of(np.concatenate([counted(2, 2), -counted(2, 2)])))
     first = heatmaps(fig)[0]
     assert first.hovertemplate.startswith("<b>L%{y}H%{x}</b> Knowledge Recall<br>")
     assert "over 2 seeds" in first.hovertemplate
@@ -210,7 +214,7 @@ def test_hover_names_head_score_seeds_and_tasks() -> None:
 
 def test_memberships_are_drawn_with_their_tasks_in_the_order_of_categories() -> None:
     members = mixed_overlap(6, 8)
-    fig = importance_grid(members.isel(category=[2, 0, 3, 1]))
+    fig = paper_grid(members.isel(category=[2, 0, 3, 1]))
     assert [trace.name[0] for trace in heatmaps(fig)] == ["A", "K", "L", "T"]
     inside = members.member.sel(category="Knowledge").values == 1
     assert (heatmaps(fig)[1].text == np.where(inside, "<br>tasks: copy, reverse", "")).all()
@@ -225,20 +229,20 @@ def test_gates_of_several_seeds_are_averaged_and_another_variable_can_be_asked_f
         },
         coords={"dataset": ["Math"], "layer": [0], "head": [0]},
     )
-    assert heatmaps(importance_grid(gates))[0].z.item() == pytest.approx(0.3)
-    other = importance_grid(gates, variable="interference")
+    assert heatmaps(paper_grid(gates))[0].z.item() == pytest.approx(0.3)
+    other = paper_grid(gates, variable="interference")
     assert heatmaps(other)[0].z.item() == pytest.approx(0.7)
     assert other.layout.coloraxis.colorbar.title.text == "Heads Importance (interference)"
 
 
 def test_one_grid_without_panels_is_one_panel() -> None:
     single = xr.Dataset({"score": (("layer", "head"), np.eye(3))}, coords={"layer": [0, 1, 2], "head": [0, 1, 2]})
-    assert [trace.name for trace in heatmaps(importance_grid(single))] == ["score"]
+    assert [trace.name for trace in heatmaps(paper_grid(single))] == ["score"]
 
 
 def test_layers_without_heads_stay_at_their_own_place() -> None:
     probe = probe_of(counted(2, 2)).assign_coords(layer=[1, 3])
-    z = heatmaps(importance_grid(probe))[0].z
+    z = heatmaps(paper_grid(probe))[0].z
     assert np.isfinite(z).all(axis=1).tolist() == [False, True, False, True]
 
 
@@ -246,7 +250,7 @@ def test_estimates_of_a_screen_say_so() -> None:
     scores = scores_of(np.ones((1, 2, 2)), tasks=["copy"], belongs=["Algorithmic"]).assign_attrs(
         approximation="first_order"
     )
-    fig = importance_grid(scores, title="Attribution")
+    fig = paper_grid(scores, title="Attribution")
     assert fig.layout.title.text != "Attribution"
     assert data(fig).approximation.unique().tolist() == ["first_order"]
 
@@ -254,7 +258,7 @@ def test_estimates_of_a_screen_say_so() -> None:
 @pytest.mark.parametrize("n", [1, 2, 5, 7, 9, 19])
 def test_any_number_of_panels_fills_rows_evenly(n: int) -> None:
     scores = scores_of(np.ones((n, 6, 8)), tasks=[f"t{i}" for i in range(n)], belongs=["Knowledge"] * n)
-    fig = importance_grid(scores)
+    fig = paper_grid(scores)
     rows = {}
     for axis in axes_of(fig, "y"):
         rows[axis.domain[1]] = rows.get(axis.domain[1], 0) + 1
@@ -268,7 +272,7 @@ def test_any_number_of_panels_fills_rows_evenly(n: int) -> None:
 @pytest.mark.parametrize("clip", [0.0, -1.0, math.inf, math.nan])
 def test_a_clip_is_above_0(clip: float) -> None:
     with pytest.raises(OptionError, match="clip above 0"):
-        importance_grid(probe_of(counted(2, 2)), clip=clip)
+        paper_grid(probe_of(counted(2, 2)), clip=clip)
 
 
 @pytest.mark.parametrize(
@@ -284,9 +288,9 @@ def test_a_clip_is_above_0(clip: float) -> None:
 )
 def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        importance_grid(table)
+        paper_grid(table)
 
 
 def test_other_variables_are_refused() -> None:
     with pytest.raises(OptionError, match="'rank'"):
-        importance_grid(probe_of(counted(2, 2)), variable="rank")
+        paper_grid(probe_of(counted(2, 2)), variable="rank")

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -8,6 +10,9 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.figures.colours import FRAME
 from headcats.methods.token_probe.figure import layer_token
+
+paper_map = functools.partial(layer_token, layout="paper")
+"""The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
 
 # Layers 0 and 1, roles x, exact_answer_first, y.
 THREE = ("x", "exact_answer_first", "y")
@@ -39,7 +44,7 @@ def marks(fig: go.Figure) -> set[tuple[str, int, int]]:
 
 
 def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
-    fig = layer_token(scattered_token_map(32, 1))
+    fig = paper_map(scattered_token_map(32, 1))
     x, y = fig.layout.xaxis, fig.layout.yaxis
     assert x.side == "top"
     assert list(x.ticktext) == list(ROLES)
@@ -54,25 +59,25 @@ def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
 
 @pytest.mark.parametrize(("n", "labelled"), [(6, range(6)), (16, range(16)), (17, range(0, 17, 2))])
 def test_every_layer_of_few_is_labelled(n: int, labelled: range) -> None:
-    assert list(layer_token(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(labelled)
+    assert list(paper_map(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(labelled)
 
 
 def test_the_caption_says_what_the_rectangle_holds() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
     exact = ["exact_answer_first", "exact_answer_last"]
     for highlight, before, after in ((None, True, True), (ROLES[2:5], True, False), (exact, False, False)):
-        text = texts_of(layer_token(table, highlight=highlight))
+        text = texts_of(paper_map(table, highlight=highlight))
         assert "rectangle: exact answer" in text
         assert ("token before" in text, "token after" in text) == (before, after)
 
 
 def test_the_caption_explains_roles_whose_names_do_not() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    text = texts_of(layer_token(table))
+    text = texts_of(paper_map(table))
     assert "last_q: last token" in text
     assert "-2 … -1: tokens counted" in text
-    assert "-1: tokens counted" in texts_of(layer_token(table.sel(role=["-1"])))
-    without = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    assert "-1: tokens counted" in texts_of(paper_map(table.sel(role=["-1"])))
+    without = texts_of(paper_map(token_map_of(BY_HAND, roles=THREE)))
     assert "counted" not in without
     assert "last_q" not in without
 
@@ -84,18 +89,18 @@ def test_the_caption_says_which_roles_are_the_same_token() -> None:
         same[first, second] = same[second, first] = share
     table = token_map_of(np.full((4, 4), 0.7), roles=roles).assign_coords(other_role=roles)
     table["same_position"] = (("role", "other_role"), same)
-    assert all(phrase in texts_of(layer_token(table)) for phrase in ("last is -2 in 66 %", "last_q is -2 in 20 %"))
+    assert all(phrase in texts_of(paper_map(table)) for phrase in ("last is -2 in 66 %", "last_q is -2 in 20 %"))
     table["in_question"] = ("role", [1, 0, 0.4, 0])
-    text = texts_of(layer_token(table)).replace("&nbsp;", " ")
+    text = texts_of(paper_map(table)).replace("&nbsp;", " ")
     assert all(phrase in text for phrase in ("question: -2 in 40 %", "last is -2 in 66 %", "is -1 in under 1 %"))
     assert "last_q is" not in text
-    alone = texts_of(layer_token(table.sel(role=["last_q", "-1"])))
+    alone = texts_of(paper_map(table.sel(role=["last_q", "-1"])))
     assert "same token" not in alone
     assert "in the question" not in alone
 
 
 def test_the_caption_explains_roles_of_prompts() -> None:
-    text = texts_of(layer_token(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
+    text = texts_of(paper_map(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
     assert "y1: output" in text
     assert "between_query: text" in text
 
@@ -105,37 +110,37 @@ def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
     values[1, -1], values[0, 4] = 0.906, -0.4
     roles = [f"x{i}" for i in range(22)]
     table = token_map_of(values, roles=roles)[["auc"]].rename(auc="effect")
-    axis = layer_token(table).layout.coloraxis
+    axis = paper_map(table).layout.coloraxis
     assert (axis.cmin, axis.cmax) == (-0.906, 0.906)
     assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
-    nothing = layer_token(table * 0).layout.coloraxis
+    nothing = paper_map(table * 0).layout.coloraxis
     assert (nothing.cmin, nothing.cmax) == (-1, 1)
 
 
 def test_a_map_without_a_given_title_says_what_it_shows() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
-    fig = layer_token(attention)
+    fig = paper_map(attention)
     assert fig.layout.title.text.startswith("Mean attention")
     assert "heads and 240 texts" in texts_of(fig)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
-    fig = layer_token(effects)
+    fig = paper_map(effects)
     assert fig.layout.title.text.endswith("patching (resid)")
     assert "64 prompts" in texts_of(fig)
-    assert layer_token(table).layout.title.text.endswith("wrong answers")
-    assert layer_token(table, variable="within_task").layout.title.text.endswith("answers, within tasks")
-    assert "AUC: how well" in texts_of(layer_token(table))
+    assert paper_map(table).layout.title.text.endswith("wrong answers")
+    assert paper_map(table, variable="within_task").layout.title.text.endswith("answers, within tasks")
+    assert "AUC: how well" in texts_of(paper_map(table))
     assert "AUC" not in texts_of(fig)
-    assert "heads and 1 text&" in texts_of(layer_token(attention.assign(n=1)))
-    assert "1 prompt&" in texts_of(layer_token(effects.assign(n=1)))
-    assert "1 answer, 1 wrong" in texts_of(layer_token(table.assign(n=1, n_wrong=1)))
-    assert layer_token(attention, title="Mine").layout.title.text == "Mine"
-    title = layer_token(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
+    assert "heads and 1 text&" in texts_of(paper_map(attention.assign(n=1)))
+    assert "1 prompt&" in texts_of(paper_map(effects.assign(n=1)))
+    assert "1 answer, 1 wrong" in texts_of(paper_map(table.assign(n=1, n_wrong=1)))
+    assert paper_map(attention, title="Mine").layout.title.text == "Mine"
+    title = paper_map(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
     assert title.split(", ")[1:] == ["copy", "model a&lt;b&gt;"]
 
 
 def test_auc_is_blue_from_a_half_to_1() -> None:
-    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    fig = paper_map(token_map_of(BY_HAND, roles=THREE))
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND, rtol=1e-6)
     axis = fig.layout.coloraxis
     assert (axis.cmin, axis.cmax) == (0.5, 1.0)
@@ -143,30 +148,30 @@ def test_auc_is_blue_from_a_half_to_1() -> None:
     assert axis.colorscale[-1][1] == "rgb(8,48,107)"
     assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("≤ 0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
     assert axis.colorbar.title.text == "ROC-AUC"
-    above = layer_token(token_map_of(BY_HAND + 0.1, roles=THREE)).layout.coloraxis.colorbar
+    above = paper_map(token_map_of(BY_HAND + 0.1, roles=THREE)).layout.coloraxis.colorbar
     assert above.ticktext[0].strip() == "0.5"
 
 
 def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    assert rectangles(layer_token(table)) == [(1.5, 5.5, -0.5, 3.5)]
-    rectangle = next(trace for trace in layer_token(table).data if trace.name == "exact answer")
+    assert rectangles(paper_map(table)) == [(1.5, 5.5, -0.5, 3.5)]
+    rectangle = next(trace for trace in paper_map(table).data if trace.name == "exact answer")
     assert rectangle.line.color == FRAME
     assert rectangle.cliponaxis is False
     named = table.assign_attrs(exact_roles="exact_answer_first\nexact_answer_last")
-    assert rectangles(layer_token(named)) == [(2.5, 4.5, -0.5, 3.5)]
-    assert rectangles(layer_token(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
-    asked = layer_token(table, highlight=["-1", "last_q", "-2"])
+    assert rectangles(paper_map(named)) == [(2.5, 4.5, -0.5, 3.5)]
+    assert rectangles(paper_map(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
+    asked = paper_map(table, highlight=["-1", "last_q", "-2"])
     assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
     assert "rectangle: last_q, -2, -1" in texts_of(asked)
-    assert rectangles(layer_token(table, highlight=[])) == []
+    assert rectangles(paper_map(table, highlight=[])) == []
     moved = table.isel(role=[4, 0, 2, 1, 3])
-    assert rectangles(layer_token(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
+    assert rectangles(paper_map(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
     assert data(asked).query("highlighted").role.unique().tolist() == ["last_q", "-2", "-1"]
 
 
 def test_marks_hold_intervals_against_a_half() -> None:
-    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    fig = paper_map(token_map_of(BY_HAND, roles=THREE))
     assert marks(fig) == {("above", 0, 1), ("above", 1, 0), ("above", 1, 1), ("below", 0, 2), ("largest", 0, 1)}
     assert "largest: 0.900 [0.850, 0.950], layer 0, exact" in texts_of(fig)
     frame = data(fig)
@@ -177,7 +182,7 @@ def test_marks_hold_intervals_against_a_half() -> None:
 
 
 def test_what_the_map_is_held_against_stands_above_it() -> None:
-    texts = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    texts = texts_of(paper_map(token_map_of(BY_HAND, roles=THREE)))
     assert "400 answers, 150 wrong" in texts
     assert "task alone: AUC 0.625" in texts
     assert "AUC 0.500 to 0.500" in texts
@@ -186,13 +191,13 @@ def test_what_the_map_is_held_against_stands_above_it() -> None:
 def test_an_auc_within_tasks_is_held_against_shuffled_labels_within_tasks() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     table["shuffled_within"] = table.auc * 0 + 0.47
-    texts = texts_of(layer_token(table, variable="within_task"))
+    texts = texts_of(paper_map(table, variable="within_task"))
     assert "AUC 0.470 to 0.470" in texts
     assert "task alone" not in texts
 
 
 def test_other_auc_of_the_probe_can_be_drawn() -> None:
-    fig = layer_token(token_map_of(BY_HAND, roles=THREE), variable="within_task")
+    fig = paper_map(token_map_of(BY_HAND, roles=THREE), variable="within_task")
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
     assert fig.layout.coloraxis.colorbar.title.text.endswith("within tasks")
     assert data(fig).low.isna().all()
@@ -201,13 +206,13 @@ def test_other_auc_of_the_probe_can_be_drawn() -> None:
 def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect")
-    fig = layer_token(effects)
+    fig = paper_map(effects)
     axis = fig.layout.coloraxis
     assert axis.cmin == -axis.cmax
     assert axis.colorbar.title.text.startswith("effect (share")
     assert {(name, y, x) for name, y, x in marks(fig) if name == "below"} == {("below", 0, 2)}
     attention = xr.Dataset({"attention": table["auc"] / 10})
-    fig = layer_token(attention)
+    fig = paper_map(attention)
     axis = fig.layout.coloraxis
     assert axis.cmin == 0
     assert axis.colorscale[-1][1] == "rgb(8,48,107)"
@@ -216,7 +221,7 @@ def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
 
 
 def test_hover_names_layer_role_and_numbers() -> None:
-    trace = heatmaps(layer_token(token_map_of(BY_HAND, roles=("a<b>", *THREE[1:]))))[0]
+    trace = heatmaps(paper_map(token_map_of(BY_HAND, roles=("a<b>", *THREE[1:]))))[0]
     assert trace.hovertemplate.startswith("<b>layer %{y}, %{text}</b>")
     assert trace.text[1].tolist() == ["a&lt;b&gt;", "exact_answer_first", "y"]
     np.testing.assert_allclose(trace.customdata[1][1], [0.55, 0.65, 0.5, 0.5], rtol=1e-6)
@@ -226,7 +231,7 @@ def test_hover_names_layer_role_and_numbers() -> None:
 def test_several_maps_are_several_panels_with_one_scale() -> None:
     maps = [token_map_of(BY_HAND - 0.1 * i, roles=THREE)[["auc", "low", "high"]] for i in range(3)]
     table = xr.concat(maps, dim=xr.IndexVariable("representation", ["mlp_post", "mlp_out", "resid_post"]))
-    fig = layer_token(table)
+    fig = paper_map(table)
     assert [trace.name for trace in heatmaps(fig)] == ["mlp_post", "mlp_out", "resid_post"]
     assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
     assert len(rectangles(fig)) == 3
@@ -234,7 +239,7 @@ def test_several_maps_are_several_panels_with_one_scale() -> None:
 
 
 def test_cells_without_a_number_leave_the_rest_readable() -> None:
-    fig = layer_token(token_map_of(np.full((2, 3), np.nan), roles=THREE))
+    fig = paper_map(token_map_of(np.full((2, 3), np.nan), roles=THREE))
     assert "no value" in texts_of(fig)
     assert {name for name, *_ in marks(fig)} == {"no value"}
     assert data(fig).largest.sum() == 0
@@ -245,28 +250,28 @@ def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() ->
     values[0, :2] = np.nan
     table = token_map_of(values, roles=THREE)
     failed = ["layer 0, x", "layer 0, exact_answer_first", "layer 1, y (shuffled labels)"]
-    text = texts_of(layer_token(table.assign_attrs(not_converged="\n".join(failed))))
+    text = texts_of(paper_map(table.assign_attrs(not_converged="\n".join(failed))))
     assert "value: in 2 of 6" in text
     assert "converge" in text
     table["shuffled"] = table["shuffled"].where((table.layer != 1) | (table.role != "y"))
-    fig = layer_token(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
+    fig = paper_map(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
     assert "value: in 1 of 6" in texts_of(fig)
-    assert "converge" not in texts_of(layer_token(table))
+    assert "converge" not in texts_of(paper_map(table))
 
 
 def test_a_single_role_may_be_named_alone() -> None:
-    fig = layer_token(token_map_of(BY_HAND, roles=THREE), highlight=THREE[1])
+    fig = paper_map(token_map_of(BY_HAND, roles=THREE), highlight=THREE[1])
     assert data(fig).query("highlighted").role.unique().tolist() == [THREE[1]]
 
 
 def test_a_role_that_is_not_there_lists_near_matches() -> None:
     with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
-        layer_token(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
+        paper_map(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
 
 
 def test_other_variables_are_refused() -> None:
     with pytest.raises(OptionError, match="'low'"):
-        layer_token(token_map_of(BY_HAND, roles=THREE), variable="low")
+        paper_map(token_map_of(BY_HAND, roles=THREE), variable="low")
 
 
 @pytest.mark.parametrize(
@@ -280,4 +285,4 @@ def test_other_variables_are_refused() -> None:
 )
 def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        layer_token(table)
+        paper_map(table)

@@ -127,7 +127,7 @@ def test_figures_and_files_take_it(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], tmp_path: Any
 ) -> None:
     found = asked[2]
-    fig = layer_token(found, title="Attention")
+    fig = layer_token(found, title="Attention", layout="paper")
     frame = data(fig)
     assert frame.variable.unique().tolist() == ["attention"]
     assert frame[frame.highlighted].role.unique().tolist() == list(PAPER.roles[3:7])

@@ -1,0 +1,152 @@
+"""The overlap map as one large panel: stripes for heads of several categories, a view for each category alone."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.figures.colours import NO_CATEGORY, ON_DARK, OUTLINE, UNCLASSIFIED, ink_on
+from headcats.figures.contrast import EDGE
+from headcats.figures.panels.cells import Cells
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import layer_head_cells
+from headcats.figures.panels.layout import Panel
+from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
+from headcats.figures.panels.text import escaped
+
+UNSURE, OPEN, SUPPRESSES = "unsure", "undecided", "suppresses"
+WITHIN = (640, 450)
+"""Pixels of the panel."""
+_LEAST = (240, 120)
+_NAMED = (40, 22)  # pixels of a cell that holds the name of its head
+_SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open", SUPPRESSES: "triangle-down"}
+
+
+def hero_grid(
+    overlap: xr.Dataset,
+    first: pd.DataFrame,
+    categories: Mapping[str, pd.DataFrame],
+    colours: Mapping[str, str],
+    *,
+    all_name: str,
+    template: str,
+    title: str | None,
+    frame: pd.DataFrame,
+    notes: list[str],
+    caption: list[str],
+    within: tuple[int, int] = WITHIN,
+) -> PanelGrid:
+    """One panel with a view of all categories and one of each.
+
+    Args:
+        overlap: For its layers and heads.
+        first: One row per head, with what the pointer shows.
+        categories: Category -> one row per head with `outcome`, `hatched`, `suppresses` and `unsure`.
+        colours: Category -> colour.
+        all_name: Of the first view.
+        template: What the pointer shows.
+        title: Of the figure.
+        frame: Behind the figure.
+        notes: Below the name of the panel.
+        caption: Below the title.
+        within: Pixels that the panel may take.
+    """
+    cells = layer_head_cells(overlap, within=within, least=(min(_LEAST[0], within[0]), min(_LEAST[1], within[1])))
+    exists = first.assign(ground=np.where(first["label"] == "", "", NO_CATEGORY))
+    ground = cells.heatmap(exists, "ground", name=NO_CATEGORY, template=template, colours={NO_CATEGORY: UNCLASSIFIED})
+    letters = category_letters(list(colours))
+    views = {all_name: _all(cells, first, categories, colours, letters)}
+    views |= {name: _single(cells, name, rows, colours[name]) for name, rows in categories.items()}
+    drawn = [trace for traces in views.values() for trace in traces]
+    shown = {
+        name: [True, *(any(trace is each for each in traces) for trace in drawn)] for name, traces in views.items()
+    }
+    kinds = {trace.name for trace in drawn}
+    entries = [Entry(name, colour, outlined=True) for name, colour in colours.items()]
+    entries += [Entry(name, symbol=symbol) for name, symbol in _SYMBOLS.items() if name in kinds]
+    written = letters if fits(letters, cells.size) else {}
+    panel = Panel(all_name, [cells.plot([ground, *drawn])], notes=notes)
+    return PanelGrid([panel], frame, title, caption, one_row=True, beside=Legend(entries, written), views=shown)
+
+
+def _all(
+    cells: Cells,
+    first: pd.DataFrame,
+    categories: Mapping[str, pd.DataFrame],
+    colours: Mapping[str, str],
+    letters: Mapping[str, str],
+) -> list[go.Scatter]:
+    """Heads in stripes of their categories' colours, each as wide as the others of its head."""
+    inside = {name: (rows["outcome"] == "in").to_numpy() for name, rows in categories.items()}
+    n = np.sum(list(inside.values()), axis=0)
+    before = np.zeros(len(first))
+    stripes = []
+    traces: list[go.Scatter | None] = []
+    for name, mask in inside.items():
+        share = 1 / np.maximum(n[mask], 1)
+        start = before[mask] * share
+        traces.append(cells.areas(first[mask], colours[name], name=name, start=start, stop=start + share))
+        stripes.append(first.loc[mask, ["layer", "head"]].assign(category=name, middle=start + share / 2, share=share))
+        before[mask] += 1
+    unsure = np.any([rows["unsure"] & mask for rows, mask in zip(categories.values(), inside.values(), strict=True)], 0)
+    traces += [*_dashes(cells, first[unsure]), _open(cells, first[first["hatched"] & (n == 0)])]
+    traces += [_names(cells, first[n > 0], above=0.2), _letters(cells, stripes, colours, letters)]
+    return [trace for trace in traces if trace is not None]
+
+
+def _single(cells: Cells, name: str, rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
+    """The heads of one category, whatever else they serve."""
+    inside = rows["outcome"] == "in"
+    traces = [
+        cells.areas(rows[inside], colour, name=name),
+        *_dashes(cells, rows[inside & rows["unsure"]]),
+        _open(cells, rows[rows["hatched"] & ~inside]),
+        _names(cells, rows[inside]),
+        cells.symbols(rows[rows["suppresses"]], name=SUPPRESSES, symbol="triangle-down", share=0.35),
+    ]
+    return [trace for trace in traces if trace is not None]
+
+
+def _dashes(cells: Cells, rows: pd.DataFrame) -> list[go.Scatter | None]:
+    """Dashes that are seen on any colour: dark ones on a light line."""
+    width = 2 if cells.smallest >= 14 else 1
+    dashes = {"color": EDGE, "width": width, "dash": f"{2 * width}px,{2 * width}px"}
+    lines = [{"color": ON_DARK, "width": width}, dashes]
+    return [cells.rectangles(rows, line, name=UNSURE, inset=width / 2 + 1) for line in lines]
+
+
+def _open(cells: Cells, rows: pd.DataFrame) -> go.Scatter | None:
+    inset = 1.5 if cells.smallest >= 10 else 0.5
+    return cells.rectangles(rows, {"color": OUTLINE, "width": 1}, name=OPEN, inset=inset)
+
+
+def _names(cells: Cells, rows: pd.DataFrame, *, above: float = 0.0) -> go.Scatter | None:
+    """Names of heads where cells have room for them, `above` the middle by a share of the cell.
+
+    White with a dark line around each letter, which is read on stripes of any colours.
+    """
+    if not _has_names(cells):
+        return None
+    return cells.texts(rows, list(rows["name"]), ON_DARK, name="names", size=11, halo=EDGE, down=-above)
+
+
+def _letters(
+    cells: Cells, stripes: list[pd.DataFrame], colours: Mapping[str, str], letters: Mapping[str, str]
+) -> go.Scatter | None:
+    """The letters of each stripe's category, where it has room for them: below the name of the head if there is one."""
+    rows, (width, height) = pd.concat(stripes), cells.size
+    room = [
+        fits({name: letters[name]}, (int(width * share), height))
+        for name, share in zip(rows["category"], rows["share"], strict=True)
+    ]
+    rows = rows[np.array(room, dtype=bool)]
+    texts = rows["category"].map({name: escaped(letter) for name, letter in letters.items()})
+    inks = rows["category"].map({name: ink_on(colour) for name, colour in colours.items()})
+    right, down = rows["middle"].to_numpy() - 0.5, 0.2 if _has_names(cells) else 0
+    return cells.texts(rows, list(texts), list(inks), name="letters", size=11, right=right, down=down)
+
+
+def _has_names(cells: Cells) -> bool:
+    return cells.size[0] >= _NAMED[0] and cells.size[1] >= _NAMED[1]

@@ -1,0 +1,133 @@
+"""The overlap map as one large panel: stripes, dashes, open cells, views."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ICL, mixed_overlap, overlap_of
+
+from headcats.errors import DataError
+from headcats.figures import data, overlap_map
+from headcats.figures.overlap_map import hero_panel
+
+# Categories x layers x heads. L0H0: Algorithmic; L0H1: Algorithmic and Knowledge; L1H0: Knowledge, and undecided in
+# Algorithmic; L1H1: undecided in both.
+MEMBER = np.array([[[1, 1], [0, 0]], [[-1, 1], [1, 0]]])
+TWO = {name: ICL[name] for name in ("Algorithmic", "Knowledge")}
+
+
+def by_hand(**more: np.ndarray) -> xr.Dataset:
+    return overlap_of(MEMBER, categories=TWO).assign(
+        {name: (("category", "layer", "head"), values) for name, values in more.items()}
+    )
+
+
+def boxes(fig: go.Figure, name: str, *, view: int = 0) -> list[tuple[float, float, float, float]]:
+    """Left, right, top and bottom of the rectangles of that name in that view, in cells."""
+    shown = fig.layout.updatemenus[0].buttons[view].args[0]["visible"]
+    rectangles = []
+    for trace, is_shown in zip(fig.data, shown, strict=False):
+        if trace.type == "scatter" and trace.mode == "lines" and trace.name == name and is_shown:
+            for corners in np.stack([trace.x, trace.y], axis=1).reshape(-1, 6, 2):
+                (left, top), (right, bottom) = corners[0], corners[2]
+                rectangles.append(tuple(round(float(value), 1) for value in (left, right, top, bottom)))
+    return sorted(set(rectangles))
+
+
+def test_a_head_of_several_categories_has_a_stripe_of_each() -> None:
+    fig = overlap_map(by_hand(), layout="hero")
+    assert boxes(fig, "Algorithmic") == [(-0.5, 0.0, 0.5, 1.5), (-0.5, 0.5, -0.5, 0.5)]
+    assert boxes(fig, "Knowledge") == [(0.0, 0.5, 0.5, 1.5), (0.5, 1.5, -0.5, 0.5)]
+    looks = {trace.name: trace.fillcolor for trace in fig.data if trace.type == "scatter" and trace.fill}
+    assert looks == TWO
+
+
+def test_a_view_shows_the_heads_of_one_category_whole() -> None:
+    fig = overlap_map(by_hand(), layout="hero")
+    assert [button.label for button in fig.layout.updatemenus[0].buttons] == ["All Categories", *TWO]
+    assert boxes(fig, "Algorithmic", view=1) == [(-0.5, 0.5, -0.5, 0.5), (-0.5, 0.5, 0.5, 1.5)]
+    assert boxes(fig, "Knowledge", view=1) == []
+    assert boxes(fig, "Algorithmic", view=2) == []
+    first = fig.layout.updatemenus[0].buttons[0].args[0]["visible"]
+    assert [bool(trace.visible) for trace in fig.data[: len(first)]] == [bool(shown) for shown in first]
+
+
+def test_heads_undecided_in_all_their_categories_are_open() -> None:
+    fig = overlap_map(by_hand(), layout="hero")
+    assert len(boxes(fig, "undecided")) == 1
+    assert boxes(fig, "undecided")[0][0] > 0.4
+    assert boxes(fig, "undecided")[0][2] > 0.4  # L1H1
+    # In its own view a category's undecided head is open although it is in another category.
+    assert len(boxes(fig, "undecided", view=1)) == 2
+    assert all(trace.fill is None for trace in fig.data if trace.name == "undecided" and trace.mode == "lines")
+
+
+def test_memberships_that_resampling_does_not_settle_are_dashed() -> None:
+    sure = np.ones((2, 2, 2))
+    assert boxes(overlap_map(by_hand(probability=sure), layout="hero"), "unsure") == []
+    unsure = sure.copy()
+    unsure[0, 0, 1] = 0.79
+    unsure[1, 1, 1] = 0.5  # not a member
+    fig = overlap_map(by_hand(probability=unsure), layout="hero")
+    for view, n in ((0, 1), (1, 1), (2, 0)):
+        assert len(boxes(fig, "unsure", view=view)) == n
+    assert {trace.line.dash for trace in fig.data if trace.name == "unsure"} == {None, "4px,4px"}
+    legends = [trace.name for trace in fig.data if trace.showlegend]
+    assert legends == ["<b>A</b>lgorithmic", "<b>K</b>nowledge", "unsure", "undecided"]
+
+
+def test_letters_stand_in_the_stripes_of_their_categories() -> None:
+    (letters,) = (trace for trace in overlap_map(by_hand(), layout="hero").data if trace.name == "letters")
+    places = dict(zip(zip(np.round(letters.x, 2), np.round(letters.y), strict=True), letters.text, strict=True))
+    assert places == {(0.0, 0.0): "A", (-0.25, 1.0): "A", (0.25, 1.0): "K", (1.0, 0.0): "K"}
+    assert set(letters.textfont.color) == {"black", "white"}
+
+
+def test_suppressing_heads_are_marked_in_their_view() -> None:
+    marks = np.zeros((2, 2, 2))
+    marks[1, 0, 0] = 1
+    fig = overlap_map(by_hand(suppressing=marks), layout="hero")
+    (trace,) = (trace for trace in fig.data if trace.name == "suppresses" and not trace.showlegend)
+    assert (list(trace.x), list(trace.y), trace.visible) == ([0], [0], False)
+
+
+@pytest.mark.parametrize(("grid", "least"), [((32, 32), 10), ((80, 64), 7), ((12, 12), 30)])
+def test_cells_are_large_in_a_window_of_1440_pixels(grid: tuple[int, int], least: int) -> None:
+    fig = overlap_map(mixed_overlap(*grid), layout="hero", title="A title")
+    assert fig.layout.width <= 1440
+    width = (fig.layout.xaxis.domain[1] - fig.layout.xaxis.domain[0]) * fig.layout.width / grid[0]
+    height = (fig.layout.yaxis.domain[1] - fig.layout.yaxis.domain[0]) * fig.layout.height / grid[1]
+    assert min(width, height) >= least - 1e-6
+    assert fig.layout.legend.x * fig.layout.width + 100 < fig.layout.width
+
+
+def test_any_number_of_categories_has_letters_and_views() -> None:
+    many = {f"kind {i}": colour for i, colour in enumerate(["#1f77b4", "#ff7f0e"] * 15)}
+    table = mixed_overlap(3, 3, categories=many)
+    fig = overlap_map(table, layout="hero")
+    assert fig.layout.updatemenus[0].type == "dropdown"
+    assert len(fig.layout.updatemenus[0].buttons) == 31
+    entries = [trace.name for trace in fig.data if trace.showlegend][:30]
+    assert entries[0] == "<b>a</b> kind 0"
+    assert entries[-1] == "<b>ad</b> kind 29"
+    with pytest.raises(DataError, match=r'at most 8 categories.*layout="hero"'):
+        overlap_map(table)
+
+
+def test_the_numbers_are_those_of_the_row_of_panels() -> None:
+    hero, row = (data(overlap_map(by_hand(), layout=layout)) for layout in ("hero", "paper"))
+    assert hero.equals(row)
+
+
+def test_a_page_gets_the_panel_alone() -> None:
+    grid = hero_panel(by_hand())
+    fig = grid.draw()
+    assert not fig.layout.annotations
+    assert not [trace for trace in fig.data if trace.showlegend]
+    assert list(grid.views) == ["All Categories", *TWO]
+
+
+def test_without_a_member_it_says_so() -> None:
+    fig = overlap_map(overlap_of(-np.ones((2, 3, 3)), categories=TWO), layout="hero")
+    assert any("No head passed the rule" in text.text for text in fig.layout.annotations)
+    assert not [trace for trace in fig.data if trace.type == "scatter" and trace.fill]

@@ -1,0 +1,61 @@
+"""The page of a figure in a browser: its theme, its numbers as one zooms, its buttons."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from figures.examples import EXAMPLES
+from playwright.sync_api import Browser, Page
+from reports.page.browser import opened_browser
+
+from headcats.figures import head_grid, write
+from headcats.figures.colours import BACKGROUND, DARK, TEXT
+
+pytestmark = pytest.mark.ci
+
+_LOOK = "[figure.layout.paper_bgcolor, figure.layout.font.color]"
+_AXES = "['xaxis', 'xaxis2'].map((name) => [figure.layout[name].tickmode, figure._fullLayout[name].range[1]])"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with opened_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    """Effects of 32 x 32 heads on a light system."""
+    tab = browser.new_page(color_scheme="light")
+    tab.goto(write(head_grid(EXAMPLES["head_grid"](32, 32)), tmp_path / "figure.html").as_uri())
+    yield tab
+    tab.close()
+
+
+def test_it_follows_the_system_and_is_printed_on_white(page: Page) -> None:
+    light, dark = [BACKGROUND, TEXT], [DARK[BACKGROUND], DARK[TEXT]]
+    assert page.evaluate(_LOOK) == light
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"figure.layout.paper_bgcolor === '{DARK[BACKGROUND]}'")
+    assert page.evaluate(_LOOK) == dark
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(_LOOK) == light
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(_LOOK) == dark
+
+
+def test_panels_zoom_together_and_number_whole_layers(page: Page) -> None:
+    assert page.evaluate(_AXES) == [["auto", 31.5]] * 2
+    page.evaluate("Plotly.relayout(figure, {'xaxis.range': [3.5, 6.5]})")
+    page.wait_for_function("figure.layout.xaxis.tickmode === 'linear'")
+    assert [end for _, end in page.evaluate(_AXES)] == [6.5] * 2
+    numbers = page.evaluate("[...document.querySelectorAll('.xtick text')].map((text) => text.textContent)")
+    assert set(numbers) == {"4", "5", "6"}
+    page.evaluate("Plotly.relayout(figure, {'xaxis.range': [-0.5, 31.5]})")
+    page.wait_for_function("figure.layout.xaxis.tickmode === 'auto'")
+
+
+def test_its_buttons_are_not_passed_key_by_key(page: Page) -> None:
+    buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map((button) => button.tabIndex)")
+    assert len(buttons) > 3
+    assert set(buttons) == {-1}
