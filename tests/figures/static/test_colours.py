@@ -1,0 +1,48 @@
+"""Colours as plotly writes them, and numbers as colours of a scale."""
+
+import numpy as np
+import pytest
+
+from headcats.errors import DataError
+from headcats.figures.static.colours import css_colour, rgba_of, scale_colours
+
+
+@pytest.mark.parametrize(
+    ("colour", "rgba"),
+    [
+        ("#1f77b4", (31, 119, 180, 255)),
+        ("teal", (0, 128, 128, 255)),
+        ("rgb(1, 2, 3)", (1, 2, 3, 255)),
+        ("rgba(1,2,3,0.2)", (1, 2, 3, 51)),
+    ],
+)
+def test_every_way_to_write_a_colour_is_read(colour: str, rgba: tuple[int, ...]) -> None:
+    assert rgba_of(colour) == rgba
+
+
+def test_half_transparent_colours_stay_so() -> None:
+    assert css_colour("teal") == "#008080"
+    assert css_colour("rgba(1,2,3,0.2)") == "rgba(1,2,3,0.200)"
+
+
+def test_what_is_no_colour_is_refused() -> None:
+    with pytest.raises(DataError, match="blu-ish"):
+        rgba_of("blu-ish")
+
+
+def test_numbers_are_coloured_between_the_stops_and_clipped_outside() -> None:
+    stops = [(0, "#000000"), (0.5, "#640000"), (1, "#640064")]
+    shown = scale_colours(np.array([[-9.0, 0.25, 0.5], [0.75, 9.0, np.nan]]), stops, (0.0, 1.0))
+    expected = [[[0, 0, 0, 255], [50, 0, 0, 255], [100, 0, 0, 255]],
+                [[100, 0, 50, 255], [100, 0, 100, 255], [0, 0, 0, 0]]]  # fmt: skip
+    np.testing.assert_array_equal(shown, expected)
+
+
+def test_steps_of_categories_have_no_shades_between_them() -> None:
+    stops = [(0, "red"), (0.5, "red"), (0.5, "blue"), (1, "blue")]
+    shown = scale_colours(np.array([0.0, 1.0]), stops, (-0.5, 1.5))
+    np.testing.assert_array_equal(shown, [[255, 0, 0, 255], [0, 0, 255, 255]])
+
+
+def test_a_scale_may_be_named() -> None:
+    np.testing.assert_array_equal(scale_colours(np.array([0.0]), "Greys", (0.0, 1.0)), [[255, 255, 255, 255]])

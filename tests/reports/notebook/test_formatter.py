@@ -1,0 +1,89 @@
+"""Summaries in place of raw datasets, in IPython alone."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import IPython
+import pytest
+import xarray as xr
+from figures.examples import scattered_scores
+from IPython.core.formatters import DisplayFormatter
+
+from headcats.reports.notebook.formatter import show_summaries
+from headcats.reports.notebook.summary import summary
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> DisplayFormatter:
+    formatter = DisplayFormatter()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(display_formatter=formatter))
+    show_summaries()
+    return formatter
+
+
+def test_a_table_of_headcats_is_shown_as_its_summary(shown: DisplayFormatter) -> None:
+    scores = scattered_scores(2, 3)
+    bundle, _ = shown.format(scores)
+    assert bundle["text/html"] == summary(scores)
+    assert "<svg" in bundle["text/html"]
+    assert bundle["text/plain"] == repr(scores)
+
+
+@pytest.mark.parametrize(
+    "data", [xr.Dataset({"x": ("y", [1, 2])}), xr.DataTree(xr.Dataset({"x": 1}))], ids=["set", "tree"]
+)
+def test_anything_else_is_shown_as_xarray_shows_it(data: object, shown: DisplayFormatter) -> None:
+    html = shown.format(data)[0]["text/html"]
+    assert "xr-wrap" in html
+    assert "headcats" not in html
+
+
+def test_outside_ipython_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IPython, "get_ipython", lambda: None)
+    show_summaries()
+
+
+@pytest.mark.parametrize("before", ["", "import IPython; "], ids=["script", "ipython"])
+def test_importing_headcats_imports_nothing_for_it(before: str) -> None:
+    heavy = {"plotly", "xarray", "torch", "headcats.figures", "headcats.reports.notebook.summary"}
+    code = f"import sys; {before}import headcats; print(*{heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.ci
+def test_a_notebook_shows_summaries_and_keeps_pictures_of_figures(tmp_path: object) -> None:
+    cells = [
+        "import headcats as hc",
+        "results = hc.run('mini', suite=['plural', 'successor'], methods=['denoising_patch'], n_prompts=8)\nresults",
+        "scores = hc.score(results)\nscores",
+        "hc.figures.head_grid(scores)",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, *cells], capture_output=True, text=True, check=True, cwd=str(tmp_path)
+    )
+    assert done.stdout.splitlines()[-3:] == [
+        "headcats text/html text/plain",
+        "headcats text/html text/plain",
+        "application/vnd.plotly.v1+json image/svg+xml",
+    ]
+
+
+_RUN = """
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from traitlets.config import Config
+
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sys.argv[1:]])
+with tempfile.TemporaryDirectory(prefix="hc-") as sockets:
+    config = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}})
+    NotebookClient(notebook, kernel_name="python3", config=config).execute()
+for cell in notebook.cells[1:]:
+    data = [output.data for output in cell.outputs if output.output_type != "stream"][-1]
+    print(*["headcats"] * ('class="headcats"' in data.get("text/html", "")), *sorted(data))
+"""
