@@ -1,11 +1,12 @@
-"""Size of a report, and how long it takes to write and to open: 80 x 64 heads, 30 tasks, two methods.
+"""Size of a report, and how long it takes to write, to open and to use: 80 x 64 heads, 30 tasks, three methods.
 
     python benchmarks/report_size.py [--layers 80] [--heads 64] [--tasks 30] [--prompts 14] [--out report.html]
 
 The results are made up: four in a hundred heads per category have an effect, the others are noise. Fourteen
 query items are few, so that their signs can all be tried; with more, scoring takes longer, and the page stays the same.
-Opening is timed in headless Chromium (/usr/bin/chromium), from the start of the navigation to the moment when the
-numbers of all heads can be asked for, and when every figure is drawn.
+Opening is timed in headless Chromium (/usr/bin/chromium), from the start of the navigation to the moment when the large
+map is drawn, when the numbers of all heads can be asked for, and when every figure is drawn, those behind tabs as well.
+Then three heads are opened, and all methods shown in turn: from the click to the picture, the largest is printed.
 """
 
 import argparse
@@ -26,8 +27,26 @@ from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, ModelRecord, PlanRecord, TaskRecord
 
 CATEGORIES = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
-METHODS = ("denoising_patch@last", "mean_ablation@all")
+METHODS = ("denoising_patch@last", "mean_ablation@all", "zero_ablation@last")
 CHROMIUM = "/usr/bin/chromium"
+HERO = "#figure-hero_0"
+# From a click until the browser has painted.
+PAINTED = "const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));"
+OPEN_HEAD = f"""async (head) => {{
+  {PAINTED}
+  const start = performance.now();
+  document.querySelector(`[data-head="${{head}}"]`).click();
+  do await painted(); while (!document.querySelector("#head .js-plotly-plot .point"));
+  return performance.now() - start;
+}}"""
+SWITCH = f"""async (place) => {{
+  {PAINTED}
+  const start = performance.now(), choice = document.getElementById("map-choice");
+  choice.value = place;
+  choice.dispatchEvent(new Event("change"));
+  do await painted(); while (!document.querySelector(`.map[data-map="${{place}}"] .main-svg`)?.checkVisibility());
+  return performance.now() - start;
+}}"""
 
 
 def main() -> None:
@@ -112,9 +131,9 @@ def manifest(tasks: dict[str, str], shape: tuple[int, int]) -> Manifest:
 
 
 def opened(page: Path) -> dict[str, float]:
-    """Seconds until the text is there, until heads can be asked for, and until all figures are drawn."""
+    """Seconds until parts of the page are there, and for what a reader does then."""
     marks = {
-        "text readable": "performance.getEntriesByType('navigation')[0].domInteractive",
+        "large map drawn": f"document.querySelector('{HERO} .main-svg') && performance.now()",
         "heads ready": "document.documentElement.dataset.heads === 'ready' && performance.now()",
         "all figures drawn": "document.documentElement.dataset.drawn === 'all' && performance.now()",
     }
@@ -123,6 +142,12 @@ def opened(page: Path) -> dict[str, float]:
         tab = browser.new_page(viewport={"width": 1440, "height": 900})
         tab.goto(page.resolve().as_uri())
         found = {name: tab.wait_for_function(mark, timeout=120_000).json_value() / 1000 for name, mark in marks.items()}
+        heads = tab.evaluate("[...new Set([...document.querySelectorAll('[data-head]')].map((b) => b.dataset.head))]")[
+            :3
+        ]
+        found["a head opened"] = max(tab.evaluate(OPEN_HEAD, head) / 1000 for head in heads)
+        methods = range(tab.locator("#map-choice option").count())
+        found["a method switched"] = max(tab.evaluate(SWITCH, str(place)) / 1000 for place in [*methods, 0])
         browser.close()
     return found
 

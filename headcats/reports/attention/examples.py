@@ -13,11 +13,13 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import head_patterns
 from headcats.prompts.batch import PromptBatch
-from headcats.results.visible import visible
+from headcats.results.visible import with_visible_ends
 from headcats.sweeps.runs import BaseRuns
 
 # Prompts that are looked through for one that the model answers rightly.
 _LOOKED_AT = 16
+# A head that looks at everything alike is to look pale.
+_LEAST_DARKEST = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,11 @@ class Example:
     right: bool
     clean: Side
     corrupted: Side
+
+    def darkest(self, head: Head) -> float:
+        """The weight that pictures of a head give their full colour."""
+        # Not the largest of all: the first token can look at nothing but itself, with weight 1.
+        return max(_LEAST_DARKEST, *(float(side.patterns[head][-1].max()) for side in (self.clean, self.corrupted)))
 
 
 def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence[Head], *, n: int) -> list[Example]:
@@ -120,5 +127,5 @@ def _side(
 def token_text(tokenizer: Any, *tokens: int) -> str:
     """As text; -1 stands behind the end of an answer."""
     ids = [token for token in tokens if token >= 0]
-    text = visible(str(tokenizer.decode(ids, clean_up_tokenization_spaces=False)))
-    return text.strip() or "␣" * len(text) or f"(token {ids[0]})"
+    text = str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+    return with_visible_ends(text) or f"(token {ids[0]})"

@@ -25,8 +25,6 @@ GENERATOR = "headcats views"
 """What tells our pages from other files in the folder."""
 # Tokens that a table names; the others are summed up in its last row.
 _STRONGEST = 5
-# A head that looks at everything alike is to look pale.
-_LEAST_DARKEST = 0.2
 _HERE = Path(__file__).parent
 
 
@@ -86,9 +84,7 @@ def view_page(chosen: Chosen, shown: Sequence[Example], shared: Shared) -> str:
 
 def _look(number: int, example: Example, head: Head, n_tokens: int) -> tuple[list[Pattern], list[Any]]:
     """Where a head looks in one prompt: the pictures, clean and corrupted, and the rows of the table."""
-    # Not the largest of all: the first token can look at nothing but itself, with weight 1.
-    last = [float(side.patterns[head][-1].max()) for side in (example.clean, example.corrupted)]
-    darkest = max(_LEAST_DARKEST, *last)
+    darkest = example.darkest(head)
     shown = slice(-n_tokens, None)
     pictures = [
         Pattern(f"prompt-{number}-{head}-{name}", side.tokens[shown], side.patterns[head][shown, shown], darkest)

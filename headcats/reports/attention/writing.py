@@ -18,6 +18,7 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
+from headcats.reports.attention.thumbnails import thumbnails
 from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.finding import line
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
@@ -179,7 +180,11 @@ def _write(
         views.append(_view(chosen, shown, file))
     reasons = {name: str(reason) for name, reason in left_out.items()}
     written = Views(folder / VIEWS, choice.by, tuple(views), reasons)
-    _save(pages, written)
+    small = {
+        chosen.category: thumbnails(examples_of[chosen.category][0], [each.head for each in chosen.heads])
+        for chosen in categories
+    }
+    _save(pages, written, small)
     return written
 
 
@@ -224,9 +229,12 @@ def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
     return View(file, chosen.category, heads, tasks, str(description))
 
 
-def _save(pages: Mapping[str, bytes], written: Views) -> None:
-    """The pages, then the index of them; then what earlier calls have left is removed."""
-    views = [asdict(view) | {"checksum": checksum(pages[view.file])} for view in written.views]
+def _save(pages: Mapping[str, bytes], written: Views, small: Mapping[str, Mapping[str, Any]]) -> None:
+    """The pages, then the index of them with small pictures; then what earlier calls have left is removed."""
+    views = [
+        asdict(view) | {"checksum": checksum(pages[view.file]), "thumbnails": small[view.category]}
+        for view in written.views
+    ]
     index = {"by": written.by, "views": views, "left_out": written.left_out}
     for name, data in pages.items():
         write_whole(written.folder / name, data)

@@ -4,7 +4,7 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,10 +13,13 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from headcats import __version__
+from headcats.categories.membership import SETTLED
 from headcats.figures.colours import DARK
+from headcats.figures.static.svg import svg
+from headcats.reports.page.first_screen import FirstScreen
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
-from headcats.reports.page.parts import Drawn, Folded, Part, Section
+from headcats.reports.page.parts import Drawn, Folded, Part, Tab
 from headcats.reports.shown import shown, shown_lines
 from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, templates
 from headcats.results.head_axes import cell_name, noun
@@ -25,16 +28,18 @@ from headcats.results.visible import visible
 _HEAD = re.compile(r"\bL(\d+)[HG](\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"(\[([^\]]+)\]\(#(\w+)\))")
-LARGEST = 7_900_000
-"""Characters of a page: at most 8 MB."""
+LARGEST = 5_900_000
+"""Characters of a page: at most 6 MB."""
 MOST_HEADS = 40
 """Heads that one cell of a table names; lists of all have a row for each."""
 _NUMBERS = "<!-- numbers of the heads -->"
 _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
 
 
-def document(material: Material, sections: list[Section], *, heading: str = "", under: str = "") -> str:
-    """The page, with its sections from top to bottom; `heading` and the line below it say what it is of.
+def document(
+    material: Material, tabs: Sequence[Tab], *, first: FirstScreen | None = None, heading: str = "", under: str = ""
+) -> str:
+    """The page, with its first screen and its tabs; `heading` and the line below it say what it is of.
 
     By default they name the run of the material, whose numbers of single heads, or groups, the page holds.
     """
@@ -48,25 +53,33 @@ def document(material: Material, sections: list[Section], *, heading: str = "", 
         lstrip_blocks=True,
     )
     environment.filters |= {"sentence": _sentence, "linked": _linked, "lines": shown_lines, "runs": _runs}
+    environment.filters |= {"picture": _picture}
     assets = files("headcats.reports.page").joinpath("assets")
     scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
     script = "\n".join(assets.joinpath(name).read_text(encoding="utf-8") for name in scripts)
+    styles = sorted(file.name for file in assets.iterdir() if file.name.endswith(".css"))
+    style = "".join(assets.joinpath(name).read_text(encoding="utf-8") for name in styles)
     # Data and layout alone: the page has its own buttons and its own width.
     payloads = {
         f"figure-{part.name}": deflated(part.figure.to_json(remove_uids=True).encode("utf-8"))
-        for part in _figures(part for section in sections for part in section.parts)
+        for part in _figures(
+            [*_of_first(first), *(part for tab in tabs for each in tab.sections for part in each.parts)]
+        )
     }
+    payloads["plotly"] = deflated(get_plotlyjs().encode("utf-8"))
     page = environment.get_template("report.html.jinja").render(
         heading=heading or f"Attention heads of {Path(manifest.model.name).name}",
-        under=under or f"headcats report on suite {suite}{begun}",
+        under=under or (str(first.ran) if first else f"headcats report on suite {suite}{begun}"),
+        first=first,
         title=heading or f"{manifest.model.name}, {suite}",
         noun=noun(material.unit).capitalize(),
-        first=cell_name(next(iter(manifest.model.layers), 0), 0, material.unit),
-        sections=sections,
+        first_cell=cell_name(next(iter(manifest.model.layers), 0), 0, material.unit),
+        tabs=tabs,
+        settled=round(100 * SETTLED),
+        views=Markup(json.dumps([each.views for each in first.maps] if first else []).replace("</", "<\\/")),
         payloads=payloads.items(),
-        style=Markup(assets.joinpath("report.css").read_text(encoding="utf-8")),
+        style=Markup(style),
         script=Markup('(() => {\n"use strict";\n' + script + "\n})();"),
-        plotly=Markup(get_plotlyjs()),
         dark=Markup(json.dumps(DARK, ensure_ascii=False).replace("</", "<\\/")),
         version=__version__,
     )
@@ -80,6 +93,19 @@ def _runs(parts: Iterable[Part]) -> list[tuple[str, list[Part]]]:
     """What shows parts, and the parts: items that follow each other are one list."""
     runs = itertools.groupby(parts, key=lambda part: part.place if type(part) is Finding else type(part).__name__)
     return [(kind, list(run)) for kind, run in runs]
+
+
+def _of_first(first: FirstScreen | None) -> Iterator[Part]:
+    for each in first.maps if first else ():
+        yield each.hero
+        if each.by_task is not None:
+            yield each.by_task
+
+
+def _picture(part: Drawn) -> Markup:
+    """What is seen of a figure without scripts."""
+    picture = svg(part.figure)
+    return Markup("" if picture is None else f"<noscript>{picture}</noscript>")
 
 
 def _figures(parts: Iterable[Part]) -> Iterator[Drawn]:

@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats.categories.map_tables import kept_scores
 from headcats.categories.reading import Reading
+from headcats.categories.run_maps import RunMaps
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -21,24 +22,31 @@ from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
+_BUNDLED = ("mini", "mini-cognitive")
+
 
 @dataclass(frozen=True)
 class Material:
     """A run, what was made of it, and what else lies in its folder.
 
     Attributes:
-        tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
+        maps: The map, and those that could contradict it; None where no task was scored.
         place: Where the results are; None for results in memory.
         target: Where the page goes.
         cautions: Warnings of the statistics, in the order in which they came.
     """
 
     run: RunResults
-    tables: Mapping[str, xr.Dataset]
+    maps: RunMaps | None
     reading: Reading
     place: Place | None
     target: Path
     cautions: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> Mapping[str, xr.Dataset]:
+        """Of the map: `scores`, `members`, `overlap` and their tests; {} where no task was scored."""
+        return {} if self.maps is None else self.maps.mapped.tables
 
     @property
     def folder(self) -> Path | None:
@@ -115,7 +123,9 @@ class Material:
     def _scored(self) -> dict[str, xr.Dataset | str]:
         if not self.tables:
             return {}
+        assert self.maps is not None
         scores: dict[str, xr.Dataset | str] = {self.mapped: self.tables["scores"]}
+        scores |= {str(other.reading.label): other.tables["scores"] for other in self.maps.others}
         for label in self.run.scored:
             if str(label) in scores or self.run.declarations[str(label)].control_of:
                 continue
@@ -164,6 +174,12 @@ class Material:
             for task, records in self.run.manifest.blocks.items()
             for label, record in records.items()
         ]
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the model is one that comes with headcats."""
+        model = self.run.manifest.model
+        return model.name in _BUNDLED and model.revision is None
 
     @property
     def not_judged(self) -> str:

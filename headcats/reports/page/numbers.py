@@ -79,6 +79,10 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "kv_head": _kv_heads(material, grid),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         "missing": _missing(described),
+        "views": [
+            {"category": view.title, "href": material.address(view.path), "thumbnails": view.thumbnails}
+            for view in material.views
+        ],
         **_categories(material, grid),
     }
     packed = pack(_rows(material, described, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
@@ -143,12 +147,13 @@ def deflated_json(content: Any) -> str:
 def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then what is small, joint methods and descriptors, then all others."""
     tables = [(label, "task", table) for label, table in material.scores.items()]
-    if material.tables:
-        tables.insert(1, (material.mapped, "category", material.tables["members"]))
+    if material.maps is not None:
+        reduced = [(each.name, "category", each.tables["members"]) for each in material.maps.all]
+        tables = [tables[0], *reduced, *tables[1:]]
     rows = []
     for label, dim, table in tables:
         names, groups = (tuple(map(str, table[coordinate].values)) for coordinate in (dim, "category"))
-        values = {name: _on_grid(table[name].astype(float), grid) for name in _EFFECT_FIELDS}
+        values = {name: _as_shown(name, _on_grid(table[name].astype(float), grid)) for name in _EFFECT_FIELDS}
         rows.append(Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values))
     small = []
     if (strengths := material.strengths) is not None:
@@ -157,7 +162,19 @@ def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int
             names = tuple(map(str, table["group"].values))
             values = {"score": _on_grid(table["strength"].astype(float), grid)}
             small.append(Rows(label, "group", str(table["reduction"].item()), names, names, values))
-    return [*rows[:2], *small, *_described(described, grid), *rows[2:]]
+    n = 1 + len(material.maps.all) if material.maps is not None else 0
+    return [*rows[:n], *small, *_described(described, grid), *rows[n:]]
+
+
+def _as_shown(name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Numbers that round as the tables of the page do, packed or not: q to two digits, others to three decimals."""
+    if name == "q_value":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = 10 ** (np.floor(np.log10(values)) - 1)
+        return np.where(values > 0, np.rint(values / unit) * unit, values)
+    packed, shown = np.rint(values / _STEP), 10 * np.rint(values / 1e-3)
+    # .12349 would be packed as .1235, and shown as .124 instead of .123.
+    return np.where(abs(packed - shown) == 5, (packed - np.sign(packed - shown)) * _STEP, values)
 
 
 def _described(descriptors: xr.Dataset | None, grid: tuple[int, int]) -> Iterator[Rows]:
@@ -190,8 +207,8 @@ def _missing(descriptors: xr.Dataset | None) -> list[str]:
 
 def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
     """Categories, and of each one the verdict on every head and the tasks that heads pass in."""
-    about: dict[str, Any] = {"in_letter": "i", "categories": [], "verdicts": [], "tasks": []}
-    if not material.tables:
+    about: dict[str, Any] = {"in_letter": "i", "categories": [], "maps": [], "tasks": []}
+    if material.maps is None:
         return about
     overlap = material.tables["overlap"]
     colours = listed_colours(overlap)
@@ -199,10 +216,14 @@ def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
         about["in_letter"] = "s"
     for category, table in by_category(overlap):
         about["categories"].append({"name": category, "colour": colours[category]})
-        about["verdicts"].append(_verdicts(table, about["in_letter"], grid))
         # Place of a head, layer by layer -> its tasks; heads without any are left out.
         texts = _on_grid(table["tasks"].astype(object), grid, fill="").ravel().tolist()
         about["tasks"].append({place: str(text) for place, text in enumerate(texts) if text})
+    for each in material.maps.all:
+        tables = dict(by_category(each.tables["overlap"]))
+        verdicts = [_verdicts(tables[name], about["in_letter"], grid) if name in tables else "-" * (grid[0] * grid[1])
+                    for name in (entry["name"] for entry in about["categories"])]  # fmt: skip
+        about["maps"].append({"name": each.name, "label": each.name, "verdicts": verdicts})
     return about
 
 

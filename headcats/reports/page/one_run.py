@@ -9,12 +9,14 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import Reading
+from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
-from headcats.reports.page.sections import SECTIONS
+from headcats.reports.page.parts import Tab
+from headcats.reports.page.sections import TABS
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -30,15 +32,20 @@ def write_run(
     results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:
     """Write the page; returns its file."""
-    run = _read(results).without_untried()
+    run = read_run(results).without_untried()
     place = run.place
     reading = reading.resolve(run) if run.tasks else reading
-    tables, cautions = _read_tables(run, reading)
-    target = target_of(path, place, reading.file_suffix(run) if tables else "")
-    material = Material(run, tables, reading, place=place, target=target, cautions=cautions)
-    sections = [section for make in SECTIONS if (section := make(material)).parts]
+    maps, cautions = read_maps(run, reading)
+    target = target_of(path, place, reading.file_suffix(run) if maps else "")
+    material = Material(run, maps, reading, place=place, target=target, cautions=cautions)
+    tabs = [
+        Tab(name, title, sections)
+        for (name, title), makers in TABS.items()
+        if (sections := tuple(section for make in makers if (section := make(material)).parts))
+    ]
+    page = document(material, tabs, first=first_screen(material))
     with _writing(target, place):
-        write_whole(target, document(material, sections).encode("utf-8"))
+        write_whole(target, page.encode("utf-8"))
     return target
 
 
@@ -48,7 +55,8 @@ def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextMan
     return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()
 
 
-def _read(results: Any) -> RunResults:
+def read_run(results: Any) -> RunResults:
+    """What `hc.report` takes, with its errors."""
     if isinstance(results, RunResults):
         return results
     if isinstance(results, str | os.PathLike):
@@ -62,18 +70,18 @@ def _read(results: Any) -> RunResults:
     return RunResults(results)
 
 
-def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
-    """Scores, members and overlap, and what the statistics warned of; nothing where no task was scored."""
+def read_maps(run: RunResults, reading: Reading) -> tuple[RunMaps | None, tuple[str, ...]]:
+    """All maps, and what the statistics warned of; nothing where no task was scored."""
     if not run.tasks:
-        return {}, ()
+        return None, ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        tables = kept_map(run, reading)
+        maps = run_maps(run, reading)
     for warning in caught:
         if not issubclass(warning.category, StatisticsWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, StatisticsWarning)]
-    return tables, tuple(dict.fromkeys(cautions))
+    return maps, tuple(dict.fromkeys(cautions))
 
 
 def target_of(path: str | os.PathLike[str] | None, place: Place | None, suffix: str) -> Path:

@@ -22,13 +22,16 @@ class Drawn:
     Attributes:
         name: Names it within the page.
         alt: What it shows, for those who do not see it; the numbers stand in the tables beside it.
-        heads: What its axes count where its cells are heads: "layer-head" or "head-layer" (x, then y), or "".
+        heads: What its axes count where its cells are heads: "layer-head" (x, then y), "head-task" of
+            heads by their names (y) and tasks (x), or "".
+        code: Lines of Python, or a command, that draw it; "" where there are none.
     """
 
     name: str
     figure: go.Figure
     alt: Finding
-    heads: Literal["layer-head", "head-layer", ""] = ""
+    heads: Literal["layer-head", "head-task", ""] = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,16 @@ class Folded:
 
 
 def drawn_or_why_not(
-    name: str, draw: Callable[[], go.Figure], alt: Finding, heads: Literal["layer-head", "head-layer", ""] = ""
+    name: str,
+    draw: Callable[[], go.Figure],
+    alt: Finding,
+    heads: Literal["layer-head", ""] = "",
+    code: str = "",
 ) -> Drawn | Finding:
     """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
     try:
         with as_written("what it shows", again="The same `headcats run`"):
-            return Drawn(name, draw(), alt, heads)
+            return Drawn(name, draw(), alt, heads, code)
     # A probe at chance, a package that is not installed, or a table of another version.
     except (DataError, UnknownNameError, DamagedFileError) as error:
         return line("text.not_drawn", reason=error)
@@ -99,6 +106,15 @@ class Section:
     name: str
     title: str
     parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """Sections that are seen together; `name` is their address. A tab without sections is left out."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
 
 
 def section(title: str) -> Callable[[Callable[..., Iterable[Part]]], Callable[..., Section]]:

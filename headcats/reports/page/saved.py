@@ -1,12 +1,13 @@
 """What other commands have saved in a results folder: evidence, robustness and attention views."""
 
+import base64
 import functools
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import xarray as xr
 
@@ -50,12 +51,19 @@ class Saved(Generic[T]):
 
 @dataclass(frozen=True)
 class SavedView:
-    """One page of attention patterns; `by` is the method, metric and rule that its heads were chosen by."""
+    """One page of attention patterns.
+
+    Attributes:
+        by: Method, metric and rule that its heads were chosen by.
+        thumbnails: Name of a head -> its pattern in the first prompt, as `headcats.reports.attention.thumbnails` makes
+            it; none in folders of version 0.1.
+    """
 
     path: Path
     title: str
     content: str
     by: str
+    thumbnails: Mapping[str, Mapping[str, Any]]
 
 
 def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
@@ -187,7 +195,9 @@ def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"]
     index, saved = json.loads(json_content_of(read_file(home / INDEX)).accepted(unchecked)), Saved[SavedView]({}, {})
     by = str(index.get("by", ""))
     for entry in index["views"]:
-        view = SavedView(home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
+        view = SavedView(
+            home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by, _thumbnails(entry)
+        )
         if problem := _view_problem(view.path, entry.get("checksum")):
             saved.problems[f"{VIEWS}/{view.path.name}"] = problem
         else:
@@ -195,6 +205,16 @@ def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"]
     if saved.problems and mixed == "error":
         raise MixedTablesError("its pages are of another call")
     return saved
+
+
+def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Those of an entry of the index; an error for what would be no picture."""
+    pictures = entry.get("thumbnails", {})
+    for picture in pictures.values():
+        for side in (picture["clean"], picture["corrupted"]):
+            if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
+                raise ValueError("a pattern is no square")
+    return {str(head): dict(picture) for head, picture in pictures.items()}
 
 
 def _view_problem(path: Path, expected: str | None) -> str:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import Reading
+from headcats.categories.run_maps import run_maps
 from headcats.errors import StatisticsWarning
 from headcats.evidence.comparison.revisions import judge_revisions
 from headcats.figures.checkpoints import checkpoints
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.one_run import target_of, write_run
-from headcats.reports.page.parts import Drawn, Link, Part, Section
+from headcats.reports.page.parts import Drawn, Link, Part, Section, Tab
 from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.place import find_place
@@ -36,14 +36,15 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # those of the pages have been given
-        tables = kept_map(run, own)
-    material = Material(run, tables, own.resolve(run), place=None, target=target)
+        maps = run_maps(run, own)
+    material = Material(run, maps, own.resolve(run), place=None, target=target)
     sections = [
         Section("revisions", "Categories over the revisions", tuple(_revisions(course, own, material))),
         Section("pages", "Each revision", tuple(_links(course, pages, material))),
     ]
+    tabs = [Tab(f"tab-{section.name}", section.title, (section,)) for section in sections]
     under = f"headcats report on suite {run.manifest.plan.suite}, {course.sizes['revision']} revisions"
-    page = document(material, sections, heading=f"Attention heads of {course.attrs['model']}", under=under)
+    page = document(material, tabs, heading=f"Attention heads of {course.attrs['model']}", under=under)
     write_whole(target, page.encode("utf-8"))
     return target
 

@@ -1,7 +1,9 @@
 """`hc.report`: one self-contained page from saved results."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -9,13 +11,13 @@ from headcats.categories.argument_checks import check_rule
 from headcats.categories.reading import Reading
 from headcats.reports.page.one_run import write_run
 from headcats.reports.page.series import write_series
-from headcats.results.run_results import RunResults
+from headcats.reports.page.several.writing import write_several
 from headcats.results.series import is_series, load_series
 from headcats.rules.rule import Rule
 
 
 def report(
-    results: xr.DataTree | str | os.PathLike[str],
+    results: xr.DataTree | str | os.PathLike[str] | Sequence[Any] | Mapping[str, Any],
     path: str | os.PathLike[str] | None = None,
     *,
     method: str | None = None,
@@ -32,18 +34,26 @@ def report(
     tasks, the overlap beside chance, what other methods found, the evidence and the attention views that lie in the
     results folder (or the commands that make them), and how to repeat the run. Choosing a head shows its numbers on
     every task and by every method. Everything is in the file: it needs no network, no model and no torch. Results of
-    80 x 64 heads and 30 tasks by two methods take less than 8 MB; numbers of single tasks by further methods are left
+    80 x 64 heads and 30 tasks by three methods take less than 6 MB; numbers of single tasks by further methods are left
     out where they would not fit, which the page says.
 
     Of a series of revisions the page holds the categories over all of them, and links those of the single revisions,
     which are written, too.
 
+    Of several runs the page shows the maps side by side, with one switch of category and method, what agrees (Jaccard
+    indices beside chance, as `hc.evidence.agreement`), which heads move and how sure that is, and what the runs differ
+    in. Where consecutive runs have the same prompts, differences of effects are tested as in
+    `hc.evidence.over_revisions`. Heads of different models do not correspond: then sizes, depth and sharing of the
+    categories are compared (`hc.evidence.category_structure`). Runs are of one model if their weights are the same, or
+    if they are revisions of one name. A run that cannot be compared with the first is named with the reason.
+
     Args:
         results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series (`hc.load_series`), or its
-            folder. Evidence, robustness and views are looked for where the results were read from or saved in; results
-            in memory have none.
+            folder; or several results in a list, or in a dictionary that names them. Evidence, robustness and views are
+            looked for where the results were read from or saved in; results in memory have none.
         path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
-            `name/`; what is not the default is in its name.
+            `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
+            in its name.
         method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run.
         positions: Positions, where a method was run at several.
         metric: Metric of the map; None takes the first of the run.
@@ -56,8 +66,9 @@ def report(
         The file that was written. It appears complete or not at all.
 
     Raises:
-        DataError: Something else than results.
-        OptionError: No path for results in memory, positions that have to be chosen, a rule without its options.
+        DataError: Something else than results, a series among several, or fewer than two that can be compared.
+        OptionError: No path for results in memory, positions that have to be chosen, a rule without its options, or the
+            same results twice.
         UnknownNameError: A method or metric that the results do not hold.
         StorageError: A folder that cannot be read or written, or a damaged file in it.
 
@@ -74,10 +85,13 @@ def report(
     return write_report(results, path, reading)
 
 
-def write_report(
-    results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
-) -> Path:
+def write_report(results: Any, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
     """`report` of a reading."""
+    # Trees and tables are mappings, too, and texts are sequences.
+    if isinstance(results, Sequence | Mapping) and not isinstance(results, xr.DataTree | xr.Dataset | str | bytes):
+        if len(results) != 1:
+            return write_several(results, path, reading)[0]
+        return write_report(next(iter(results.values() if isinstance(results, Mapping) else results)), path, reading)
     if isinstance(results, str | os.PathLike) and is_series(results):
         results = load_series(results)
     if isinstance(results, xr.DataTree) and "series" in results.attrs:

@@ -1,6 +1,7 @@
 """Pages in headless Chromium, with the network off and everything watched that goes wrong."""
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-_SERIOUS = {"serious", "critical"}
+_ABOVE_MINOR = {"moderate", "serious", "critical"}
 
 
 @contextlib.contextmanager
@@ -69,13 +70,32 @@ class Tab:
             ours,
         )
 
-    def serious_findings(self) -> list[str]:
-        """What axe-core finds that keeps somebody out."""
+    def words_on_screen(self) -> int:
+        """Words of the first screen in the window, but for names of heads, numbers, figures, and a closed menu."""
+        texts = self.page.evaluate(
+            """() => {
+              const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), texts = [];
+              const unseen = "script, style, noscript, svg, option, .unseen, .skip";
+              for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+                const range = document.createRange();
+                range.selectNodeContents(node);
+                const { width, top, bottom } = range.getBoundingClientRect();
+                const isSeen = width && top < innerHeight && bottom > 0, within = node.parentElement;
+                if (isSeen && within.closest("header, #answer") && !within.closest(unseen)) texts.push(node.data);
+              }
+              return texts;
+            }"""
+        )
+        words = [word for text in texts for word in text.split() if any(letter.isalpha() for letter in word)]
+        return sum(re.match(r"L\d+H\d", word) is None for word in words)
+
+    def weighty_findings(self) -> list[str]:
+        """What axe-core finds above minor."""
         found = Axe().run(self.page).response["violations"]
         return [
             f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:4]]}"
             for one in found
-            if one["impact"] in _SERIOUS
+            if one["impact"] in _ABOVE_MINOR
         ]
 
 

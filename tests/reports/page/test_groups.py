@@ -54,7 +54,7 @@ def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
     assert "L0H0</button>" not in page
     # Said once, before the first number.
     assert page.count("is group 0 of layer 1") == 1
-    assert page.index("is group 0 of layer 1") < page.index("Heads that help")
+    assert page.index("not a single head") < page.index('class="cards"')
     # Nothing is offered that takes single heads.
     assert "headcats evidence" not in page
     assert "headcats views" not in page
@@ -86,15 +86,15 @@ def test_the_panel_of_a_head_names_those_that_share_its_keys(results: Path, tmp_
 def test_a_page_of_groups_asks_for_groups(results: Path, tmp_path: Path, browser: Browser) -> None:
     page_of(results, tmp_path / "groups.html", method=GROUPS)
     with Tab.on(browser, tmp_path / "groups.html", width=1440) as tab:
-        assert tab.page.inner_text("#find label").strip() == "Group"
-        assert tab.page.get_attribute("#find-head", "placeholder") == "L0G0"
-        tab.page.fill("#find-head", "L1G2")
+        assert tab.page.inner_text("#find label").strip() == "Find a group, task or category"
+        assert tab.page.get_attribute("#find-text", "placeholder").startswith("L0G0, ")
+        tab.page.fill("#find-text", "L1G2")
         tab.page.keyboard.press("Enter")
         assert tab.page.inner_text("#find-said") == "There is no such group: layers 0 to 1, groups 0 to 1."
-        tab.page.fill("#find-head", "L1H1")
+        tab.page.fill("#find-text", "L1H1")
         tab.page.keyboard.press("Enter")
-        assert tab.page.inner_text("#find-said") == "Write a group as L0G0."
-        tab.page.fill("#find-head", "L1G1")
+        assert tab.page.inner_text("#find-said") == "Nothing has that name."
+        tab.page.fill("#find-text", "L1G1")
         tab.page.keyboard.press("Enter")
         assert tab.page.inner_text("#head-name") == "L1G1"
         assert "key-value head" not in tab.page.inner_text("#head-body")

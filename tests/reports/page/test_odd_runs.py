@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reports.page.saved_runs import gated_run, scored_run
-from reports.page.test_report import copied, described, section, sentence, written
+from reports.page.test_report import copied, described, plain, section, sentence, written
 from results.folders import change_manifest
 
 import headcats as hc
@@ -28,7 +29,7 @@ __all__ = ["copied"]  # a fixture
 def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path):
     later = ("versions", "created", "git_commit", "asked")
     change_manifest(copied, lambda manifest: [manifest.pop(key, None) for key in later])
-    assert "Heads that help" in section(written(copied), "summary")
+    assert "L0H0" in section(written(copied), "answer")
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     content = written(copied)
     assert "curves.nc is damaged" in section(content, "evidence")
     assert sentence("evidence.missing") not in section(content, "evidence")
-    assert sentence("summary.test_lost") in section(content, "summary")
-    assert sentence("summary.not_tested") not in section(content, "summary")
+    assert sentence("answer.test_lost") in section(content, "answer")
+    assert sentence("answer.not_tested") not in section(content, "answer")
 
 
 @pytest.mark.parametrize("lost", ["verdict", "error_rate", "signature", "causal_p", "category"])
@@ -92,7 +93,7 @@ def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Pa
     file = copied / "evidence" / "relabelling.nc"
     file.write_bytes(tables.table_bytes(tables.read_table(file, again="").drop_vars(lost)))
     content = written(copied)
-    assert "Heads that help" in section(content, "summary")
+    assert "L0H0" in section(content, "answer")
     assert "evidence is not shown" in section(content, "evidence")
     assert lost in section(content, "evidence")
 
@@ -135,12 +136,12 @@ def test_what_is_closed_in_an_open_folder_is_named(copied: Path, closed: str):
 
 def test_a_damaged_block_is_said_and_not_counted(copied: Path):
     """Of the tasks that were scored, one has no other block."""
-    before = section(written(copied), "summary")
+    before = plain(written(copied))
     for file in (copied / "blocks" / "always_a").glob("*.nc"):
         file.write_bytes(file.read_bytes()[:-1])
     content = written(copied)
-    assert "scored on 3 of 4 tasks" in before
-    assert "scored on 2 of 4 tasks" in section(content, "summary")
+    assert "3 of 4 tasks scored" in before
+    assert "2 of 4 tasks scored" in plain(content)
     assert "blocks/always_a/" in section(content, "caution")
 
 
@@ -171,9 +172,9 @@ def test_with_too_few_items_no_command_is_named_that_would_fail(tmp_path: Path):
 
 
 def test_a_run_without_any_head_in_a_category_has_nothing_to_test(copied: Path):
-    not_tested = sentence("summary.not_tested")
-    assert not_tested in section(written(copied, method="mean_ablation", min_tasks=1), "summary")
-    assert not_tested not in section(written(copied, sign="suppressing"), "summary")
+    not_tested = sentence("answer.not_tested")
+    assert not_tested in section(written(copied, method="mean_ablation", min_tasks=1), "answer")
+    assert not_tested not in section(written(copied, sign="suppressing"), "answer")
 
 
 def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
@@ -181,10 +182,10 @@ def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
     about = described(content)
     assert about["grid"] == [4, 4]
     assert about["per_layer"] == [0, 4, 0, 2]
-    assert about["verdicts"][0] == "----" + "oioo" + "----" + "oi--"
+    assert about["maps"][0]["verdicts"][0] == "----" + "oioo" + "----" + "oi--"
     assert about["kv_head"] is None
-    assert 'placeholder="L1H0"' in content
-    assert "4 layers" not in section(content, "summary")
+    assert 'placeholder="L1H0, task' in content
+    assert "2 layers" in plain(content)
 
 
 def test_keys_are_shared_within_layers_that_may_be_missing_or_smaller(tmp_path: Path):
@@ -213,5 +214,44 @@ def test_a_joint_method_alone_names_no_command_for_views(tmp_path: Path):
     content = written(folder)
     assert sentence("views.no_categories") in section(content, "views")
     assert "headcats views" not in content
-    assert "heads were scored" not in section(content, "summary")
+    assert sentence("answer.no_map") in section(content, "answer")
+    assert sentence("answer.joint", label="head_gating", size="1 dataset x 2 seeds") in section(content, "answer")
     assert "hc.suite_blocks(" in section(content, "run")
+
+
+def test_thirty_categories_of_one_colour_have_a_card_each_and_can_be_told_apart(tmp_path: Path):
+    kinds = {f"kind {place}": "#1f77b4" for place in range(30)}
+    content = written(
+        scored_run(tmp_path / "results", per_layer={0: 2, 1: 2}, kinds=kinds, tasks={f"t{k}": k for k in kinds})
+    )
+    cards = re.findall(r'class="card" data-category="(kind \d+)" style="--colour: ([^"]+)"', content)
+    assert [name for name, _ in cards] == list(kinds)
+    assert len({colour for _, colour in cards}) == len(kinds)
+    assert [one["name"] for one in described(content)["categories"]] == list(kinds)
+
+
+def test_names_of_two_hundred_characters_and_from_right_to_left_are_shown_whole(tmp_path: Path):
+    kinds = {"k" * 200: "#ff7f0e", "معرفة عامة": "#d62728"}
+    tasks = {f"t{place}": kind for place, kind in enumerate([*kinds, *kinds])}
+    content = written(scored_run(tmp_path / "results", per_layer={0: 3}, kinds=kinds, tasks=tasks))
+    assert re.findall(r'class="card" data-category="([^"]+)"', content) == list(kinds)
+    for name in kinds:
+        assert name in section(content, "answer")
+
+
+def test_a_single_category_shares_nothing(tmp_path: Path):
+    kinds, tasks = {"only": "#ff7f0e"}, {"t0": "only", "t1": "only"}
+    content = written(scored_run(tmp_path / "results", per_layer={0: 3, 1: 3}, kinds=kinds, tasks=tasks))
+    assert re.findall(r'class="card" data-category="([^"]+)"', content) == ["only"]
+    said = section(content, "answer")
+    assert "L0H1" in said
+    assert "chance within layers" not in said
+    assert sentence("map.single_category") in section(content, "shared")
+
+
+def test_without_any_member_the_first_screen_says_so(copied: Path):
+    content = written(copied, rule=hc.rules.fdr(alpha=0.05, min_effect=5.0))
+    said = section(content, "answer")
+    assert "No head passes" in said
+    assert "memberships hold" not in said
+    assert sentence("answer.not_tested") not in said

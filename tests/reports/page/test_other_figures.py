@@ -15,12 +15,12 @@ import headcats as hc
 pytestmark = pytest.mark.ci
 
 PAPER = 690  # pixels between the margins of A4
-# Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the heads, along y the layers.
+# Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the layers, along y the heads.
 PLACE = """([layer, head]) => {
-  const plot = document.querySelector("figure[data-heads='head-layer'] .plot");
+  const plot = document.querySelector("figure[data-heads='layer-head'] .plot");
   const { xaxis, yaxis } = plot._fullLayout._plots.xy, box = plot.getBoundingClientRect();
   const scale = box.width / plot.layout.width;
-  return [box.x + scale * (xaxis._offset + xaxis.l2p(head)), box.y + scale * (yaxis._offset + yaxis.l2p(layer))];
+  return [box.x + scale * (xaxis._offset + xaxis.l2p(layer)), box.y + scale * (yaxis._offset + yaxis.l2p(head))];
 }"""
 
 
@@ -39,8 +39,8 @@ def gated(browser: Browser, gates: Path) -> Iterator[Tab]:
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 3), (2, 1), (1, 0)])
-def test_a_click_where_heads_are_along_x_gives_that_head(gated: Tab, layer: int, head: int):
-    gated.page.locator("figure[data-heads='head-layer']").scroll_into_view_if_needed()
+def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab, layer: int, head: int):
+    gated.page.locator("figure[data-heads='layer-head']").scroll_into_view_if_needed()
     x, y = gated.page.evaluate(PLACE, [layer, head])
     gated.page.mouse.move(x - 2, y)  # the label of a cell must not raise a warning either
     gated.page.mouse.click(x, y)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from reports.page.test_report import described, written
+from typer.testing import CliRunner
 
 import headcats as hc
+from headcats import cli
 from headcats.errors import HeadcatsWarning
 
 
@@ -40,14 +42,14 @@ def test_the_lines_of_python_make_the_map_of_the_page(
     finished: Path, tmp_path: Path, options: dict, monkeypatch: pytest.MonkeyPatch
 ):
     content = written(finished, tmp_path / "one.html", **options)
-    (lines,) = [text for text in pasted(content) if text.startswith("import headcats")]
+    (lines,) = [text for text in pasted(content) if text.startswith("import headcats") and "figures" not in text]
     monkeypatch.chdir(finished.parent)  # where the folder lies is not on the page
     made: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
         exec(lines, made)
     about = described(content)
-    for category, letters in zip(about["categories"], about["verdicts"], strict=True):
+    for category, letters in zip(about["categories"], about["maps"][0]["verdicts"], strict=True):
         inside = made["overlap"]["member"].sel(category=category["name"]).transpose("layer", "head").values == 1
         assert [letter == about["in_letter"] for letter in letters] == inside.ravel().tolist()
 
@@ -69,8 +71,35 @@ def test_a_page_does_not_show_where_its_folder_lies(
 def test_commands_take_a_folder_of_any_name(finished: Path, tmp_path: Path):
     folder = Path(shutil.copytree(finished, tmp_path / "it's mine & co", ignore=shutil.ignore_patterns("evidence")))
     commands = [text for text in pasted(written(folder, min_tasks=1)) if text.startswith("headcats ")]
+    drawing = [text for text in commands if shlex.split(text)[1] == "figure"]
+    assert [shlex.split(text)[2:4] for text in drawing] == [["method_agreement", folder.name]]
+    commands = [text for text in commands if text not in drawing]
     assert {shlex.split(text)[1] for text in commands} == {"evidence", "compare", "views", "report"}
     for text in commands:
         command, *arguments = shlex.split(text)[1:]
         # Evidence is on scores, not on memberships.
         assert arguments == [folder.name, *(["--min-tasks", "1"] if command != "evidence" else [])]
+
+
+@pytest.mark.ci
+def test_the_code_of_every_figure_draws_it(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    content = written(finished, tmp_path / "one.html")
+    monkeypatch.chdir(finished.parent)
+    drawn = re.findall(
+        r'<figure class="drawn" id="figure-(\w+)".*?<code>(.*?)</code></pre></figure>', content, re.DOTALL
+    )
+    assert len(drawn) == content.count('<figure class="drawn" id=') > 8
+    for name, code in ((name, html.unescape(code)) for name, code in drawn):
+        if code.startswith("import headcats"):
+            before, _, call = code.rpartition("\n")
+            scope: dict = {}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HeadcatsWarning)
+                exec(f"{before}\nfigure = {call}", scope)
+            assert scope["figure"].data, name
+        else:
+            command = shlex.split(code)
+            assert command[:2] == ["headcats", "figure"]
+            done = CliRunner().invoke(cli.app, [*command[1:-1], str(tmp_path / command[-1])])
+            assert done.exit_code == 0, done.output
+            assert (tmp_path / command[-1]).stat().st_size

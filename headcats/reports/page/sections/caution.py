@@ -10,7 +10,6 @@ from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.records import NOT_USED
 
-_BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE = 0.5
 
 
@@ -30,7 +29,7 @@ def words(material: Material) -> Iterator[Part]:
 
 def _of_run(material: Material) -> Iterator[Finding]:
     manifest = material.run.manifest
-    if manifest.model.name in _BUNDLED and manifest.model.revision is None:
+    if material.is_bundled:
         yield note("caution.bundled")
     if missing := material.run.missing:
         yield note("caution.missing", n=len(missing), files=list(missing))

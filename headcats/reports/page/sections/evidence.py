@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import xarray as xr
 
@@ -11,6 +11,7 @@ from headcats.errors import DamagedFileError, DataError, StorageError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
+from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.saved import Robustness, robustness_folder, saved_robustness, without_place
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
@@ -29,7 +30,9 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
+        yield from _whole(
+            _test(tree, f"own_{place}", categories, _commands(material, tree)), EVIDENCE, command="evidence"
+        )
     if not material.evidence:
         if material.reading.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -42,7 +45,7 @@ def evidence(material: Material) -> Iterator[Part]:
         yield _unusable(folder, problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        parts = _whole(_test(tree, f"other_{place}", categories), folder, command="evidence")
+        parts = _whole(_test(tree, f"other_{place}", categories, {}), folder, command="evidence")
         yield Folded(line("evidence.other_choice", name=name), parts)
 
 
@@ -64,6 +67,15 @@ def robustness(material: Material) -> Iterator[Part]:
             yield Code(command)
         return
     yield from _whole(_robustness(saved, material.reading.sign), subfolder, command="compare")
+
+
+def _commands(material: Material, tree: xr.DataTree) -> dict[str, str]:
+    """Figure -> the command that draws it of this test."""
+    ablated = f" --positions {json.loads(tree.attrs['options'])['positions']}"
+    options = ("method", "metric", "effect")
+    return {
+        name: figure_command(material, name, *options) + ablated for name in ("relabelled_tasks", "ablation_curves")
+    }
 
 
 def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:
@@ -88,18 +100,21 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
 
-def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
-    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
+def _test(tree: xr.DataTree, name: str, categories: str, commands: Mapping[str, str]) -> Iterator[Part]:
+    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded.
+
+    `commands` are those that draw the figures, by their names.
+    """
     # With the colours of the suite.
     relabelling, curves = (
         tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
     )
     if relabelling.sizes["relabelling"]:
-        figure = lookup("figure", "relabelled_tasks")(relabelling)
-        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"))
+        figure, code = lookup("figure", "relabelled_tasks")(relabelling), commands.get("relabelled_tasks", "")
+        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"), code=code)
     if bool(curves["damage"].notnull().any()):
-        figure = lookup("figure", "ablation_curves")(curves)
-        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
+        figure, code = lookup("figure", "ablation_curves")(curves), commands.get("ablation_curves", "")
+        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"), code=code)
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield tested

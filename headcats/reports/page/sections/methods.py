@@ -10,6 +10,7 @@ from headcats.categories.reading import Reading
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.page.python_lines import figure_command
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.results.finding import Table, line
@@ -43,7 +44,8 @@ def methods(material: Material) -> Iterator[Part]:
             # A cell of a head says nothing of the groups that the page is about.
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, table, title=title)
-            yield drawn_or_why_not(f"{name}_{place}", draw, shown, heads)
+            code = figure_command(material, name, "metric") + f" --method {label}"
+            yield drawn_or_why_not(f"{name}_{place}", draw, shown, heads, code)
     yield from _together(material)
 
 
@@ -56,7 +58,8 @@ def _together(material: Material) -> Iterator[Part]:
         return
     yield Heading("All methods on one grid of heads")
     figure = lookup("figure", "method_agreement")(agreement)
-    yield Drawn("method_agreement", figure, line("methods.agreement_figure"))
+    code = figure_command(material, "method_agreement", "metric")
+    yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
     yield from findings[end:]

@@ -23,8 +23,21 @@ function connectExplorer() {
   const around = element("div", { class: "around" });
   explorerPlot.replaceWith(around);
   around.append(explorerPlot);
+  const figure = explorerPlot.closest("figure");
+  Object.assign(figure.dataset, { figure: "explorer", heads: "layer-head" });
+  figure.append(toolsOf(figure));
   themeListeners.push(explore);
+  selectionListeners.push((changed) => {
+    if (changed.has("task")) chooseTask(rows);
+    if (["head", "task", "tab"].some((key) => changed.has(key))) explore();
+  });
   choose();
+}
+
+// The row of the chosen task, where these numbers have it.
+function chooseTask(rows) {
+  const block = heads.blocks[document.getElementById("explorer-block").value], place = block.names.indexOf(selection.task);
+  if (block.what === "task" && place >= 0) rows.value = String(place);
 }
 
 function explore() {
@@ -59,7 +72,7 @@ function step(n) {
 function barTicks(limit, largest, signed) {
   const beyond = largest > limit * 1.001, parts = signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.5, 1];
   const text = (part) => fixed(part * limit, limit < 0.1 ? 4 : 2);
-  const ends = { 1: (told) => `${told}+`, [-1]: (told) => `≤ ${told}` };
+  const ends = { 1: (text) => `${text}+`, [-1]: (text) => `≤ ${text}` };
   const ticktext = parts.map((part) => (beyond && ends[part] ? ends[part](text(part)) : text(part)));
   return { tickvals: parts.map((part) => part * limit), ticktext };
 }
@@ -86,7 +99,8 @@ function drawExplored(block, row, grid, sizes) {
   const trace = {
     type: "heatmap",
     z: grid,
-    hovertemplate: `<b>L%{x}H%{y}</b><br>${mainField(block)} %{z:.3f}<extra></extra>`,
+    text: grid.map((values) => values.map((value) => fixed(value ?? NaN))),
+    hovertemplate: `<b>L%{x}${heads.letter}%{y}</b><br>${mainField(block)} %{text}<extra></extra>`,
     hoverongaps: false,
     xgap: cell > 10 ? 1 : 0,
     ygap: cell > 10 ? 1 : 0,
@@ -95,8 +109,9 @@ function drawExplored(block, row, grid, sizes) {
     zmax: limit,
     colorbar: { thickness: 12, outlinewidth: 0, title: { text: mainField(block) }, ...barTicks(limit, sizes.at(-1), signed) },
   };
+  layout.shapes = marksOf(explorerPlot.closest("figure"), { xaxis: layout.xaxis, yaxis: layout.yaxis });
   const first = !explorerPlot.classList.contains("js-plotly-plot");
   Plotly.react(explorerPlot, [trace], layout, CONFIG);
-  if (first) explorerPlot.on("plotly_click", ({ points: [point] }) => showHead(Number(point.x), Number(point.y)));
+  if (first) explorerPlot.on("plotly_click", ({ points: [point] }) => select({ head: headName(Number(point.x), Number(point.y)) }));
   fit(explorerPlot);
 }

@@ -1,0 +1,277 @@
+// The panel of one head: its verdicts, its effect on every task by every method, its nearest heads, and its numbers.
+const panel = document.getElementById("head");
+const panelBody = document.getElementById("head-body");
+let openedBy = null;
+const VERDICTS = { i: "in", s: "suppressing", u: "undecided", o: "out", "-": "not judged" };
+const ALIKE = 6;
+
+function showHead(layer, head) {
+  if (panel.hidden) openedBy = document.activeElement;
+  document.getElementById("head-name").textContent = headName(layer, head);
+  const plot = plotOf(layer, head);
+  const numbers = [byCategory, described, byTask].flatMap((part) => part(layer, head));
+  panelBody.replaceChildren(
+    ...verdictLines(layer, head),
+    ...sharing(layer, head),
+    ...attentionThumbnails(layer, head),
+    ...(plot ? [element("h3", {}, "On every task"), element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Effect on every task, by method" }, panelPlot)] : []),
+    ...alike(layer, head),
+    element("details", {}, element("summary", {}, "All numbers"), ...numbers),
+  );
+  const wasHidden = panel.hidden;
+  panel.hidden = false;
+  document.body.classList.add("beside");
+  panel.scrollTop = 0;
+  if (wasHidden) panel.focus({ preventScroll: true });
+  if (plot) drawPanelPlot(layer, head);
+  if (wasHidden) requestAnimationFrame(() => setTimeout(fitAll));
+}
+
+function closeHead() {
+  if (panel.hidden) return;
+  panel.hidden = true;
+  document.body.classList.remove("beside");
+  fitAll();
+  if (openedBy?.isConnected) openedBy.focus({ preventScroll: true });
+}
+
+// The mapped effects by category, as the map that is shown has them.
+function blockOfMap(map) {
+  return heads.blocks.find(({ what, label }) => what === "category" && label === heads.maps[map]?.label);
+}
+
+// The head before or behind the chosen one, over the whole model.
+function neighbour(step) {
+  const all = heads.per_layer.flatMap((n, layer) => Array.from({ length: n }, (_, head) => headName(layer, head)));
+  const place = all.indexOf(selection.head);
+  if (place >= 0) select({ head: all[(place + step + all.length) % all.length] });
+}
+
+// Tab stays within the panel; Escape leaves it.
+function keepFocus(event) {
+  const inside = [...panel.querySelectorAll("button, a, summary, [tabindex='0']")].filter((each) => each.checkVisibility());
+  const [first, last] = [inside[0], inside.at(-1)];
+  if (event.shiftKey && (document.activeElement === first || document.activeElement === panel)) last.focus();
+  else if (!event.shiftKey && document.activeElement === last) first.focus();
+  else return;
+  event.preventDefault();
+}
+
+function gridPlace(layer, head) {
+  return layer * heads.grid[1] + head;
+}
+
+function verdictOf(category, layer, head, map = shownMap()) {
+  return heads.maps[map].verdicts[category][gridPlace(layer, head)];
+}
+
+function setOf(layer, head, map = shownMap()) {
+  return heads.categories.filter((_, place) => verdictOf(place, layer, head, map) === heads.in_letter).map(({ name }) => name);
+}
+
+// The other query heads that read the same keys and values.
+function sharing(layer, head) {
+  const keys = heads.kv_head?.[layer];
+  if (!keys) return [];
+  const others = keys.flatMap((number, other) => (number === keys[head] && other !== head ? [", ", headButton(layer, other)] : []));
+  return others.length ? [element("p", {}, `Shares key-value head ${keys[head]} with `, ...others.slice(1), ".")] : [];
+}
+
+// Where the head looks in a prompt, clean beside corrupted, by category; the pictures open the large ones.
+function attentionThumbnails(layer, head) {
+  const name = headName(layer, head);
+  const views = heads.views.filter(({ thumbnails }) => thumbnails[name]);
+  const chosen = views.find(({ category }) => category === selection.category) ?? views[0];
+  if (!chosen) return [];
+  const { task, item, clean, corrupted } = chosen.thumbnails[name];
+  const pictures = [["clean", clean], ["corrupted", corrupted]].map(([side, pattern]) => element("figure", {}, thumbnail(pattern), element("figcaption", {}, side)));
+  const link = (view, ...content) => element("a", { href: view.href }, ...content);
+  const others = views.filter((view) => view !== chosen).flatMap((view) => [" ", link(view, view.category)]);
+  const about = element("p", { class: "quiet" }, `Attention on ${task}, “${item}”; the last tokens, the answer is read after the lowest row.`, ...(others.length ? [" Also on:", ...others] : []));
+  return [element("h3", {}, "Where it looks"), link(chosen, element("span", { class: "thumbnails" }, ...pictures)), about];
+}
+
+// Dark cells where a token (row) gives much of its attention to another one (column).
+function thumbnail({ n, shades }) {
+  const canvas = element("canvas", { width: n, height: n, role: "img", "aria-label": "attention pattern" });
+  const image = new ImageData(n, n);
+  [...atob(shades)].forEach((letter, place) => {
+    const share = letter.charCodeAt(0) / 255;
+    // From white to the dark end of the scale Blues, as in the large pictures.
+    image.data.set([8, 48, 107].map((dark) => Math.round(255 + share * (dark - 255))).concat(255), 4 * place);
+  });
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+// By the map that is shown first, then by the others.
+function verdictLines(layer, head) {
+  if (!heads.categories.length) return [];
+  const order = [shownMap(), ...heads.maps.keys()].filter((map, place, all) => all.indexOf(map) === place);
+  const lines = order.map((map) => {
+    const set = setOf(layer, head, map);
+    const undecided = heads.categories.filter((_, place) => verdictOf(place, layer, head, map) === "u").map(({ name }) => name);
+    const more = undecided.length ? `; undecided in ${undecided.join(", ")}` : "";
+    return element("li", {}, element("strong", {}, `${heads.maps[map].name}: `), `${set.length ? set.join(", ") : "no category"}${more}`);
+  });
+  return [element("ul", { class: "verdicts" }, ...lines)];
+}
+
+function table(caption, columns, rows) {
+  const cell = (content, place, tag = "td") =>
+    element(place ? tag : "th", place ? { class: columns[place].number ? "number" : "" } : { scope: "row" }, content);
+  const head = element("tr", {}, ...columns.map(({ name, number }) => element("th", { scope: "col", class: number ? "number" : "" }, name)));
+  const body = rows.map((row) => element("tr", {}, ...row.map((content, place) => cell(content, place))));
+  const made = element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
+  return element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": caption }, made);
+}
+
+function byCategory(layer, head) {
+  const block = blockOfMap(shownMap());
+  if (!block) return [];
+  const rows = block.names.map((name, row) => {
+    const at = placeOf(block, row, layer, head);
+    const place = heads.categories.findIndex((category) => category.name === name);
+    const swatch = element("span", { class: "swatch", style: `background: ${heads.categories[place].colour}` });
+    const label = element("span", {}, swatch, name);
+    const letter = verdictOf(place, layer, head);
+    const q = asQ(block.numbers.q_value[at]);
+    return [label, fixed(block.numbers.effect[at]), between(block, at), q, VERDICTS[letter]];
+  });
+  const names = ["category", "effect", "95 % interval", "q", "verdict"];
+  const columns = names.map((name, place) => ({ name, number: place > 0 && place < 4 }));
+  return [element("h3", {}, "By category"), table(`${block.label}, reduced over tasks as the rule does`, columns, rows)];
+}
+
+// What the head does, whatever the task.
+function described(layer, head) {
+  const blocks = heads.blocks.filter(({ what }) => what === "descriptor");
+  if (!blocks.length) return [];
+  const rows = blocks.flatMap((block) =>
+    block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)]), block.unit]),
+  );
+  const columns = [{ name: "descriptor" }, { name: "value", number: true }, { name: "unit" }];
+  const missing = heads.missing.map((reason) => element("p", { class: "quiet" }, reason));
+  return [element("h3", {}, "What it does"), table("On random tokens that repeat once, and by its weights", columns, rows), ...missing];
+}
+
+function between(block, at) {
+  return Number.isNaN(block.numbers.low[at]) ? "–" : `${fixed(block.numbers.low[at])} to ${fixed(block.numbers.high[at])}`;
+}
+
+function byTask(layer, head) {
+  const parts = [];
+  const isScore = ({ fields }) => fields.includes("score");
+  const ofTasks = heads.blocks.filter(({ what }) => what === "task").sort((a, b) => isScore(a) - isScore(b));
+  if (ofTasks.length) {
+    const names = [...new Set(ofTasks.flatMap((block) => block.names))];
+    const passed = new Set((shownMap() ? [] : heads.tasks).flatMap((tasks) => (tasks[gridPlace(layer, head)] ?? "").split(",")));
+    const rows = names.map((name) => [
+      passed.has(name) ? `${name} ✓` : name,
+      ...ofTasks.map((block) => {
+        const row = block.names.indexOf(name);
+        if (row < 0) return "–";
+        const at = placeOf(block, row, layer, head);
+        if (isScore(block)) return fixed(block.numbers.score[at]);
+        if (Number.isNaN(block.numbers.effect[at])) return "–";
+        const more = `${between(block, at)}, q ${asQ(block.numbers.q_value[at])}`;
+        return element("span", {}, fixed(block.numbers.effect[at]), element("br"), element("small", { class: "quiet" }, more));
+      }),
+    ]);
+    const titles = ofTasks.map((block) => (isScore(block) ? `${block.label}, in ${block.unit}` : block.label));
+    const columns = [{ name: "task" }, ...titles.map((name) => ({ name, number: true }))];
+    const caption = `Effect on each task, with its 95 % interval and q; ✓ where the ${heads.noun} passes for its category on the map`;
+    parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
+  }
+  for (const block of heads.blocks.filter((block) => isScore(block) && !["task", "descriptor"].includes(block.what))) {
+    const rows = block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)])]);
+    parts.push(table(`${block.label}: ${block.unit}`, [{ name: block.what }, { name: "score", number: true }], rows));
+  }
+  if (heads.left_out.length) parts.push(element("p", { class: "quiet" }, `Not in this file, to keep it small: ${heads.left_out.join(", ")}.`));
+  return parts;
+}
+
+// The heads with the most similar effects over tasks, and the categories that they are in.
+function alike(layer, head) {
+  const block = heads.blocks.find(({ what, fields }) => what === "task" && fields.includes("effect"));
+  if (!block) return [];
+  const others = heads.per_layer.flatMap((n, l) => Array.from({ length: n }, (_, h) => [l, h, similarity(block, [layer, head], [l, h])]));
+  const nearest = others.filter(([l, h]) => l !== layer || h !== head).sort((a, b) => b[2] - a[2]).slice(0, ALIKE);
+  if (!nearest.length) return [];
+  const items = nearest.map(([l, h, value]) => {
+    const set = heads.categories.length ? setOf(l, h).join(", ") || "no category" : "";
+    return element("li", {}, headButton(l, h), ` ${fixed(value, 2)} `, element("span", { class: "quiet" }, set));
+  });
+  return [element("h3", {}, "Nearest heads"), element("p", { class: "quiet" }, `Cosine of the effects over tasks, ${block.label}`), element("ul", { class: "nearest" }, ...items)];
+}
+
+function similarity(block, [l1, h1], [l2, h2]) {
+  let both = 0, one = 0, other = 0;
+  for (let row = 0; row < block.shape[0]; row++) {
+    const a = block.numbers.effect[placeOf(block, row, l1, h1)], b = block.numbers.effect[placeOf(block, row, l2, h2)];
+    if (Number.isNaN(a) || Number.isNaN(b)) continue;
+    both += a * b;
+    one += a * a;
+    other += b * b;
+  }
+  return one && other ? both / Math.sqrt(one * other) : 0;
+}
+
+// Layer and number of what is named; a head is no group, whatever its number.
+function named(text) {
+  const match = new RegExp(`^\\s*L?(\\d+)\\s*[${heads.letter}.,\\s]\\s*(\\d+)\\s*$`, "i").exec(text);
+  return match ? [Number(match[1]), Number(match[2])] : null;
+}
+
+function connectHeads() {
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-head]");
+    const asked = button && named(button.dataset.head);
+    if (asked) select({ head: headName(...asked) });
+  });
+  document.getElementById("head-close").addEventListener("click", () => select({ head: "" }));
+  document.getElementById("head-before").addEventListener("click", () => neighbour(-1));
+  document.getElementById("head-after").addEventListener("click", () => neighbour(1));
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "/" && !typing) {
+      event.preventDefault();
+      document.getElementById("find-text").focus();
+    }
+    if (panel.hidden || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "Escape") select({ head: "" });
+    else if (event.key === "ArrowLeft" && !typing) neighbour(-1);
+    else if (event.key === "ArrowRight" && !typing) neighbour(1);
+    else if (event.key === "Tab" && panel.contains(document.activeElement)) keepFocus(event);
+  });
+  selectionListeners.push((changed) => {
+    if (!["head", "task", "map", "category"].some((key) => changed.has(key))) return;
+    const asked = selection.head && named(selection.head);
+    if (asked && exists(...asked) && heads.blocks.length) showHead(...asked);
+    else closeHead();
+  });
+  // The plot of the panel is drawn in the colours of the page.
+  themeListeners.push(() => {
+    const asked = !panel.hidden && named(selection.head ?? "");
+    if (asked) drawPanelPlot(...asked);
+  });
+  connectFind();
+}
+
+// A head, a task or a category by its name.
+function connectFind() {
+  const input = document.getElementById("find-text"), said = document.getElementById("find-said");
+  const tasks = [...new Set(heads.blocks.filter(({ what }) => what === "task").flatMap(({ names }) => names))];
+  const categories = heads.categories.map(({ name }) => name);
+  document.getElementById("find-names").append(...[...categories, ...tasks].map((value) => element("option", { value })));
+  document.getElementById("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = input.value.trim(), head = named(text), alike = (name) => name.toLowerCase() === text.toLowerCase();
+    const task = tasks.find(alike), category = categories.find(alike);
+    said.textContent = "";
+    if (head && exists(...head)) select({ head: headName(...head) });
+    else if (task) select({ task });
+    else if (category) select({ category });
+    else said.textContent = head ? `There is no such ${heads.noun}: layers 0 to ${heads.grid[0] - 1}, ${heads.noun}s 0 to ${heads.grid[1] - 1}.` : "Nothing has that name.";
+  });
+}

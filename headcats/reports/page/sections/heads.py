@@ -1,0 +1,125 @@
+"""All heads of the map in one table, and where they are."""
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.categories.membership import head_table
+from headcats.figures import reads
+from headcats.figures.layer_profile import layer_profile
+from headcats.figures.overlap_map import overlap_map
+from headcats.registry import lookup, names
+from headcats.reports.page.material import Material
+from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.page.python_lines import figure_lines
+from headcats.reports.text.maps import head_findings, unit_note
+from headcats.reports.text.over_tasks import required_tasks
+from headcats.results.descriptors import DESCRIPTORS
+from headcats.results.finding import Table, interval_text, line, number_text, table
+from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
+
+_MOST = 400
+"""Rows of a table; the CSV of the page has every head."""
+_NUMBERS = ["effect", "95 % interval", "q"]
+# Column of the head list, or name of an interval in it -> column of the page.
+_OPTIONAL = {"probability": "in resamples", "specific": "task-specific", "new_task": "a new task"}
+_OVER_TASKS = {"mean_effect": "mean of tasks", "these_tasks": "these tasks", "task_sd": "SD between tasks"}
+_DESCRIPTORS = {name: about.label for name, about in DESCRIPTORS.items()}
+
+
+@section("Heads")
+def heads(material: Material) -> Iterator[Part]:
+    """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
+    if not material.tables:
+        return
+    overlap = material.tables["overlap"]
+    yield from unit_note(material.tables["members"])
+    rows = head_table(overlap)
+    if len(rows):
+        yield _table(rows[:_MOST])
+        if len(rows) > _MOST:
+            yield line("map.more_rows", n=len(rows) - _MOST)
+        if columns := _columns(rows, _OVER_TASKS | _DESCRIPTORS):
+            cells = zip(rows["head"], rows["category"], *columns.values(), strict=True)
+            shown = table("map.described", ["head", "category", *columns], list(cells)[:_MOST], numeric=columns)
+            yield Folded(line("map.described_of"), (shown,))
+    undecided = (overlap["member"] == 0) & overlap["effect"].notnull()
+    if undecided.any():
+        yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
+    yield Folded(
+        line("map.criteria"),
+        (*head_findings(material.tables, material.reading), *required_tasks(material.tables, material.reading)),
+    )
+    code = functools.partial(figure_lines, material, material.reading)
+    draw = functools.partial(overlap_map, overlap, title=material.reading.title)
+    # Colours alone tell few categories apart: of more there is no such figure.
+    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), "layer-head", code("overlap_map(overlap)"))
+    yield Folded(line("map.one_per_category"), (of_map,))
+    if bool((overlap["member"] == 1).any()):
+        draw = functools.partial(layer_profile, overlap)
+        profile = drawn_or_why_not(
+            "layer_profile", draw, line("map.layers_figure"), code=code("layer_profile(overlap)")
+        )
+        yield Folded(line("map.where"), (profile,))
+    # Figures registered by another package, or in a notebook, that read one of the tables of the map.
+    for name in names("figure"):
+        draw = lookup("figure", name)
+        if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.tables:
+            yield Heading(name)
+            shown_as = line("map.registered_figure", name=name)
+            yield drawn_or_why_not(name, functools.partial(draw, material.tables[reads(draw)]), shown_as)
+
+
+def _table(rows: pd.DataFrame) -> Table:
+    columns = _columns(rows, _OPTIONAL)
+    kinds = ["kind"] if rows["kind"].nunique() > 1 else []
+    shared = ["kv head"] if KV_HEAD in rows else []
+    cells = [
+        (
+            row["head"],
+            row["category"],
+            *([row["kind"]] if kinds else []),
+            *([str(row[KV_HEAD])] if shared else []),
+            number_text(row["effect"], 3),
+            interval_text(row["low"], row["high"], 3),
+            f"{row['q']:.2g}",
+            *(texts[place] for texts in columns.values()),
+            row["tasks"].replace(",", ", "),
+        )
+        for place, row in enumerate(rows.to_dict("records"))
+    ]
+    numeric = [*shared, *_NUMBERS, *columns]
+    return table("map.all_heads", ["head", "category", *kinds, *numeric, "tasks"], cells, numeric=numeric)
+
+
+def _columns(rows: pd.DataFrame, optional: dict[str, str]) -> dict[str, list[str]]:
+    """Texts of those columns that have any number."""
+    columns = {column: _column(rows, name) for name, column in optional.items()}
+    return {column: texts for column, texts in columns.items() if any(text != "-" for text in texts)}
+
+
+def _column(rows: pd.DataFrame, name: str) -> list[str]:
+    """Numbers, or the interval of that name; nothing where the list of heads has neither."""
+    if name in rows:
+        return [number_text(value, 2 if name == "probability" else 3) for value in rows[name]]
+    ends = [f"{name}_low", f"{name}_high"]
+    return [interval_text(low, high, 3) for low, high in rows[ends].to_numpy()] if ends[0] in rows else []
+
+
+def _undecided(overlap: xr.Dataset, undecided: xr.DataArray) -> Iterator[Part]:
+    yield line("map.undecided_meaning")
+    unit = unit_of(overlap)
+    cells = overlap[["effect", "low", "high", "q_value"]].assign(undecided=undecided)
+    frame = cells.reset_coords(drop=True).to_dataframe().reset_index()
+    frame = frame[frame["undecided"]].sort_values("high", ascending=False)
+    rows = [
+        (cell_name(row.layer, row.head, unit), row.category, number_text(row.effect, 3),
+         interval_text(row.low, row.high, 3), "-" if np.isnan(row.q_value) else f"{row.q_value:.2g}")
+        for row in frame.head(_MOST).itertuples()
+    ]  # fmt: skip
+    yield table("map.undecided_table", ["head", "category", *_NUMBERS], rows, numeric=_NUMBERS)
+    if len(frame) > _MOST:
+        yield line("map.more_undecided", n=len(frame) - _MOST)

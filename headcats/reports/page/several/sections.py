@@ -1,0 +1,150 @@
+"""Tabs below the maps of several runs."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from headcats.categories.reading import Reading
+from headcats.errors import DataError
+from headcats.evidence.comparison.models import category_structure
+from headcats.figures.layer_profile import layer_profile
+from headcats.reports.page.material import Material
+from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
+from headcats.reports.page.sections.caution import caution
+from headcats.reports.page.several.compared import Compared, Protocol
+from headcats.reports.text.agreement import agreement_findings, replicate_findings
+from headcats.reports.text.comparison import plan_findings, structure_findings
+from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
+from headcats.results.finding import Finding, Table, line, note, table
+
+MOVES = "moves"
+"""Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
+MOVES_MARK = "↔ moves"
+_MOST = 2000
+"""Rows of a table."""
+
+
+@section("Heads in every run")
+def side_by_side_heads(compared: Compared) -> Iterator[Part]:
+    """One row per head and category, with a column per run; other methods folded."""
+    yield line("several.heads_meaning")
+    for place, protocol in enumerate(compared.protocols):
+        rows = protocol.memberships
+        if not rows:
+            continue
+        parts: list[Part] = [_heads(protocol, rows[:_MOST])]
+        if len(rows) > _MOST:
+            parts.append(line("several.more_rows", n=len(rows) - _MOST))
+        if place:
+            yield Folded(line("several.heads_by", method=protocol.name), tuple(parts))
+        else:
+            yield from parts
+
+
+def _heads(protocol: Protocol, rows: Sequence[Membership]) -> Table:
+    names = list(protocol.maps)
+    has_unsure = any(each.moves for each in rows)
+    cells = [
+        [
+            each.head,
+            each.category,
+            *(effect_text(each, name) for name in names),
+            *([MOVES_MARK if each.moves else "", how_sure(each)] if has_unsure else []),
+        ]
+        for each in rows
+    ]
+    columns = ["head", "category", *names, *([MOVES, "how sure"] if has_unsure else [])]
+    return table("several.heads", columns, cells, numeric=names, method=protocol.name)
+
+
+@section("Agreement")
+def agreement_of_runs(compared: Compared) -> Iterator[Part]:
+    """Pairs of runs by category, and which heads all of them, or at least half, have."""
+    for place, protocol in enumerate(compared.protocols):
+        members = {name: each.tables["members"] for name, each in protocol.maps.items()}
+        sign = compared.reading.sign
+        parts = (*agreement_findings(protocol.agreement, {}), *replicate_findings(members, sign=sign))
+        if place:
+            yield Folded(line("several.agreement_by", method=protocol.name), parts)
+        else:
+            yield from parts
+
+
+@section("Structure of the categories")
+def structure(compared: Compared) -> Iterator[Part]:
+    """Sizes, sharing and depth in models whose heads do not correspond."""
+    try:
+        yield from structure_findings(category_structure(compared.protocols[0].overlaps))
+    except DataError as error:  # each run by its own method
+        yield note("several.no_structure", reason=error)
+
+
+@section("Where in the models")
+def depth(compared: Compared) -> Iterator[Part]:
+    """Heads of each category by layer, a figure for every model."""
+    for place, (name, overlap) in enumerate(compared.protocols[0].overlaps.items()):
+        if bool((overlap["member"] == 1).any()):
+            yield Heading(name)
+            yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name))
+
+
+@section("Settings")
+def settings(compared: Compared) -> Iterator[Part]:
+    """What the runs differ in, what is not compared and why, and how to do it again."""
+    yield from plan_findings(compared.runs)
+    for name, reason in compared.left_out.items():
+        yield note("several.left_out", name=name, reason=reason)
+    for method, names in compared.alone.items():
+        yield line("several.by_some", method=method, names=names)
+    yield Heading("Again")
+    places = [run.place for run in compared.runs.values()]
+    if folders := [place.shown for place in places if place is not None]:
+        yield Code("\n".join(_commands(folders, compared.reading)))
+        yield line("several.python")
+        yield Code(f"import headcats as hc\n\n{_call(folders, compared.reading)}")
+
+
+def _commands(folders: Sequence[str], reading: Reading) -> Iterator[str]:
+    for name, unread in (("report", ()), ("compare", ("effect",))):
+        options = {key: value for key, value in reading.options.items() if key not in unread}
+        yield f"headcats {name} {shlex.join(folders)}" + "".join(
+            f" --{key} {shlex.quote(options[key])}" for key in options
+        )
+
+
+def _call(folders: Sequence[str], reading: Reading) -> str:
+    texts = {key.replace("-", "_"): json.dumps(value) for key, value in reading.options.items()}
+    if "rule" in texts:
+        texts["rule"] = f"hc.rules.{reading.rule!r}"
+    options = "".join(f", {key}={text}" for key, text in texts.items())
+    return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
+
+
+@section("Checks")
+def checks(materials: Mapping[str, Material]) -> Iterator[Part]:
+    """What weakens the runs: first what all have in common, then run by run; and the report of each."""
+    notes = {name: list(map(_finding, caution(of_run).parts)) for name, of_run in materials.items()}
+    texts = {name: {str(each) for each in of_run} for name, of_run in notes.items()}
+    common = set.intersection(*texts.values())
+    if common:
+        yield Heading("All runs")
+        yield from (each for each in next(iter(notes.values())) if str(each) in common)
+    for name, of_run in notes.items():
+        own = [each for each in of_run if str(each) not in common]
+        pages = _pages(materials[name])
+        if own or pages:
+            yield Heading(name)
+            yield from own
+            yield from pages
+
+
+def _finding(part: Part) -> Finding:
+    assert isinstance(part, Finding)
+    return part
+
+
+def _pages(material: Material) -> Iterator[Part]:
+    place = material.place
+    page = None if place is None or place.on_hub else place.pages / "report.html"
+    if page is not None and page.is_file():
+        yield Link(material.address(page), page.name, str(line("several.own_page")))

@@ -1,0 +1,86 @@
+"""Results folders whose heads have chosen effects, written by hand: runs that are to be compared."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
+from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+
+KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
+TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_two": "Translation"}
+N = 16
+PATCH = "denoising_patch@last"
+EFFECT = 0.4
+
+
+def written_run(
+    folder: Path,
+    members: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    shape: tuple[int, int] = (2, 4),
+    tasks: Mapping[str, str] = TASKS,
+    kinds: Mapping[str, str] = KINDS,
+    methods: Sequence[str] = (PATCH,),
+    model: str = "toy",
+    revision: str | None = None,
+    weights: str = "one",
+    prompts: str = "",
+    seed: int = 0,
+    noise: float = 0.01,
+) -> Path:
+    """Noise but for the members of each category, which have the same effect on all its tasks.
+
+    Args:
+        folder: Of the results.
+        members: Category -> layer and head of its members.
+        shape: Layers, and heads of each.
+        tasks: Task -> category.
+        kinds: Category -> colour.
+        methods: As method@positions; all have the same numbers.
+        model: Name.
+        revision: Of the model.
+        weights: What stands for their hash.
+        prompts: Runs with the same have the same prompts.
+        seed: Of the noise.
+        noise: Its standard deviation.
+    """
+    draw, target = np.random.default_rng(seed), ResultsFolder(folder)
+    for task, category in tasks.items():
+        patched = draw.normal(0, noise, (1, N, *shape))
+        for layer, head in members.get(category, ()):
+            patched[:, :, layer, head] += EFFECT
+        for label in methods:
+            target.write_block(task, label, _block(patched, task, label))
+    layers = range(shape[0])
+    target.write_manifest(
+        Manifest(
+            plan=PlanRecord("made_up", ("logit_diff",), N, 2, "arrow", "other_task", seed),
+            model=ModelRecord(model, revision, weights, layers=tuple(layers), heads=(shape[1],) * len(layers)),
+            categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
+            methods=tuple(methods),
+            tasks={task: TaskRecord(name, prompt_hash=(f"{task} {prompts}",)) for task, name in tasks.items()},
+            blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
+        )
+    )
+    return folder
+
+
+def _block(patched: np.ndarray, task: str, label: str) -> xr.Dataset:
+    coords = {
+        "metric": ["logit_diff"],
+        "item": ("prompt", [f"item {place}" for place in range(N)]),
+        "key": ("prompt", [f"{task} {place}" for place in range(N)]),
+        "layer": np.arange(patched.shape[-2]),
+        "head": np.arange(patched.shape[-1]),
+    }
+    variables = {
+        "patched": (("metric", "prompt", "layer", "head"), patched),
+        "clean": (("metric", "prompt"), np.ones((1, N))),
+        "corrupted": (("metric", "prompt"), np.zeros((1, N))),
+    }
+    method, positions = label.split("@")
+    return xr.Dataset(variables, coords, {"base": "corrupted", "method": method, "positions": positions})

@@ -1,0 +1,238 @@
+"""The page of several runs: what it compares, what it leaves out and why, and what stands on it."""
+
+import re
+
+import numpy as np
+import pytest
+from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
+
+import headcats as hc
+from headcats.categories.reading import Reading
+from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, StorageWarning
+from headcats.evidence.comparison.agreement import agreement, pairs
+from headcats.reports.page.several.compared import compare_runs
+from headcats.reports.page.several.first_screen import first_screen
+from headcats.reports.page.several.maps import side_by_side
+from headcats.reports.page.several.sections import MOVES_MARK, side_by_side_heads
+from headcats.reports.page.several.writing import write_several
+from headcats.results.finding import Table
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{StatisticsWarning.__module__}.{StatisticsWarning.__name__}")
+
+FIRST = {"Knowledge": [(0, 1), (1, 2)], "Translation": [(0, 1)]}
+SECOND = {"Knowledge": [(0, 1), (1, 3)], "Translation": [(0, 1)]}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    home = tmp_path_factory.mktemp("several")
+    return [
+        written_run(home / "seed0", FIRST, methods=(PATCH, "mean_ablation@all")),
+        written_run(home / "seed1", SECOND, methods=(PATCH, "mean_ablation@all"), seed=1),
+    ]
+
+
+@pytest.fixture(scope="module")
+def compared(folders):
+    return compare_runs(folders, Reading())
+
+
+def test_names_are_the_ends_of_paths(compared, tmp_path):
+    assert list(compared.runs) == ["seed0", "seed1"]
+    for parent in "ab":
+        written_run(tmp_path / parent / "run", FIRST)
+    assert list(compare_runs([tmp_path / "a" / "run", tmp_path / "b" / "run"], Reading()).runs) == ["a/run", "b/run"]
+
+
+def test_methods_that_both_have_are_offered(compared):
+    assert [protocol.name for protocol in compared.protocols] == ["denoising patch", "mean ablation"]
+    assert compared.alone == {}
+    assert compared.corresponds
+
+
+def test_agreement_is_that_of_compare(compared):
+    members = {name: maps.mapped.tables["members"] for name, maps in compared.maps.items()}
+    expected = pairs(agreement(members))
+    assert compared.protocols[0].pairs.equals(expected)
+    assert expected.set_index("category")["jaccard"].to_dict() == pytest.approx({"Knowledge": 1 / 3, "Translation": 1})
+
+
+def test_heads_that_move_are_tested_on_the_same_prompts(compared):
+    moving = {each.head: each for each in compared.protocols[0].memberships if each.moves}
+    assert set(moving) == {"L1H2", "L1H3"}
+    assert moving["L1H2"].effects == pytest.approx({"seed0": EFFECT, "seed1": 0.0}, abs=0.02)
+    assert [(each.n_changes, each.n_found) for each in moving.values()] == [(1, 1), (1, 1)]
+    assert all(each.is_decided for each in moving.values())
+
+
+def test_other_prompts_are_not_compared(tmp_path, folders):
+    other = written_run(tmp_path / "other", SECOND, prompts="of its own")
+    changes = compare_runs([folders[0], other], Reading()).protocols[0].changes
+    assert int(changes["n_compared"].sum()) == 0
+    assert int(changes["n_other_prompts"].sum()) == 4
+
+
+def test_the_first_screen_says_what_differs(compared):
+    screen = first_screen(compared, is_bundled=False)
+    assert [part.fields["part"] for part in screen.ran.fields["differing"].fields["parts"]] == ["seed"]
+    assert screen.headline[0].fields["same"] == 2
+    assert screen.headline[0].fields["n"] == 4
+    assert screen.but == ()
+    assert [each.name for each in screen.maps] == ["denoising patch", "mean ablation"]
+    assert [card.category for card in screen.maps[0].cards] == list(KINDS)
+
+
+def test_a_panel_for_every_run_with_one_switch(compared):
+    overlaps = compared.protocols[0].overlaps
+    figure, views = side_by_side(overlaps, categories=list(KINDS), corresponds=True)
+    assert figure.layout.xaxis2.matches == "x"
+    assert figure.layout.yaxis2.matches == "y"
+    assert list(views) == ["All Categories", *KINDS]
+    assert {len(seen) for seen in views.values()} == {len(figure.data)}
+    grounds = [trace for trace in figure.data if trace.type == "heatmap"]
+    assert len(grounds) == 2
+    pointed = grounds[1].text[2][1]
+    assert pointed == "<b>L1H2</b><br>seed0: Knowledge<br>seed1: no category"
+    # Only members of the category are coloured, in both panels.
+    coloured = [trace.name for trace, seen in zip(figure.data, views["Translation"], strict=True) if seen]
+    assert coloured.count("Translation") == 2
+    assert "Knowledge" not in coloured
+
+
+def test_eight_runs_stand_in_two_rows(compared):
+    overlap = compared.protocols[0].overlaps["seed0"]
+    figure, _ = side_by_side({f"run {n}": overlap for n in range(8)}, categories=list(KINDS), corresponds=True)
+    corners = {(figure.layout[f"xaxis{n}"].domain[0], figure.layout[f"yaxis{n}"].domain[0]) for n in ["", *range(2, 9)]}
+    assert len(corners) == 8
+    assert len({bottom for _, bottom in corners}) == 2
+
+
+def test_a_row_for_every_head_with_a_column_for_every_run(compared):
+    tables = [part for part in side_by_side_heads(compared).parts if isinstance(part, Table)]
+    assert tables[0].columns == ("head", "category", "seed0", "seed1", "moves", "how sure")
+    by_head = {row[:2]: row[2:] for row in tables[0].rows}
+    assert len(by_head) == 4
+    assert re.fullmatch(r"0\.[34]\d\d in \(\d+%\)", by_head["L1H2", "Knowledge"][0])
+    assert by_head["L1H2", "Knowledge"][2:] == (MOVES_MARK, "in and out, a difference found")
+    assert by_head["L0H1", "Knowledge"][2:] == ("", "")
+
+
+def test_the_page_holds_it_all_without_scripts(folders, tmp_path):
+    target, _ = write_several(folders, tmp_path / "page.html", Reading())
+    page = target.read_text(encoding="utf-8")
+    assert page.count("<noscript><svg") == 2
+    assert page.count(MOVES_MARK) >= 2
+    assert re.search(r"<h1>Attention heads of seed0, seed1</h1>", page)
+    assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", page.split("<script")[0])
+
+
+def test_results_in_memory_in_a_dictionary(folders, tmp_path):
+    results = {"before": hc.load(folders[0]), "after": hc.load(folders[1])}
+    page = hc.report(results, tmp_path / "page.html")
+    assert "Attention heads of before, after" in page.read_text(encoding="utf-8")
+    for tree in results.values():
+        tree.encoding.clear()
+    with pytest.raises(OptionError, match="needs a file"):
+        hc.report(list(results.values()))
+    assert list(compare_runs(list(results.values()), Reading()).runs) == ["results 1", "results 2"]
+
+
+def test_one_in_a_list_is_the_page_of_one_run(folders, tmp_path):
+    target = hc.report([folders[0]], tmp_path / "one.html")
+    assert "Attention heads of toy" in target.read_text(encoding="utf-8")
+
+
+def test_the_file_is_named_after_the_runs(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert hc.report(folders).name == "report-seed0-seed1.html"
+    assert hc.report(folders, method="mean_ablation").name == "report-seed0-seed1-mean_ablation@all.html"
+
+
+def test_heads_of_other_models_are_not_matched(folders, tmp_path):
+    wide = written_run(tmp_path / "wide", SECOND, shape=(3, 6), model="wide", weights="two")
+    compared = compare_runs([folders[0], wide], Reading())
+    assert not compared.corresponds
+    page = hc.report([folders[0], wide], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="structure"' in page
+    assert "side_by_side_heads" not in page.split("<style>")[1].split("</style>")[1].split("<script")[0]
+    figure, _ = side_by_side(compared.protocols[0].overlaps, categories=list(KINDS), corresponds=False)
+    assert figure.layout.xaxis2.matches is None
+    widths = [np.diff(figure.layout[name].domain) for name in ("xaxis", "xaxis2")]
+    assert widths[0] == pytest.approx(widths[1])
+
+
+def test_revisions_of_one_name_are_matched(tmp_path):
+    runs = [
+        written_run(tmp_path / f"step{n}", FIRST, weights=f"{n}", revision=f"step{n}" if has_name else None)
+        for n, has_name in ((1, True), (2, True), (3, False), (4, False))
+    ]
+    assert compare_runs(runs[:2], Reading()).corresponds
+    # Two folders of one name need not be of one training.
+    assert not compare_runs(runs[2:], Reading()).corresponds
+
+
+def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
+    others = [
+        written_run(tmp_path / "tasks", FIRST, tasks={"k_three": "Knowledge", "t_three": "Translation"}),
+        written_run(tmp_path / "kinds", {}, tasks={"k_one": "Syntax"}, kinds={"Syntax": "#333333"}),
+        written_run(tmp_path / "empty", {}, tasks={}),
+    ]
+    compared = compare_runs([*folders, *others], Reading())
+    assert list(compared.runs) == ["seed0", "seed1"]
+    assert {name: reason.id for name, reason in compared.left_out.items()} == {
+        "tasks": "several.other_tasks", "kinds": "several.other_categories", "empty": "several.no_task",
+    }  # fmt: skip
+    said = [finding.fields["name"] for finding in first_screen(compared, is_bundled=False).but]
+    assert said == ["tasks", "kinds", "empty"]
+
+
+def test_a_run_without_the_method_is_named(folders, tmp_path):
+    other = written_run(tmp_path / "patch", FIRST)
+    reading = Reading.parse(method="mean_ablation")
+    compared = compare_runs([*folders, other], reading)
+    assert list(compared.left_out) == ["patch"]
+    assert "mean_ablation" in compared.left_out["patch"]
+    assert compare_runs([*folders, other], Reading()).alone == {"mean ablation": ["seed0", "seed1"]}
+
+
+def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):
+    target = tmp_path / "page.html"
+    empty = written_run(tmp_path / "empty", {}, tasks={})
+    with pytest.raises(DataError, match="empty: no task was scored"):
+        hc.report([folders[0], empty], target)
+    with pytest.raises(OptionError, match="given twice"):
+        hc.report([folders[0], folders[0].parent / "." / "seed0"], target)
+    with pytest.raises(StorageError, match="nowhere"):
+        hc.report([folders[0], tmp_path / "nowhere"], target)
+    tree = hc.load(folders[0])
+    tree.encoding.clear()
+    with pytest.raises(OptionError, match="given twice"):
+        hc.report([tree, tree], target)
+    assert not target.exists()
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_what_is_no_results(folders, tmp_path):
+    with pytest.raises(DataError, match=r"hc\.report"):
+        hc.report([folders[0], 3], tmp_path / "page.html")
+    with pytest.raises(DataError, match="got none"):
+        hc.report([], tmp_path / "page.html")
+
+
+def test_a_damaged_block_is_missed_and_the_rest_stands(folders, tmp_path):
+    damaged = written_run(tmp_path / "damaged", FIRST)
+    block = next((damaged / "blocks").rglob("*.nc"))
+    block.write_bytes(block.read_bytes()[:100])
+    with pytest.warns(StorageWarning):
+        page = hc.report([folders[0], damaged], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="checks"' in page
+    assert block.name in page
+
+
+@pytest.mark.parametrize("name", ["<b>bold</b> & 'more'", "$x$ %{y} {{ 7*7 }}", "\u202eright to left", "n" * 200])
+def test_names_are_text(name, folders, tmp_path):
+    results = {name: hc.load(folders[0]), "other": hc.load(folders[1])}
+    page = hc.report(results, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>bold</b>" not in page
+    assert "\u202e" not in page
+    assert "49" not in re.findall(r"<h1>(.*)</h1>", page)[0]

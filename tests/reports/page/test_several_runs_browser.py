@@ -1,0 +1,81 @@
+"""The page of several runs in a browser: one switch for all panels, linked heads, rows that move."""
+
+import json
+
+import pytest
+from reports.page.browser import Tab
+from reports.page.synthetic_runs import PATCH, written_run
+
+import headcats as hc
+
+pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")]
+MEMBERS = ([(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 3), (2, 0)])
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    home = tmp_path_factory.mktemp("browser")
+    runs = [
+        written_run(
+            home / f"seed{seed}",
+            {"Knowledge": heads, "Translation": heads},
+            shape=(3, 4),
+            methods=(PATCH, "mean_ablation@all"),
+            seed=seed,
+        )
+        for seed, heads in enumerate(MEMBERS)
+    ]
+    return hc.report(runs, home / "page.html")
+
+
+@pytest.fixture
+def tab(browser, several):
+    with Tab.on(browser, several, width=1440) as found:
+        yield found
+
+
+SHOWN = (
+    "[...document.querySelectorAll('.map:not([hidden]) .plot')].map(plot => plot.data.filter(t => t.visible).length)"
+)
+
+
+def test_a_category_is_chosen_in_all_panels_and_stays_with_the_method(tab):
+    (all_categories,) = tab.page.evaluate(SHOWN)
+    tab.page.click("[data-view=Knowledge]")
+    (knowledge,) = tab.page.evaluate(SHOWN)
+    assert knowledge < all_categories
+    tab.page.select_option("#map-choice", "1")
+    assert tab.page.locator("figure[data-figure=runs_1]").is_visible()
+    assert not tab.page.locator("figure[data-figure=runs_0]").is_visible()
+    assert tab.page.get_attribute("[data-view=Knowledge]", "aria-pressed") == "true"
+
+
+def test_a_head_is_marked_in_every_run_and_its_panel_names_them(tab):
+    tab.page.click("#side_by_side_heads button.head >> text=L1H2")
+    tab.page.wait_for_selector("#head:not([hidden])")
+    plot = "document.querySelector('figure[data-figure=runs_0] .plot')"
+    tab.page.wait_for_function(f"{plot}.layout.shapes?.length === 2")
+    boxes = json.loads(tab.page.evaluate(f"JSON.stringify({plot}.layout.shapes)"))
+    assert {(box["x0"], box["y0"], box["xref"]) for box in boxes} == {(0.5, 1.5, "x"), (0.5, 1.5, "x2")}
+    verdicts = tab.page.inner_text("#head .verdicts")
+    assert "seed0, denoising patch: Knowledge" in verdicts
+    assert "seed1, denoising patch: no category" in verdicts
+
+
+def test_only_rows_that_move(tab):
+    rows = tab.page.locator("#side_by_side_heads table").first.locator("tbody tr:visible")
+    assert rows.count() == 8
+    button = tab.page.locator("#side_by_side_heads").get_by_role("button", name="Moves only").first
+    button.click()
+    assert rows.count() == 4
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert rows.count() == 8
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_stands_in_the_way(browser, several, width, dark):
+    with Tab.on(browser, several, width=width, dark=dark) as found:
+        assert found.page.evaluate("document.documentElement.scrollWidth") == width
+        assert found.weighty_findings() == []
