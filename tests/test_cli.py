@@ -29,13 +29,16 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
+from headcats.categories.reading import Reading
+from headcats.cli.answer import Answer
 from headcats.cli.commands import callback
-from headcats.cli.console import Answer
 from headcats.cli.finished_run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
+from headcats.registry import names
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
@@ -336,6 +339,8 @@ def study_file(folder, text):
         ("tasks = [1]", "tasks in .*study.toml must be a list of texts"),
         ("model = 3", "model in .*study.toml must be a text; got 3"),
         ("[suite]\nname = 'icl'", "suite in .*study.toml must be a text"),
+        ("n_prompts = 3\nn-prompts = 4", "names n_prompts twice"),
+        ("n-promts = 3", "Unknown option 'n-promts' in .*study.toml. Did you mean 'n_prompts'"),
         ("suite = 'icll'", "Unknown suite 'icll'"),
     ],
 )
@@ -351,7 +356,7 @@ def test_a_study_file_says_what_to_run_and_options_win(headcats, model_folder, t
         suite = "{SUITE}"
         methods = ["zero_ablation"]
         tasks = ["always_a", "always_b"]
-        n_prompts = 12
+        n-prompts = 12
         n_demos = 2
         seed = 3
         out = "from-file"
@@ -369,7 +374,7 @@ def test_a_study_file_says_what_to_run_and_options_win(headcats, model_folder, t
 
 # --------------------------------------------------------------------------------------------------------- working
 def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp_path):
-    done = headcats("run", "--model", model_folder, *RUN)
+    done = headcats("run", "--model", model_folder, *RUN, "--details")
     assert done.code == 0, done.err
     folder = tmp_path / "results" / "counting-model-counting"
     methods = ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all")
@@ -394,7 +399,7 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
 def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder, tmp_path):
     folder = tmp_path / "r"
     for method in ("denoising_patch", "noising_patch@last"):
-        done = headcats("run", "--model", model_folder, *RUN, "--methods", method, "--out", folder)
+        done = headcats("run", "--model", model_folder, *RUN, "--methods", method, "--out", folder, "--details")
         assert done.code == 0, done.err
         assert f"{method.split('@')[0]} at last" in done.text
     assert f"--method {method}" in done.text
@@ -415,7 +420,7 @@ def test_a_map_of_another_method_does_not_replace_the_first(headcats, results):
 
 def test_a_method_can_be_named_as_run_names_it(headcats, results):
     method = "mean_ablation@all"
-    done = headcats("map", results, "--method", method, "--csv")
+    done = headcats("map", results, "--method", method, "--csv", "--details")
     assert done.code == 0, done.err
     assert "mean_ablation at" in done.text
     assert (results / f"heads-{method}.csv").exists()
@@ -502,7 +507,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
 def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
     assert headcats("map", results, "--csv").code == 0
     first = {name: (results / name).read_bytes() for name in ("overlap_map.html", "heads.csv")}
-    done = headcats("map", results, "--csv", "--min-tasks", 1, "--rule", "threshold:value=0.2")
+    done = headcats("map", results, "--csv", "--min-tasks", 1, "--rule", "threshold:value=0.2", "--details")
     assert done.code == 0, done.err
     assert re.search(r"heads-\S+=0\.2-min_tasks=1\.", done.text)
     assert "at least 1 task" in done.text
@@ -588,7 +593,9 @@ def test_map_writes_the_head_list(headcats, results):
 
 
 def test_map_takes_another_method_rule_and_number_of_tasks(headcats, results):
-    done = headcats("map", results, "--method", "mean_ablation", "--rule", "threshold:value=0.2", "--min-tasks", "1")
+    done = headcats(
+        "map", results, "--method", "mean_ablation", "--rule", "threshold:value=0.2", "--min-tasks", "1", "--details"
+    )
     assert done.code == 0, done.err
     assert "mean_ablation at" in done.text
     assert "rule threshold(value=0.2" in done.text
@@ -659,11 +666,11 @@ def test_figure_needs_a_known_suffix_and_a_folder(headcats, results):
 def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folder, results, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], seed=1, out=tmp_path / "other")
-    same = headcats("compare", results, results, "--method", "denoising_patch")
+    same = headcats("compare", results, results, "--method", "denoising_patch", "--details")
     assert same.code == 0, same.err
     assert "Same plan" in same.out
     assert "Knowledge 1 1 1 1.00 1.00" in same.rows
-    other = headcats("compare", results, "other")  # a short name, so that no cell of the table is folded
+    other = headcats("compare", results, "other", "--details")  # a short name, so that no cell of the table is folded
     assert other.code == 0, other.err
     assert "plan seed 0 1" in other.rows
     assert "logit_diff, seed 1" in other.rows
@@ -706,7 +713,8 @@ def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         specs = [MethodSpec.parse("denoising_patch")]
-        tell_run(RunResults(hc.load(with_joint_methods)), specs, with_joint_methods, Answer(as_json=False))
+        answer = Answer(as_json=False, details=True)
+        tell_run(RunResults(hc.load(with_joint_methods)), specs, with_joint_methods, answer)
     text = " ".join(capfd.readouterr().out.split())
     assert re.search(r"mean_ablation@\w+, ov_", text)
     assert "head_gating:n_seeds=1" in text
@@ -747,6 +755,42 @@ def test_list_names_everything_with_a_line_on_each(headcats, kind):
         assert len(line.split()) > 2, f"{name} has no description"
 
 
+def test_without_a_kind_the_kinds_are_listed(headcats):
+    done = headcats("list")
+    assert done.code == 0, done.err
+    for kind in ("tasks", "suites", "methods", "rules", "metrics", "figures", "presets"):
+        assert f"headcats list {kind}" in done.rows
+    listed = json.loads(headcats("list", "--json").out)
+    assert {"name": "rules", "n": len(names("rule"))} in listed
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_map_lists_every_head(headcats, results):
+    done = headcats("map", results, "--csv", "--all")
+    assert done.code == 0, done.err
+    rows = list(csv.DictReader((results / "heads-all.csv").read_text(encoding="utf-8").splitlines()))
+    overlap = map_tables(RunResults(hc.load(results)).without_untried(), Reading())["overlap"]
+    assert len(rows) == overlap["member"].size
+    for row in rows:
+        layer, head = map(int, re.fullmatch(r"L(\d+)H(\d+)", row["head"]).groups())
+        cell = overlap.sel(category=row["category"], layer=layer, head=head)
+        has_number = bool(np.isfinite(cell["effect"]))
+        state = "in" if cell["member"] == 1 else "undecided" if cell["undecided"] else "out"
+        assert row["outcome"] == (state if has_number else "not judged")
+        assert float(row["effect"] or "nan") == pytest.approx(cell["effect"].item(), nan_ok=True)
+    assert_one_message(headcats("map", results, "--all"), "--all is about the head list")
+
+
+def test_head_tasks_shows_the_heads_of_the_map(headcats, results, tmp_path):
+    """Those of the rule that is asked for."""
+    for rule, shown in (("threshold:value=0.2", ["L0H0"]), ("top_fraction:p=0.5", None)):
+        done = headcats("figure", "head_tasks", results, "--rule", rule, "--min-tasks", 1, "--out", "heads.html")
+        assert done.code == 0, done.err
+        page = (tmp_path / "heads.html").read_text(encoding="utf-8")
+        heads = sorted(set(re.findall(r"L\dH\d", page)))
+        assert heads == shown if shown else len(heads) > 1
+
+
 def test_tasks_of_one_suite_are_listed_alone(headcats):
     done = headcats("list", "tasks", "--suite", "sentences")
     assert done.code == 0, done.err
@@ -777,8 +821,7 @@ def test_only_categories_of_the_run_are_listed(headcats, model_folder):
     run = ["run", "--model", model_folder, *RUN, "--out", "r", "--methods", "denoising_patch,mean_ablation"]
     done = headcats(*run, "--tasks", "always_a")
     assert done.code == 0, done.err
-    assert "1 of 1 task" in done.text
-    assert re.search(r"Knowledge 1 of 1", done.rows)
+    assert re.search(r"Knowledge L0H0", done.rows)
     for text in (done.text, headcats("map", "r").text, headcats("compare", "r", "--halves", 0).text):
         assert "Knowledge" in text
         assert "Linguistic" not in text

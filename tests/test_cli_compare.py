@@ -62,8 +62,8 @@ def write(
 
 
 def compare(*arguments: object) -> str:
-    """What the command prints, cells of tables separated by single spaces."""
-    done = CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
+    """All details that the command prints, cells of tables separated by single spaces."""
+    done = CliRunner().invoke(cli.app, ["compare", "--details", *map(str, arguments)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output

@@ -60,7 +60,8 @@ def check_terminal(done: Done) -> None:
 
 
 def test_a_map_in_a_terminal(headcats, group: tuple[str, ...], folder: str) -> None:
-    done = headcats("map", folder, "--csv")
+    check_terminal(headcats("map", folder))
+    done = headcats("map", folder, "--csv", "--details")
     check_terminal(done)
     for name in group:
         assert folded(name) <= set(done.out)

@@ -247,7 +247,8 @@ def test_list(answered, kind):
     found = answered("list", kind)
     more = {"tasks": {"category", "suite"}, "methods": {"kind", "paper", "cost"}}
     assert all(set(entry) == {"name", "what"} | more.get(kind, set()) for entry in found)
-    assert named_in_help("list") == {"name", "what"}.union(*more.values())
+    assert named_in_help("list") == {"name", "what", "n"}.union(*more.values())
+    assert all(set(entry) == {"name", "n"} for entry in answered("list"))
 
 
 def test_methods_are_listed_with_what_they_declare(answered):

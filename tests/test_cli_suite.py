@@ -221,7 +221,7 @@ def two_methods(tmp_path, scored):
 
 def test_compare_puts_all_methods_on_one_grid(capfd, monkeypatch, tmp_path, two_methods):
     table = tmp_path / "agreement.csv"
-    code, text = command(capfd, monkeypatch, "compare", two_methods, "--csv", table)
+    code, text = command(capfd, monkeypatch, "compare", two_methods, "--csv", table, "--details")
     assert code == 0, text
     assert "1 ov_relation " in text
     assert "mini facilitation" in text

@@ -46,6 +46,9 @@ _MIN_TASKS = "Tasks of a category that must agree: 'half' or a number."
 MinTasks = Annotated[str, typer.Option("--min-tasks", help=_MIN_TASKS, autocompletion=completion.one_of("half"))]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of text; notes go to stderr.")]
 
+_DETAILS = "Print every table and test, not the answer alone."
+Details = Annotated[bool, typer.Option("--details", help=_DETAILS)]
+
 # -------------------------------------------------------------------------------------------------------- new runs
 _MODEL = "'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder, or a hub name."
 Model = Annotated[str | None, typer.Option("--model", help=_MODEL, autocompletion=completion.models)]

@@ -1,5 +1,6 @@
 """`headcats compare`: what a map depends on."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +13,16 @@ from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, MinTasks, RuleText, Sign, Sources
-from headcats.cli.console import Answer, warn
+from headcats.cli.answer import Answer
+from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
+from headcats.cli.console import warn
 from headcats.errors import DataError, StorageError
 from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.models import category_structure
 from headcats.evidence.comparison.protocols import judge_protocols
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
@@ -29,6 +32,7 @@ from headcats.reports.text.agreement import (
     replicates,
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
+from headcats.reports.text.short_comparison import short_methods, short_models, short_protocols
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -57,6 +61,7 @@ def compare_command(
         int, typer.Option("--halves", min=0, help="Random splits of the prompts of a single folder; 0 for none.")
     ] = 5,
     csv: Annotated[Path | None, typer.Option("--csv", help=_CSV)] = None,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare the heads of each category between protocols, prompts, results or models.
@@ -70,6 +75,7 @@ def compare_command(
 
     Examples:
     - `headcats compare results/mini-icl`
+    - `headcats compare results/mini-icl --details`
     - `headcats compare results/mini-icl --method mean_ablation --halves 0`
     - `headcats compare results/seed0 results/seed1 --csv pairs.csv`
 
@@ -92,10 +98,10 @@ def compare_command(
     for run, place in zip(loaded, places, strict=True) if len(places) > 1 else ():
         check_scored(run, place, method, by="`headcats compare` of several folders")
     runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(places), loaded, strict=True)}
-    answer = Answer(as_json)
+    answer = Answer(as_json, details=details)
     answer.numbers = dict.fromkeys(_KEYS)
     if len(runs) > 1:
-        answer.say(plan_findings(runs))
+        answer.detail(plan_findings(runs))
         answer.numbers["differences"] = {
             part: dict(zip(runs, values, strict=True)) for part, values in differences(runs).items()
         }
@@ -105,7 +111,7 @@ def compare_command(
         tables[""] = _compare_models(runs, reading, answer)
     elif alone is not None and not alone.tasks:
         try:
-            tables[""] = _compare_methods(alone, metric, answer)
+            tables[""] = _compare_methods(alone, metric, answer, place=places[0])
         except DataError as error:
             drawn_by = quoted_figure_commands(alone, places[0])
             raise DataError(f"{error} To look at what there is: {drawn_by}." if drawn_by else str(error)) from None
@@ -114,7 +120,7 @@ def compare_command(
             check_scored(alone, places[0], method, by="`headcats compare` with --method")
         tables[""] = _compare_protocols(runs, reading, answer, halves=halves, place=places[0])
         if alone is not None and alone.joint_blocks and method is None:
-            tables["-methods"] = _compare_methods(alone, metric, answer)
+            tables["-methods"] = _compare_methods(alone, metric, answer, place=places[0])
     if csv is not None:
         paths = {suffix: csv.with_name(f"{csv.stem}{suffix}{csv.suffix}") for suffix in tables}
         message = f"Numbers: {' and '.join(map(str, paths.values()))}"
@@ -144,8 +150,8 @@ def _compare_protocols(
     )
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
-    answer.say(agreement_findings(table, protocols.left_out))
-    answer.say(replicate_findings(protocols.members, sign=reading.sign))
+    answer.detail(agreement_findings(table, protocols.left_out))
+    answer.detail(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
         "protocols": [
             {"protocol": name, "heads": {category: sizes.get(name) for category, sizes in judged_sizes(table).items()}}
@@ -155,10 +161,20 @@ def _compare_protocols(
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
+    split = None
     if len(runs) == 1 and halves:
         split = _compare_halves(next(iter(runs.values())), reading, answer, splits=halves)
-        if not reading.options.keys() & {"method", "positions", "metric"}:
-            _save(Robustness(table, protocols.members, protocols.left_out, split), reading, place, answer)
+    answer.short = short_protocols(
+        table,
+        protocols.members,
+        protocols.left_out,
+        halves=split,
+        differing=list(differences(runs)),
+        next_command=f"headcats report {shlex.quote(str(place))}",
+        colours=listed_colours(next(iter(protocols.members.values()))),
+    )
+    if split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
+        _save(Robustness(table, protocols.members, protocols.left_out, split), reading, place, answer)
     return compared
 
 
@@ -171,13 +187,17 @@ def _save(robustness: Robustness, reading: Reading, place: Place, answer: Answer
     except StorageError as error:
         warn(f"Not saved for the report: {error}")  # the numbers are printed all the same
         return
-    answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}; `headcats report {folder}` shows it.")
+    answer.wrote(
+        "saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=f"; `headcats report {folder}` shows it."
+    )
 
 
-def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:
+def _compare_methods(run: RunResults, metric: str | None, answer: Answer, *, place: Place) -> pd.DataFrame:
     """All methods on one grid of heads."""
     table = method_agreement(method_scores(run.tree, metric=metric))
-    answer.say(method_findings(table))
+    if answer.short is None:  # no task is scored
+        answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place))}")
+    answer.detail(method_findings(table))
     columns = ["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
     return answer.numbers["methods"]
@@ -191,7 +211,7 @@ def _compare_halves(run: RunResults, reading: Reading, answer: Answer, *, splits
         return judge_scores(read_scores(RunResults(half), reading), reading)
 
     halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
-    answer.say(half_findings(halves, title=title))
+    answer.detail(half_findings(halves, title=title))
     by_category = [name for name in halves.data_vars if halves[name].dims == ("category",)]
     answer.numbers["halves"] = {
         "title": title,
@@ -206,6 +226,12 @@ def _compare_models(runs: Mapping[str, RunResults], reading: Reading, answer: An
     """The structure of the categories of different models."""
     members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})
-    answer.say(structure_findings(models))
+    answer.detail(structure_findings(models))
     answer.numbers["models"] = models
+    answer.short = short_models(
+        models,
+        differing=[part for part in differences(runs) if not part.startswith("model ")],
+        next_command=f"headcats report {shlex.quote(next(iter(runs)))}",
+        colours=listed_colours(next(iter(members.values()))),
+    )
     return models[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()

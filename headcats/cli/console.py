@@ -2,37 +2,32 @@
 
 import contextlib
 import functools
-import json
-import math
+import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
 
-import pandas as pd
 import typer
-import xarray as xr
-from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from headcats.cli.table_layout import Cells, Layout, fitted
 from headcats.cli.token_lines import token_lines
+from headcats.cli.wrapping import wrapped
 from headcats.errors import ExtensionError
 from headcats.guard import own_traceback
 from headcats.results.declaration import registered
-from headcats.results.finding import Finding, Prompts, Table, paragraph
+from headcats.results.finding import Finding, Prompts, Table, line
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.visible import visible
-from headcats.results.whole_file import csv_bytes, write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
-_BETWEEN = 3  # columns of a table: a line and a space on both sides
-_BEFORE = {"paragraph": "\n", "item": "- "}
 
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
@@ -42,14 +37,14 @@ if not out.is_terminal:
 
 def explain(error: Exception) -> None:
     """Print an error as one message; below that of somebody else's code, the traceback of that code."""
-    err.print(f"[bold red]Error:[/] {escape(_safe(str(error)))}", soft_wrap=True)
+    err.print(_text(f"Error: {_safe(str(error))}", err, starts="bold red"), soft_wrap=True)
     if isinstance(error, ExtensionError) and (lines := own_traceback(error)):
         err.print(f"\n{_safe(lines.rstrip())}", markup=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print something the reader should know."""
-    err.print(f"[yellow]Note:[/] {escape(_safe(message))}", soft_wrap=True)
+    err.print(_text(f"Note: {_safe(message)}", err, starts="yellow"), soft_wrap=True)
 
 
 def note_control(label: Label) -> None:
@@ -68,75 +63,6 @@ def note_unfinished(run: RunResults) -> None:
             f"This run is not finished: it has {done} of {done + len(left)} tasks (not {names}). Repeat the same "
             "`headcats run` to continue it."
         )
-
-
-class Answer:
-    """What a command says: printed as it comes, or collected and printed as one JSON value at the end."""
-
-    def __init__(self, as_json: bool) -> None:
-        self.as_json = as_json
-        self.numbers: dict[str, Any] = {}
-        """What JSON has beside `sentences`, the sentences, and `files`."""
-        self._sentences: list[str] = []
-        self._files: dict[str, Path | None] = {}
-
-    def say(self, findings: Iterable[Finding | str]) -> None:
-        """Findings as text; JSON keeps their sentences, since their tables are given as numbers."""
-        if not self.as_json:
-            tell(findings)
-            return
-        for finding in findings:
-            if isinstance(finding, Finding) and finding.place == "note":
-                warn(str(finding))
-            elif not isinstance(finding, Table):
-                self._sentences.append(str(finding))
-
-    def wrote(self, name: str, path: Path | None, sentence: str = "") -> None:
-        """A file that was written: its key in `files`, where it is (None: it could not be), and how text names it."""
-        self._files[name] = path
-        if sentence and not self.as_json:
-            tell([paragraph("text.plain", text=sentence)])
-
-    def write_table(self, name: str, table: pd.DataFrame, path: Path, sentence: str = "") -> None:
-        """Write a table as CSV."""
-        write_whole(path, csv_bytes(table))
-        self.wrote(name, path, sentence)
-
-    def end(self) -> None:
-        """Print the JSON value; as text, everything is printed already."""
-        if self.as_json:
-            put({**self.numbers, "sentences": self._sentences, "files": self._files})
-
-
-def put(content: Any) -> None:
-    """Print one JSON value, in ASCII, which any terminal can show."""
-    typer.echo(json.dumps(plain(content), indent=1, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; NaN, infinities and missing values are None, a pandas table is a list of rows."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str | Path):
-        return str(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    # A dataset is a mapping, too.
-    if isinstance(value, xr.Dataset):
-        return plain(value.to_dict())
-    if isinstance(value, pd.DataFrame):
-        return [plain(row) for row in value.to_dict("records")]
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if value is pd.NA:
-        return None
-    if isinstance(value, Iterable):
-        return [plain(entry) for entry in value]
-    raise TypeError(f"Expected numbers, texts, lists, mappings or tables; got a {type(value).__name__}.")
 
 
 class Terminated(KeyboardInterrupt):
@@ -191,45 +117,81 @@ def tell(findings: Iterable[Finding | str]) -> None:
     for finding in findings:
         if isinstance(finding, Table | Prompts):
             if finding.title:
-                out.print(f"\n{visible(finding.title)}", style="italic", markup=False)
-            out.print(_rich_table(finding) if isinstance(finding, Table) else token_lines(finding, width=out.width))
-        elif not isinstance(finding, str) and finding.place == "note":
+                out.print()
+                put_line(finding.title, style="italic")
+            if isinstance(finding, Table):
+                put_table(finding)
+            else:
+                out.print(token_lines(finding, width=out.width))
+        elif isinstance(finding, Finding) and finding.place == "note":
             warn(str(finding))
         else:
-            before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
+            if isinstance(finding, Finding) and finding.place == "paragraph":
+                out.print()
+            before = "- " if isinstance(finding, Finding) and finding.place == "item" else ""
             # A finding is one line, whatever the names in it.
-            sentence = Text(f"{before}{_safe(finding) if isinstance(finding, str) else visible(str(finding))}")
-            sentence.highlight_regex("`[^`]+`", "bold")
-            out.print(sentence)
+            put_line(f"{before}{finding if isinstance(finding, str) else visible(str(finding))}")
+
+
+def put_line(
+    text: str, *, style: str = "", whole: Sequence[str] = (), words: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """A sentence on stdout, its commands in bold.
+
+    Args:
+        text: The sentence.
+        style: Of all of it.
+        whole: Parts that stay on one line, such as paths with spaces.
+        words: Words, such as names of categories -> their style.
+    """
+    shown = _text(_safe(text), out, whole=whole)
+    for word, style_of_word in words.items():
+        shown.highlight_regex(rf"(?<!\w){re.escape(word)}(?!\w)", style_of_word)
+    out.print(shown, style=style, soft_wrap=True)
+
+
+def _text(text: str, console: Console, *, whole: Sequence[str] = (), starts: str = "") -> Text:
+    """Text on the lines of a console, commands in bold and what comes before the first colon in the style `starts`."""
+    # A pipe has no width: what reads it finds a message on one line.
+    lines = wrapped(text, console.width, whole=whole) if console.is_terminal or console is out else text.split("\n")
+    shown = Text("\n".join(lines))
+    shown.highlight_regex("`[^`]+`", "bold")
+    if starts:
+        shown.stylize(starts, 0, text.index(":") + 1)
+    return shown
 
 
 def _safe(text: str) -> str:
     return visible(text, keep="\n")
 
 
-def _rich_table(finding: Table) -> RichTable:
-    """A plain table without its title; numeric columns are flush right."""
+def put_table(finding: Table, *, cells: Cells = "folded") -> None:
+    """A plain table without its title; numeric columns are flush right. What has no room is named below it.
+
+    `cells` as in `headcats.cli.table_layout.fitted`.
+    """
+    columns = [[visible(text) for text in column] for column in zip(finding.columns, *finding.rows, strict=True)]
+    optional = [finding.columns.index(name) for name in finding.optional if name in finding.columns]
+    layout = fitted(columns, room=out.width, optional=optional, cells=cells)
+    styles = {visible(text): f"bold {colour}" for text, colour in finding.colours.items()}
+    for number, block in enumerate(layout.blocks):
+        if number:
+            out.print()
+        out.print(_rich_table(finding, layout, block, styles))
+    for column in layout.constant:
+        put_line(str(line("table.constant", column=finding.columns[column], value=finding.rows[0][column] or "-")))
+    if layout.left_out:
+        put_line(str(line("table.left_out", columns=[finding.columns[column] for column in layout.left_out])))
+
+
+def _rich_table(
+    finding: Table, layout: Layout, block: Sequence[tuple[int, int]], styles: Mapping[str, str]
+) -> RichTable:
     table = RichTable(show_edge=False, pad_edge=False)
-    header, *rows = ([visible(text) for text in row] for row in (finding.columns, *finding.rows))
-    widths = _widths([list(texts) for texts in zip(header, *rows, strict=True)], room=out.width)
-    for column, text, width in zip(finding.columns, header, widths, strict=True):
-        table.add_column(
-            escape(text), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
-        )
-    for row in rows:
-        table.add_row(*map(escape, row))
+    for column, width in block:
+        justify: Literal["right", "left"] = "right" if finding.columns[column] in finding.numeric else "left"
+        table.add_column(escape(layout.texts[column][0]), justify=justify, overflow="fold", width=width)
+    for row in range(1, len(finding.rows) + 1):
+        texts = [layout.texts[column][row] for column, _ in block]
+        table.add_row(*(Text(text, styles.get(text, "")) for text in texts))
     return table
-
-
-def _widths(columns: list[list[str]], *, room: int) -> list[int | None]:
-    """Widths of columns so that a narrow terminal folds between words, not within them; None where it cannot."""
-    lines = [[line for text in texts for line in text.splitlines() or [""]] for texts in columns]
-    widths = [max(map(cell_len, texts)) for texts in lines]
-    least = [max((cell_len(word) for line in texts for word in line.split()), default=0) for texts in lines]
-    over = sum(widths) + _BETWEEN * (len(columns) - 1) - room
-    if over <= 0 or over > sum(widths) - sum(least):
-        return [None] * len(columns)
-    for _ in range(over):
-        widest = max(range(len(columns)), key=lambda place: (widths[place] - least[place], widths[place]))
-        widths[widest] -= 1
-    return list(widths)

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from headcats.cli import completion
+from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
-from headcats.cli.console import put, tell
+from headcats.cli.console import tell
 from headcats.reports.text.comparison import difference_findings, differences, plan_findings
 from headcats.results.difference import ROUNDING, SAME, diff
 from headcats.results.loading import read_results

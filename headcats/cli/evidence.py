@@ -7,9 +7,12 @@ import typer
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading
+from headcats.categories.run_maps import run_maps
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
-from headcats.cli.console import note_unfinished, put, tell
+from headcats.cli.answer import Answer, put
+from headcats.cli.arguments import AsJson, Details, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
+from headcats.cli.console import note_unfinished
+from headcats.cli.map_answer import short_run
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
@@ -39,12 +42,14 @@ def evidence_command(
         int, typer.Option("--relabellings", min=19, help="Labellings of the tasks beside the true one.")
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves and relabellings.")] = 0,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> None:
     """Test whether each category is supported: relabel the tasks, and ablate heads on prompts the run has not seen.
 
     Examples:
     - `headcats evidence results/mini-icl`
+    - `headcats evidence results/mini-icl --details`
     - `headcats evidence results/mini-icl --method mean_ablation --relabellings 1000`
 
     Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
@@ -77,8 +82,12 @@ def evidence_command(
     if as_json:
         put(_numbers(evidence) | {"folder": target, "files": files})
         return
+    place, answer = find_place(folder), Answer(as_json, details=details)
+    tested = run.without_untried()
+    answer.short = short_run(tested, run_maps(tested, resolve_tested(reading, tested)), place, evidence)
     written = f"Numbers: {target} ({', '.join(files)}).{replaced} `headcats report {folder}` puts them on the page."
-    tell([*evidence_findings(evidence), paragraph("text.plain", text=written)])
+    answer.detail([*evidence_findings(evidence), paragraph("text.plain", text=written)])
+    answer.end()
 
 
 def _numbers(evidence: xr.DataTree) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from headcats.cli import completion
+from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, Positions, Source
-from headcats.cli.console import put, tell
+from headcats.cli.console import tell
 from headcats.cli.settings import split_names
 from headcats.reports.files.exporting import FORMATS, export
 from headcats.reports.text.suggestions import check_scored

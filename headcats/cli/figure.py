@@ -3,8 +3,9 @@
 import inspect
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 import xarray as xr
@@ -12,7 +13,8 @@ import xarray as xr
 from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import arguments, completion
-from headcats.cli.console import note_control, put, tell, warn
+from headcats.cli.answer import put
+from headcats.cli.console import note_control, tell, warn
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -28,9 +30,16 @@ from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.study.defaults import DEFAULT_RULE
 
-Table: TypeAlias = tuple[xr.Dataset, str]
-"""What a figure reads, and its title."""
 _SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a figure reads, its title, and the memberships for one that takes them, too."""
+
+    table: xr.Dataset
+    title: str
+    members: xr.Dataset | None = None
 
 
 def figure_command(
@@ -78,27 +87,28 @@ def figure_command(
             raise OptionError(
                 f"Figure {name!r} is of a series, which `headcats run --revisions` makes: {folder} is none."
             )
-        table, title = revisions_table(Path(folder), reading)
+        given = Given(*revisions_table(Path(folder), reading))
     else:
-        table, title = _run_table(find_place(folder), reads(draw), name, reading, method=method, positions=positions)
-    titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
-    file = write(draw(table, **(titled | figure_options)), destination)
+        given = _run_table(find_place(folder), reads(draw), name, reading, method=method, positions=positions)
+    known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
+    taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
+    file = write(draw(given.table, **(taken | figure_options)), destination)
     if as_json:
-        put({"figure": name, "file": file, "title": title})
+        put({"figure": name, "file": file, "title": given.title})
     else:
         tell([f"Wrote {file}"])
 
 
 def _run_table(
     place: Place, kind: str, name: str, reading: Reading, *, method: str | None, positions: str | None
-) -> Table:
+) -> Given:
     """What a figure reads of the results of one model."""
     run = open_results(place).without_untried()
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
-        return block, suite_title(block)
+        return Given(block, suite_title(block))
     if kind == "agreement":
         return _agreement_table(run, name, reading)
     if kind in EVIDENCE_TABLES:
@@ -108,15 +118,15 @@ def _run_table(
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
 
 
-def _agreement_table(run: RunResults, name: str, reading: Reading) -> Table:
+def _agreement_table(run: RunResults, name: str, reading: Reading) -> Given:
     arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {run.manifest.model.name}"
-    return run_agreement(run, metric=reading.metric or None), title
+    return Given(run_agreement(run, metric=reading.metric or None), title)
 
 
 def _evidence_table(
     place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
-) -> Table:
+) -> Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     arguments.refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
     criteria = {"effect": reading.effect}
@@ -131,7 +141,7 @@ def _evidence_table(
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
             by = f"{options['method']}, {options['metric']}"
-            return evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
+            return Given(evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}")
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(
         f"Figure {name!r} reads what `headcats evidence {place}` saves, and {place} holds none with these options "
@@ -139,7 +149,7 @@ def _evidence_table(
     )
 
 
-def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Table:
+def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Given:
     reading = reading.resolve(run)
     note_control(reading.label)
     tables = kept_map(run, reading)
@@ -147,10 +157,12 @@ def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Tabl
         raise OptionError(
             f"Figure {name!r} reads {table!r}; a results folder gives {', '.join(tables)}. Call it from Python."
         )
-    if table == "scores":
-        return tables[table], reading.scores_title
+    parameters = inspect.signature(lookup("figure", name)).parameters.values()
+    takes_members = any(option.name == "members" and option.kind is option.KEYWORD_ONLY for option in parameters)
+    if table == "scores" and not takes_members:
+        return Given(tables[table], reading.scores_title)
     tell(not_judged(tables))
-    return tables[table], reading.title
+    return Given(tables[table], reading.title, tables["overlap"] if takes_members else None)
 
 
 def _figure_options(draw: Callable[..., Any], name: str, texts: Sequence[str]) -> dict[str, Any]:

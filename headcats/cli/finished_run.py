@@ -1,6 +1,6 @@
 """What `headcats run` tells when it is done: heads of every category, figures of joint methods, and pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,11 @@ import xarray as xr
 
 from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import Reading
-from headcats.cli.console import Answer, warn
+from headcats.categories.run_maps import run_maps
+from headcats.cli.answer import Answer
+from headcats.cli.console import warn
 from headcats.cli.map import draw_map, map_numbers
+from headcats.cli.map_answer import short_run
 from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
@@ -20,6 +23,7 @@ from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 
 
@@ -61,14 +65,20 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
     scored = len(run.scored_tasks)
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
-    answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])
+    summary = f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."
     if not scored:
+        answer.say([summary])
         return
     reading = Reading(Label.parse(first.label)).resolve(run)
-    tables = kept_map(run, reading)
-    answer.say(map_findings(tables, reading))
+    tables: Mapping[str, xr.Dataset]
+    if answer.as_json:
+        tables = kept_map(run, reading)
+    else:
+        maps = run_maps(run, reading)
+        tables, answer.short = maps.mapped.tables, short_run(run, maps, find_place(folder))
+    answer.detail([summary, *map_findings(tables, reading)])
     answer.numbers["map"] = map_numbers(tables, reading)
-    answer.say(_further_methods(run, reading, {spec.label for spec in specs}, folder))
+    answer.detail(_further_methods(run, reading, {spec.label for spec in specs}, folder))
     option = "" if run.default_label == reading.label else f" --method {reading.label}"
     not_judged = "not_judged" in tables["members"].attrs
     hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
@@ -99,12 +109,13 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     from headcats.figures.figure import write
 
     findings = suite_findings(block)
-    answer.say([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
+    tell = answer.say if answer.short is None else answer.detail  # beside a map, what it says is a detail
+    tell([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
     figure, page = spec.method.declaration.figure, None
     try:
         if figure:
             page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
-            answer.say([f"Figure: {page}"])
+            tell([f"Figure: {page}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
     answer.numbers["joint_methods"].append(

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import completion
+from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.completion import KINDS
-from headcats.cli.console import put, tell
+from headcats.cli.console import tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
 from headcats.results.declaration import registered_declarations
@@ -17,23 +18,30 @@ from headcats.tasks.suites import suite
 
 
 def list_command(
-    kind: Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}.", autocompletion=completion.kinds)],
+    kind: Annotated[
+        str | None,
+        typer.Argument(help=f"{', '.join(KINDS)}; none names the kinds.", autocompletion=completion.kinds),
+    ] = None,
     of_suite: Annotated[
         str | None, typer.Option("--suite", help="Only the tasks of this suite.", autocompletion=completion.suites)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List everything of one kind by name, with one line on each.
+    """List everything of one kind by name, with one line on each; without a kind, the kinds.
 
     Examples:
+    - `headcats list`
     - `headcats list tasks`
     - `headcats list tasks --suite sentences`
     - `headcats list methods --json`
 
-    Keys of `--json`, of every entry: `name`, `what`; of a task also `category` and `suite` (null for none); of a method
-    also `kind` ("task" if it scores task by task, "joint" if it judges heads over all tasks at once), `paper` and
-    `cost`.
+    Keys of `--json`, of every entry: `name`, `what` (of a kind `name` and `n`, how many there are); of a task also
+    `category` and `suite` (null for none); of a method also `kind` ("task" if it scores task by task, "joint" if it
+    judges heads over all tasks at once), `paper` and `cost`.
     """
+    if kind is None:
+        _list_kinds(as_json)
+        return
     if kind not in KINDS:
         raise UnknownNameError(unknown_name_message("kind", kind, KINDS))
     if of_suite is not None and kind != "tasks":
@@ -48,6 +56,15 @@ def list_command(
     if kind == "tasks":
         entries = [entry | {"category": f"{entry['category']} ({entry['suite'] or 'no suite'})"} for entry in entries]
     tell([table("text.untitled", columns, [[entry[column] for column in columns] for entry in entries])])
+
+
+def _list_kinds(as_json: bool) -> None:
+    counts = {plural: len(names(kind)) for plural, kind in KINDS.items()}
+    if as_json:
+        put([{"name": name, "n": n} for name, n in counts.items()])
+        return
+    rows = [[name, str(n), f"headcats list {name}"] for name, n in counts.items()]
+    tell([table("text.untitled", ["kind", "n", "command"], rows, numeric=["n"])])
 
 
 def _by_suite(entries: list[dict[str, Any]], of_suite: str | None) -> list[dict[str, Any]]:

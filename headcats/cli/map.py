@@ -11,13 +11,17 @@ import typer
 import xarray as xr
 
 from headcats.categories.described import with_descriptors
+from headcats.categories.every_head import every_head
 from headcats.categories.map_tables import kept_map
 from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
+from headcats.categories.run_maps import run_maps
 from headcats.cli import arguments
-from headcats.cli.console import Answer, note_control, note_unfinished, warn
+from headcats.cli.answer import Answer
+from headcats.cli.console import note_control, note_unfinished, warn
+from headcats.cli.map_answer import short_run
 from headcats.cli.series import map_revisions
-from headcats.errors import OptionError, StorageError
+from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import relation_map, suite_title, threshold_of
 from headcats.reports.text.maps import map_findings
@@ -36,6 +40,7 @@ _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expe
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
 _KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 _JOBS = "Threads for scoring; of use with large models. Later commands on the same results take what is kept."
+_ALL = "With --csv: list every head and category in DIR/heads-all.csv, not the members alone."
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -49,6 +54,8 @@ def map_command(
     min_tasks: arguments.MinTasks = "half",
     sign: arguments.Sign = "helping",
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
+    all_heads: Annotated[bool, typer.Option("--all", help=_ALL)] = False,
+    details: arguments.Details = False,
     jobs: Annotated[int, typer.Option("--jobs", help=_JOBS)] = 1,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -57,7 +64,8 @@ def map_command(
     Of a series (`headcats run --revisions`): the heads of every category at every revision, and which come and go.
 
     Examples:
-    - `headcats map results/mini-icl --csv`
+    - `headcats map results/mini-icl --details`
+    - `headcats map results/mini-icl --csv --all`
     - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
     - `headcats map results/mini-icl --effect task_specific --sign suppressing`
     - `headcats map results/mini-icl --json`
@@ -87,8 +95,12 @@ def map_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     check_jobs(jobs)
-    answer = Answer(as_json)
+    if all_heads and not csv:
+        raise OptionError("--all is about the head list: headcats map --csv --all.")
+    answer = Answer(as_json, details=details)
     if is_series(folder):
+        if all_heads:
+            raise OptionError("--all lists the heads of one run: name the folder of a revision.")
         map_revisions(Path(folder), reading, csv=csv, answer=answer)
         return
     place = find_place(folder)
@@ -96,18 +108,26 @@ def map_command(
     note_unfinished(run)
     joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
     if joint in run.joint_blocks or registered(Label.parse(joint).name).kind == "joint":
+        if all_heads:
+            raise OptionError(f"--all lists effects of every head, and {joint} has none: leave it out.")
         _map_relations(run, place, joint, reading=reading, csv=csv, answer=answer)
         return
     check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)
-    tables = kept_map(run, reading, jobs=jobs)
-    answer.say(map_findings(tables, reading))
+    tables: Mapping[str, xr.Dataset]
+    if as_json:
+        tables = kept_map(run, reading, jobs=jobs)
+    else:
+        maps = run_maps(run, reading, jobs=jobs)
+        tables, answer.short = maps.mapped.tables, short_run(run, maps, place)
+    answer.detail(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading) | {"missing": run.missing}
     suffix = reading.file_suffix(run)
     draw_map(answer, "overlap_map", tables["overlap"], place.pages / f"overlap_map{suffix}.html", title=reading.title)
     if csv:
-        _write_heads(answer, tables["overlap"], place.pages / f"heads{suffix}.csv")
+        listed = every_head(tables["overlap"]) if all_heads else head_table(tables["overlap"])
+        _write_heads(answer, listed, place.pages / f"heads{suffix}{'-all' * all_heads}.csv")
     answer.end()
 
 
@@ -120,14 +140,14 @@ def draw_map(
     with contextlib.suppress(OSError):
         page.parent.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
     try:
-        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}{hint}")
-    except StorageError as error:
+        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}", hint=hint)
+    except (StorageError, DataError) as error:  # of a full disk, or of more categories than colours tell apart
         warn(f"There is no page with the map: {error}")
         answer.wrote("map", None)
 
 
-def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
-    answer.write_table("heads", head_table(shared), path, f"Head list: {path}")
+def _write_heads(answer: Answer, heads: pd.DataFrame, path: Path) -> None:
+    answer.write_table("heads", heads, path, f"Head list: {path}")
 
 
 def _map_relations(run: RunResults, place: Place, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
@@ -155,7 +175,7 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
     page = place.pages / f"{stem}.html"
     draw_map(answer, declaration.figure, block, page, threshold=threshold, title=suite_title(block))
     if csv:
-        _write_heads(answer, shared, place.pages / f"heads-{stem}.csv")
+        _write_heads(answer, head_table(shared), place.pages / f"heads-{stem}.csv")
     answer.end()
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Sources, Store
-from headcats.cli.console import put, tell, warn
+from headcats.cli.console import tell, warn
 from headcats.errors import pluralize
 from headcats.results.compact import WHOLE, check_store, loss_of, losses_text
 from headcats.results.finding import first_names

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import arguments, completion
-from headcats.cli.console import put, tell
+from headcats.cli.answer import put
+from headcats.cli.console import tell
 from headcats.cli.settings import run_options, settings
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."

@@ -4,7 +4,7 @@ import time
 
 import psutil
 
-from headcats.cli.console import Answer
+from headcats.cli.answer import Answer
 from headcats.results.finding import line, table
 from headcats.spending import Purpose, spent
 

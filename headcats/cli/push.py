@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Source
-from headcats.cli.console import put, tell
+from headcats.cli.console import tell
 from headcats.results.place import HUB
 from headcats.results.sharing import push
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import arguments, completion
-from headcats.cli.console import Answer, note_control, stopping
+from headcats.cli.answer import Answer
+from headcats.cli.console import note_control, stopping
 from headcats.cli.finished_run import tell_run
 from headcats.cli.profile import tell_profile
 from headcats.cli.series import run_revisions
@@ -79,6 +80,7 @@ def run_command(
     ] = True,
     profile: Annotated[bool, typer.Option("--profile", help=_PROFILE)] = False,
     quiet: arguments.Quiet = False,
+    details: arguments.Details = False,
     as_json: arguments.AsJson = False,
 ) -> None:
     """Score every head on every task, and write the report: DIR/report.html.
@@ -126,7 +128,7 @@ def run_command(
     if options["revisions"] is not None and (part or cluster):
         raise OptionError("--revisions runs here and as a whole: leave out --ray and --shard, or name one --revision.")
     with stopping(lambda: _stopped(folder)):
-        answer = Answer(as_json)
+        answer = Answer(as_json, details=details)
         _run(options, folder, quiet=quiet, views=views, answer=answer, cluster=cluster, shard=part)
         if profile:
             tell_profile(answer)

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.reading import Reading
-from headcats.cli.console import Answer, note_unfinished, warn
+from headcats.cli.answer import Answer
+from headcats.cli.console import note_unfinished, warn
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.revisions import judge_revisions
 from headcats.reports.text.revisions import check_reading, course_reading, revision_findings

@@ -118,12 +118,25 @@ def _read_study(path: Path) -> dict[str, Any]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = f"it is no TOML file: {error}."
     else:
-        for key, value in study.items():
-            if key not in DEFAULTS:
-                raise UnknownNameError(unknown_name_message(f"option in {path}", key, DEFAULTS))
-            _check_type(path, key, value)
-        return study
+        return _study_options(path, study)
     raise OptionError(f"{path} cannot be read as a study: {reason}")
+
+
+def _study_options(path: Path, study: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a study file, by their names in Python; those of the command line (`n-prompts`) are known too."""
+    options: dict[str, Any] = {}
+    for written, value in study.items():
+        key = written.removeprefix("--").replace("-", "_")
+        if key == "chat" and isinstance(value, bool) and study.get("template", "chat") == "chat":
+            options |= {"template": "chat"} if value else {}
+            continue
+        if key not in DEFAULTS:
+            raise UnknownNameError(unknown_name_message(f"option in {path}", written, DEFAULTS))
+        if key in options and written != key:
+            raise OptionError(f"{path} names {key} twice, as {key} and as {written}: leave out one of them.")
+        _check_type(path, key, value)
+        options[key] = value
+    return options
 
 
 def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[str]) -> list[str]:

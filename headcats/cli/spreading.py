@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import xarray as xr
 
-from headcats.cli.console import Answer
+from headcats.cli.answer import Answer
 from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import OptionError, pluralize
 from headcats.results.run_results import RunResults

@@ -6,7 +6,8 @@ from typing import Any
 import typer
 
 from headcats.cli import arguments
-from headcats.cli.console import put, tell
+from headcats.cli.answer import put
+from headcats.cli.console import tell
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.registry import names
 from headcats.results.finding import line

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from headcats.categories.reading import Reading
+from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
-from headcats.cli.console import Answer
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.sources import source_of

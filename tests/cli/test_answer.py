@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from headcats.cli.console import Answer, plain, put
+from headcats.cli.answer import Answer, plain, put
 from headcats.results.finding import line, note, paragraph, table
 
 

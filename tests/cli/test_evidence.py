@@ -57,7 +57,17 @@ def headcats(capfd, monkeypatch):
 def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results, model_folder, tmp_path):
     shutil.copytree(results, tmp_path / "results")
     code, text = headcats(
-        "evidence", tmp_path / "results", "--model", model_folder, "--n-prompts", 8, "--relabellings", 19, "--seed", 1
+        "evidence",
+        tmp_path / "results",
+        "--model",
+        model_folder,
+        "--n-prompts",
+        8,
+        "--relabellings",
+        19,
+        "--seed",
+        1,
+        "--details",
     )
     assert code == 0, text
     assert all(title in text for title in TABLES)
@@ -75,7 +85,7 @@ def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results,
 @pytest.mark.ci
 def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, model_folder, tmp_path):
     folder = shutil.copytree(results, tmp_path / "results")
-    given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--relabellings", 19]
+    given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--relabellings", 19, "--details"]
     for number, more in enumerate(([], ["--effect", "total", "--positions", "all"], ["--seed", 3])):
         code, text = headcats(*given, *more)
         assert code == 0, text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headcats.cli import profile
-from headcats.cli.console import Answer
+from headcats.cli.answer import Answer
 
 
 class Process:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
-from headcats.cli.console import Answer
+from headcats.cli.answer import Answer
 from headcats.cli.merge import merge_command
 from headcats.cli.spreading import tell_shard
 from headcats.errors import ClusterError, OptionError

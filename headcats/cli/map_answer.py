@@ -1,0 +1,65 @@
+"""The short answer of a run from its folder: with the test that lies in it, and the command that comes next."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import xarray as xr
+
+from headcats.categories.run_maps import RunMaps
+from headcats.figures.colours import listed_colours
+from headcats.reports.page.material import Material
+from headcats.reports.page.saved import robustness_folder
+from headcats.reports.text.answer import other_tests, prompts_wanted
+from headcats.reports.text.short import Short, short_map
+from headcats.reports.text.suggestions import repeat_command
+from headcats.results.finding import Finding, line
+from headcats.results.head_axes import HEAD, unit_of
+from headcats.results.place import Place
+from headcats.results.run_results import RunResults
+
+
+def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTree | None = None) -> Short:
+    """The answer of `headcats run`, `map` and `evidence`; without `evidence` by what is saved beside the results."""
+    material = Material(run, maps, maps.mapped.reading, place, target=Path())
+    tested = next(iter(material.evidence), None) if evidence is None else evidence
+    return short_map(
+        maps,
+        evidence=tested,
+        warnings=_warnings(material),
+        next_command=_next_command(material, place),
+        colours=listed_colours(maps.mapped.tables["overlap"]),
+    )
+
+
+def _warnings(material: Material) -> Iterator[Finding]:
+    """What only the folder knows."""
+    assert material.maps is not None
+    yield from other_tests(material.evidence)
+    if not material.evidence and material.maps.mapped.inside.any():
+        yield line("answer.test_lost" if material.lost_evidence else "answer.not_tested")
+    if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
+        yield line("answer.skipped", n=skipped)
+    if material.is_bundled:
+        yield line("answer.bundled")
+
+
+def _next_command(material: Material, place: Place) -> str:
+    """More prompts where single heads cannot be told apart; else the test, the comparison, the page."""
+    assert material.maps is not None
+    mapped, manifest = material.maps.mapped, material.run.manifest_or_empty
+    if mapped.not_judged and (n := prompts_wanted(mapped)):
+        folder = Path("NEW_DIR") if place.on_hub or not place.folder.name else Path(f"{place.folder}-{n}")
+        more = repeat_command(replace(manifest, plan=replace(manifest.plan, n_prompts=n)))
+        return f"{more} --out {shlex.quote(os.fspath(folder))}" if more.startswith("headcats") else more
+    testable = material.reading.sign == "helping" and unit_of(mapped.tables["overlap"]) == HEAD
+    name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]
+    if testable and not material.evidence and mapped.inside.any() and not place.on_hub:
+        name, options = "evidence", options[:3]
+    elif not place.on_hub and not (place.folder / robustness_folder(material.reading)).is_dir():
+        name, options = "compare", options[3:]
+    values = material.reading.options_for(material.run)
+    chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in options if key in values)
+    return f"headcats {name} {shlex.quote(str(place))}{chosen}"

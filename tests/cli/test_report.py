@@ -1,0 +1,56 @@
+"""`headcats report` of several folders."""
+
+import json
+
+import pytest
+from reports.page.synthetic_runs import written_run
+from typer.testing import CliRunner
+
+from headcats import cli
+from headcats.errors import OptionError, StorageError
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+MEMBERS = {"Knowledge": [(0, 1)]}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return [written_run(tmp_path / name, MEMBERS, seed=seed) for seed, name in enumerate(("one", "two"))]
+
+
+def invoked(*arguments):
+    return CliRunner().invoke(cli.app, ["report", *map(str, arguments)])
+
+
+def test_the_file_of_several(folders, tmp_path):
+    target = tmp_path / "page.html"
+    done = invoked(*folders, "--out", target, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["files"] == {"report": str(target)}
+    assert "Attention heads of one, two" in target.read_text(encoding="utf-8")
+
+
+def test_a_run_that_is_left_out_is_named_on_stderr(folders, tmp_path):
+    empty = written_run(tmp_path / "empty", {}, tasks={})
+    done = invoked(*folders, empty, "--out", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
+    assert "empty" in done.stderr
+    assert "empty" not in done.stdout
+
+
+def test_errors_leave_nothing(folders, tmp_path):
+    target = tmp_path / "page.html"
+    assert isinstance(invoked(folders[0], folders[0], "--out", target).exception, OptionError)
+    assert isinstance(invoked(folders[0], tmp_path / "none", "--out", target).exception, StorageError)
+    assert isinstance(invoked(*folders, "--out", tmp_path / "page.pdf").exception, OptionError)
+    assert not target.exists()
+
+
+def test_of_a_series_the_single_revisions_are_named(folders, tmp_path):
+    from simulated_series import STRONG, results_of, series_of, written
+
+    series = written(series_of({"step1": results_of(STRONG), "step2": results_of(STRONG, seed=1)}), tmp_path / "series")
+    done = invoked(folders[0], series, "--out", tmp_path / "page.html")
+    assert "is a series of revisions" in str(done.exception)
+    done = invoked(series / "step1", series / "step2", "--out", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
