@@ -1,24 +1,28 @@
 """Run the tutorials from top to bottom in the environment of this interpreter, each in an empty folder of its own.
 
-`python tests/run_tutorials.py [NOTEBOOK ...] [--jobs N]`: all of them by default, N at a time. Exit status 1 if one
-fails.
+`python tests/run_tutorials.py [NOTEBOOK ...] [--jobs N] [--pictures]`: all of them by default, N at a time. Exit status
+1 if one fails, or draws something else than the pictures in `tutorials/pictures`, which `--pictures` makes anew.
 """
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import nbformat
+import tutorial_pictures
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from traitlets.config import Config
 
 TUTORIALS = Path(__file__).parents[1] / "tutorials"
 FIGURE = "application/vnd.plotly.v1+json"
+_NO_WIDGETS = re.compile("IProgress not found|for Jupyter support")  # what tqdm and rich say without ipywidgets
 _CELL_SECONDS = 600  # a cell that takes longer hangs
 
 
@@ -54,14 +58,24 @@ def figures(notebook: nbformat.NotebookNode) -> list[dict]:
     return [bundle for bundle in shown if FIGURE in bundle]
 
 
-def _run(path: Path) -> tuple[str, float, str]:
+def _printed(notebook: nbformat.NotebookNode) -> list[str]:
+    return [output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ())]
+
+
+def _run(path: Path, *, pictures: bool) -> tuple[str, float, str]:
     """Name, seconds, and what went wrong ("" for nothing)."""
     started = time.perf_counter()
     problem = ""
     with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", ignore_cleanup_errors=True) as folder:
         try:
-            if not figures(execute(path, Path(folder))):
+            executed = execute(path, Path(folder))
+            if pictures:
+                tutorial_pictures.write(path, executed)
+            problem = "; ".join(tutorial_pictures.problems(path, executed))
+            if not figures(executed):
                 problem = "it shows no figure"
+            if any(_NO_WIDGETS.search(text) for text in _printed(executed)):
+                problem = "it warns that ipywidgets is missing"
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             problem = str(error)
     return path.name, time.perf_counter() - started, problem
@@ -71,10 +85,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all tutorials")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
+    parser.add_argument("--pictures", action="store_true", help="write the pictures that the tutorials show")
     chosen = parser.parse_args(arguments)
-    failed = 0
+    failed, paths = 0, chosen.notebooks or notebooks()
     with ThreadPoolExecutor(chosen.jobs) as pool:  # every notebook has a process of its own, its kernel
-        for name, seconds, problem in pool.map(_run, chosen.notebooks or notebooks()):
+        for name, seconds, problem in pool.map(partial(_run, pictures=chosen.pictures), paths):
             failed += bool(problem)
             print(f"{seconds:6.1f} s  {name}  {'FAILED' if problem else 'passed'}", flush=True)
             if problem:

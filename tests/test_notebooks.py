@@ -5,11 +5,14 @@ import re
 import subprocess
 import sys
 import tomllib
+import xml.etree.ElementTree as ElementTree
+from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
 import pytest
 from run_tutorials import FIGURE, notebooks
+from tutorial_pictures import MOST, references
 
 import headcats as hc
 
@@ -64,6 +67,7 @@ def test_notebook_installs_what_it_needs_in_the_same_way(path):
     install = cells(path, "code")[0].source
     assert install == cells(notebooks()[0], "code")[0].source
     assert f'REPOSITORY = "{REPOSITORY}"\n' in install
+    assert '"ipywidgets"' in install  # without it tqdm warns in every notebook
 
 
 def test_install_cell_does_nothing_where_headcats_is_there(monkeypatch):
@@ -72,6 +76,9 @@ def test_install_cell_does_nothing_where_headcats_is_there(monkeypatch):
     install = compile(cells(notebooks()[0], "code")[0].source, "install", "exec")
     exec(install, {})
     assert asked == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ipywidgets" else object())
+    exec(install, {})
+    assert asked.pop()[5:] == ["ipywidgets", f"torch=={version('torch')}"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "headcats" else object())
     exec(install, {})
     (command,) = asked
@@ -108,6 +115,40 @@ def test_notebook_uses_public_names_only(path):
             assert rest[0] in dir(getattr(hc, home)), name
 
 
+@every_notebook
+def test_notebook_shows_a_picture_directly_after_the_cell_that_draws_it(path):
+    sources = {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+    for cell, (picture, alt) in references(path).items():
+        assert sources[cell].cell_type == "code", cell
+        assert "hc.figures." in sources[cell].source, cell
+        assert picture == ROOT / "tutorials" / "pictures" / f"{path.stem}-{cell}.svg"
+        assert picture.stat().st_size < MOST
+        assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        assert len(alt.split()) >= 10, "an alt text says what is seen"
+
+
+def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
+    shown = {path.stem: [picture.name for picture, _ in references(path).values()] for path in notebooks()}
+    stored = [picture.name for picture in (ROOT / "tutorials" / "pictures").iterdir()]
+    assert sorted(stored) == sorted(name for names in shown.values() for name in names)
+    assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
+
+
+def test_every_picture_of_a_markdown_cell_is_one_that_is_remade():
+    for path in notebooks():
+        written = re.findall(r"\]\((pictures/[^)]+)\)", "\n".join(cell.source for cell in cells(path, "markdown")))
+        assert len(written) == len(references(path)), path.name
+
+
+@every_notebook
+def test_notebook_asks_before_it_shows_and_answers_after(path):
+    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells]
+    (asked,) = (place for place, source in enumerate(sources) if "**Predict:**" in source)
+    (answered,) = (place for place, source in enumerate(sources) if "**Answer:**" in source)
+    assert answered > asked + 1
+    assert re.search(r"\*\*Predict:\*\*[^\n]*(\n[^\n]+)*\?", sources[asked])
+
+
 @pytest.mark.ci
 def test_ruff_reads_the_notebooks():
     listed = subprocess.run(
@@ -130,7 +171,8 @@ def test_badges_of_the_readme_lead_to_tutorials():
 @pytest.mark.ci
 def test_running_tutorials_fails_where_one_fails(tmp_path):
     shows = f"display({{'{FIGURE}': {{'data': []}}}}, raw=True)"
-    sources = {"broken": "assert 1 == 2, 'not so'", "blank": "1", "fine": shows}
+    warns = f"{shows}; print('IProgress not found')"
+    sources = {"broken": "assert 1 == 2, 'not so'", "blank": "1", "warns": warns, "fine": shows}
     paths = [tmp_path / f"{name}.ipynb" for name in sources]
     for path, source in zip(paths, sources.values(), strict=True):
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
@@ -142,7 +184,8 @@ def test_running_tutorials_fails_where_one_fails(tmp_path):
     done = run(*map(str, paths), "--jobs", "3")
     assert done.returncode == 1, done.stderr
     outcomes = re.findall(r"(\w+)\.ipynb  (\w+)", done.stdout)
-    assert outcomes == [("broken", "FAILED"), ("blank", "FAILED"), ("fine", "passed")]
+    assert outcomes == [("broken", "FAILED"), ("blank", "FAILED"), ("warns", "FAILED"), ("fine", "passed")]
     assert "not so" in done.stderr
     assert re.search(r"blank\.ipynb: .*figure", done.stderr)
+    assert re.search(r"warns\.ipynb: .*ipywidgets", done.stderr)
     assert run(str(paths[-1])).returncode == 0
