@@ -20,9 +20,17 @@ CONSTRAINTS = [
 ]
 
 
-def fenced(language: str) -> list[str]:
+# What users read and copy from: the README and the pages of the site.
+PAGES = {"README": README} | {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+
+
+def fenced(language: str, text: str = README) -> list[str]:
     """The fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_it_is_short():
+    assert len(README.split()) <= 900
 
 
 @pytest.mark.parametrize(
@@ -76,14 +84,23 @@ def test_one_version_and_one_address():
         text = notebook.read_text(encoding="utf-8")
         assert f"{REPOSITORY}" in text
         addresses |= set(re.findall(r"github(?:\.com)?/([\w.-]+/[\w.-]+?)(?:\.git|/blob|[\s\"')\]\\]|$)", text))
+    assert f"repository: {REPOSITORY} " in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert addresses == {REPOSITORY.removeprefix("https://github.com/")}
 
 
-def test_the_examples_use_public_names_only():
-    tree = ast.parse("\n".join(fenced("python")))
+def names_used(text: str) -> set[str]:
+    """Names of headcats in the examples of a page; those with prompts (`>>>`) are run by tests of their own."""
+    blocks = [block for block in fenced("python", text) if not block.startswith(">>>")]
+    tree = ast.parse("\n".join(blocks))
     used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    used = {name for name in used if re.fullmatch(r"hc(\.\w+)+", name)}
-    assert {"hc.load_model", "hc.run", "hc.score", "hc.categorize", "hc.overlap", "hc.figures.overlap_map"} <= used
+    return {name for name in used if re.fullmatch(r"hc(\.\w+)+", name)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_examples_use_public_names_only(page):
+    used = names_used(PAGES[page])
+    if page in ("README", "first_steps"):
+        assert {"hc.load_model", "hc.run", "hc.score", "hc.categorize", "hc.overlap", "hc.figures.overlap_map"} <= used
     for name in used:
         item = headcats
         for part in name.split(".")[1:]:
@@ -92,5 +109,11 @@ def test_the_examples_use_public_names_only():
 
 def test_every_relative_link_leads_somewhere():
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", README)
-    assert "tutorials/overlap_map.png" in links
+    assert "docs/pictures/finding.svg" in links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_its_picture_is_small():
+    """.ci/run compares it with the run that the README's command leaves."""
+    assert (ROOT / "docs" / "pictures" / "finding.svg").stat().st_size < 200_000
+    assert "docs/scripts/finding.py results/mini-icl --check" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from headcats.registry import lookup
 
 ROOT = Path(__file__).parents[2]
 SERIES = ROOT / "tutorials" / "mini-checkpoints.tar.xz"
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "docs" / "scripts"))
 
 TASKS = [
     "successor",

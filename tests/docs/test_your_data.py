@@ -1,11 +1,13 @@
 """Every example of the page on users' data loads, as the file that the page calls it."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import headcats as hc
+from headcats.cli.settings import settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your_data.md").read_text(encoding="utf-8")
 EXAMPLES = {
@@ -27,7 +29,7 @@ def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
 
 
 def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
+    text, _ = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
     for name in ("capitals.csv", "ioi.csv", "world/tokens.csv"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -38,3 +40,12 @@ def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
     assert suite.categories[0].colour == "#ff7f0e"
     (capitals,) = suite.named(["capitals"])
     assert {pair.clean for pair in capitals.pairs(9, seed=0)} == {"The capital of France is", "The capital of Italy is"}
+
+
+def test_the_study_in_a_file_is_read(tmp_path: Path) -> None:
+    _, text = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    options = tomllib.loads(text)
+    read = settings(tmp_path / "study.toml", {})
+    assert {name: read[name.replace("-", "_")] for name in options} == options
+    assert "n-prompts" in options

@@ -1,6 +1,6 @@
 """Which pinned versions have known advisories, from a saved database: for machines without network.
 
-    python docs/advisories.py DATABASE [FILE]
+    python docs/scripts/advisories.py DATABASE [FILE]
 
 With network, `pip-audit --strict --no-deps --disable-pip -r constraints.txt` asks a database of today.
 
@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def pins_of(text: str) -> dict[str, Version]:

@@ -1,6 +1,6 @@
 """Write the tables of docs/dependencies.md again, from pyproject.toml, constraints.txt and what is installed.
 
-    pip install -c constraints.txt -e ".[test]" && python docs/dependencies.py
+    pip install -c constraints.txt -e ".[test]" && python docs/scripts/dependencies.py
 
 Bounds come from pyproject.toml, tested versions from constraints.txt, licences from the metadata of the installed
 packages. What headcats uses a package for is written by hand, in the last column, and kept. So is the licence of a
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"
 NOT_PINNED = "not tested"
 UNKNOWN = "unknown"

@@ -1,0 +1,220 @@
+"""The site: one command, every public name with its words, pictures of a run, nothing fetched from elsewhere."""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from examples_run import SmallRun
+from live_report import report_of
+from playwright.sync_api import Browser, Page, sync_playwright
+from public_names import NAMESPACES, PublicName, public_names
+
+import headcats as hc
+from headcats import registry
+
+pytestmark = pytest.mark.ci
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = "/usr/bin/chromium"
+COMMAND = 'pip install -c constraints.txt -e ".[docs]" && mkdocs build --strict'
+
+
+@pytest.fixture(scope="module")
+def site(small_run: SmallRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", *COMMAND.partition("&& ")[2].split(), "--site-dir", str(folder)]
+    environment = os.environ | {"HEADCATS_SITE_RUN": str(small_run.folder), "PYTHONPATH": str(ROOT)}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[-4000:]
+    return folder
+
+
+def pages(site: Path) -> dict[str, str]:
+    """Path -> HTML of every page that mkdocs wrote."""
+    paths = [path for path in site.rglob("*.html") if "live" not in path.parts]
+    return {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def page_of(public: PublicName) -> str:
+    above = [name for name in (*NAMESPACES, "errors") if public.name.startswith(f"{name}.")]
+    return f"reference/{max(above, key=len)}.html" if above else "reference/index.html"
+
+
+def shown(text: str, public: PublicName) -> str:
+    """The part of a page that is about a name, up to the next one."""
+    (start,) = [match.start() for match in re.finditer(rf'<h\d id="headcats\.{re.escape(public.name)}"', text)]
+    following = re.search(r'<h\d id="headcats\.', text[start + 10 :])
+    return text[start : start + 10 + following.start()] if following else text[start:]
+
+
+def words(part: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", part)).split())
+
+
+def test_it_is_one_command() -> None:
+    assert COMMAND in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert COMMAND in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "/site/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+def test_what_it_needs_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    for line in project["optional-dependencies"]["docs"]:
+        name = re.split(r"[<>=]", line)[0]
+        assert re.search(rf"^{name}==", pins, re.MULTILINE)
+
+
+def test_every_public_name_is_there_with_its_words(site: Path) -> None:
+    texts = pages(site)
+    missing, unparsed = [], []
+    for public in public_names():
+        part = words(shown(texts[page_of(public)], public))
+        first = re.sub(r"\*\*|\*|`", "", public.docstring.split("\n")[0])
+        if not first or " ".join(first.split()) not in re.sub(r"\*\*|\*|`", "", part):
+            missing.append(public.name)
+        # Sections that were not understood stand there as in the source.
+        if re.search(r"(?<!Keyword )\bArgs:", part):
+            unparsed.append(public.name)
+    assert (missing, unparsed) == ([], [])
+
+
+def test_nothing_private_is_shown_and_no_place_is_there_twice(site: Path) -> None:
+    for name, text in pages(site).items():
+        places = re.findall(r'<h\d id="([^"]+)"', text)
+        assert len(places) == len(set(places)), name
+        assert not [place for place in places if any(part.startswith("_") for part in place.split("."))]
+
+
+def test_types_are_written_as_users_write_them(site: Path) -> None:
+    reference = "".join(text for name, text in pages(site).items() if name.startswith("reference/"))
+    signatures = [words(part) for part in re.findall(r'class="[^"]*doc-signature.*?</pre>', reference, re.DOTALL)]
+    assert len(signatures) > 150
+    qualified = re.compile(r"headcats\.|xarray\.|collections\.abc|<(class|function)|(?<!xr\.)\bDataset\b")
+    assert [part for part in signatures if qualified.search(part)] == []
+
+
+def test_the_guide_of_the_first_page_names_everything() -> None:
+    guide = hc.__doc__ or ""
+    missing = [name for name in hc.__all__ if name != "__version__" and not re.search(rf"`(headcats\.)?{name}`", guide)]
+    assert missing == []
+
+
+def test_every_figure_has_a_picture_and_its_code(site: Path) -> None:
+    gallery = pages(site)["gallery.html"]
+    for name in registry.names("figure"):
+        assert (site / "gallery" / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
+        assert f'src="gallery/{name}.svg"' in gallery
+        assert f"hc.figures.{name}(" in words(gallery)
+
+
+def test_tutorials_are_pages_with_their_code_and_pictures(site: Path) -> None:
+    texts = pages(site)
+    for notebook in (ROOT / "tutorials").glob("*.ipynb"):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        text = words(texts[f"tutorials/{notebook.stem}.html"])
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                assert " ".join("".join(cell["source"]).split()) in text
+    for picture in (ROOT / "tutorials").rglob("*.svg"):
+        assert (site / picture.relative_to(ROOT)).read_bytes() == picture.read_bytes()
+
+
+def test_a_live_report_is_one_click_from_the_start(site: Path) -> None:
+    assert 'href="live/report.html"' in pages(site)["index.html"]
+    report = (site / "live" / "report.html").read_text(encoding="utf-8")
+    assert hc.__version__ in report
+    for view in set(re.findall(r'href="(views/[^"#]+)"', report)):
+        assert (site / "live" / view).is_file()
+
+
+def test_the_report_comes_with_its_views_and_leaves_the_run_as_it_is(small_run: SmallRun, tmp_path: Path) -> None:
+    run = shutil.copytree(small_run.folder, tmp_path / "run")
+    (run / "views").mkdir()
+    (run / "views" / "plural.html").write_text("<html></html>", encoding="utf-8")
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    files = report_of(run)
+    assert set(files) == {"report.html", "views/plural.html"}
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_formulas_are_drawn_by_the_browser(site: Path) -> None:
+    texts = pages(site)
+    assert texts["methods.html"].count("<math") > 20
+    for text in texts.values():
+        assert "arithmatex" not in text
+        assert "\\frac" not in text
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for text in pages(site).values():
+        assert not re.search(r"""(?:src|srcset)=["']?(?:https?:)?//|@import|url\(["']?(?:https?:)?//""", text)
+        assert not re.search(r"<link(?![^>]+canonical)[^>]+href=[\"']?(?:https?:)?//", text)
+    for style in (site / "assets").rglob("*.css"):
+        assert not re.search(r"""url\(["']?(?:https?:)?//""", style.read_text(encoding="utf-8"))
+
+
+def test_every_link_leads_to_a_place(site: Path) -> None:
+    texts = pages(site)
+    places = {(site / name).resolve(): set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
+    files = {path.resolve() for path in site.rglob("*") if path.is_file()}
+    for name, text in texts.items():
+        text = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+        for link in re.findall(r'<(?:a|img)[^>]* (?:href|src)="([^"]+)"', text):
+            link = html.unescape(link)
+            if link.startswith(("https:", "http:", "javascript:", "data:")) or (name == "404.html" and link[0] == "/"):
+                continue
+            page, _, place = link.partition("#")
+            target = (site / name).parent.joinpath(page).resolve() if page else (site / name).resolve()
+            assert target in files, (name, link)
+            assert not place or place.startswith("__") or target not in places or place in places[target], (name, link)
+
+
+def test_the_search_knows_every_name(site: Path) -> None:
+    (_, index) = (site / "search" / "search_index.js").read_text(encoding="utf-8").split("=", 1)
+    found = {entry["location"] for entry in json.loads(index)["docs"]}
+    assert {f"{page_of(public)}#headcats.{public.name}" for public in public_names()} <= found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def search(page: Page, word: str, *, answer: str) -> list[str]:
+    """What the search lists for a word, once it has given that answer."""
+    if not page.locator(".md-search__input").is_visible():  # a narrow window shows a button in its place
+        page.locator("label.md-header__button[for=__search]").click()
+    page.locator(".md-search__input").fill("")
+    page.locator(".md-search__input").press_sequentially(word)
+    page.locator(".md-search-result__meta").filter(has_text=answer).wait_for(state="attached")
+    return page.locator(".md-search-result__item").all_text_contents()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_in_a_browser_the_search_finds_and_nothing_is_asked_of_the_network(
+    site: Path, browser: Browser, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    requests, problems = list[str](), list[str]()
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    for name in ("index", "gallery", "methods", "tutorials/01_first_map", "reference/methods"):
+        page.goto((site / f"{name}.html").as_uri(), wait_until="networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    assert any("subsampled_overlap" in text for text in search(page, "subsampled_overlap", answer="matching document"))
+    assert search(page, "xyzzyx", answer="No matching documents") == []
+    assert [address for address in requests if not address.startswith(("file:", "blob:", "data:"))] == []
+    assert problems == []
+    page.close()
