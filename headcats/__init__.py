@@ -59,14 +59,18 @@ holds the steering experiment.
 
 `report` writes one page that explains finished results, `write_views` pages that show where the heads of every category
 look, and `attention` shows in a notebook where chosen heads look in a text; the functions of `headcats.figures` draw
-single figures. `export` writes effects as files for other programs, and `push` puts results on the Hugging Face hub,
-where `load` reads them by `hf://owner/name`.
+single figures. In a notebook, results, scores, memberships and overlaps show a small map and a table of categories, and
+figures keep a static picture beside the interactive one. `export` writes effects as files for other programs, and
+`push` puts results on the Hugging Face hub, where `load` reads them by `hf://owner/name`.
 
 ## Ways to score, to judge and to draw
 
 `headcats.methods`, `headcats.metrics`, `headcats.rules` and `headcats.figures` hold what can be named in the calls
 above, and what registers more of them. Errors are those of `headcats.errors`.
 """
+
+import pkgutil
+import sys
 
 from headcats.registry import public_names
 
@@ -76,6 +80,9 @@ __version__ = "0.1.0"
 # needs no torch.
 __getattr__, _names = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
+
+if "IPython" in sys.modules:  # by name, like the public names: a module below reads the version from here
+    pkgutil.resolve_name("headcats.reports.notebook.formatter:show_summaries")()
 
 
 def __dir__() -> list[str]:

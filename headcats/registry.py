@@ -127,7 +127,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
-    """Message for an unknown name: near matches, then all candidates.
+    """Message for an unknown name: near matches and names that begin with it, then all candidates.
 
     Args:
         kind: Kind of name, such as "task of suite 'icl'" or "option in study.toml": Unknown task 'x' of suite 'icl'.
@@ -136,7 +136,8 @@ def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
     """
     candidates = list(map(str, candidates))
     noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
-    near = difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5)
+    begun = [candidate for candidate in candidates if len(str(name)) > 1 and candidate.startswith(str(name))]
+    near = list(dict.fromkeys([*difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5), *begun]))[:3]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(candidates) or 'none is registered'}."
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.errors import format_duration, pluralize
+from headcats.errors import about, format_duration, pluralize
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,11 @@ from headcats.errors import format_duration, pluralize
 )
 def test_times_are_as_exact_as_people_say_them(seconds, text):
     assert format_duration(seconds) == text
+
+
+def test_no_estimate_is_about_under_something():
+    assert about(3.14) == "about 3.1 s"
+    assert about(0.01) == "under 0.1 s"
 
 
 @pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])

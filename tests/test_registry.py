@@ -59,6 +59,7 @@ def test_names_may_hold_any_letter(tables, name):
         ("method", "denoising_path", "denoising_patch"),
         ("metric", "logitdiff", "logit_diff"),
         ("rule", "fdrr", "fdr"),
+        ("rule", "top", "top_fraction"),
         ("figure", "overlapmap", "overlap_map"),
         ("template", "arow", "arrow"),
     ],

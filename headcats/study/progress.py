@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from headcats.errors import format_duration, pluralize
+from headcats.errors import about, format_duration, pluralize
 from headcats.results.visible import visible
 
 Advance = Callable[..., None]
@@ -44,6 +45,27 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
             bar.update(work, advance=steps, description=visible(label) if label else bar.tasks[0].description)
 
         yield advance
+
+
+@contextlib.contextmanager
+def logged_where_nobody_watches(show: bool | None) -> Iterator[None]:
+    """Within, what headcats logs is on stderr where no bar can be drawn, and nobody has set up logging.
+
+    So that a script whose output goes into a file or a pipe says how far it is; with `show=False` it says nothing.
+    """
+    logger = logging.getLogger("headcats")
+    if show is not None or sys.stderr.isatty() or Console(stderr=True).is_jupyter or logger.hasHandlers():
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 class PartsClock:
@@ -101,9 +123,7 @@ class PartsClock:
         full = (now - since) / (share - before)
         seconds = since - self._begun + full * (1 - before) + (full / work * rest if rest else 0)
         scope = f"{self._noun[1]} of {self._name}" if self._name else self._noun[1]
-        self._tell(
-            f"{self._title(part)}: about {format_duration(seconds)} for the {scope}, measured on the first steps."
-        )
+        self._tell(f"{self._title(part)}: {about(seconds)} for the {scope}, measured on the first steps.")
 
     def finished(self, part: str, *, skipped: bool = False, seconds: float | None = None) -> None:
         """A part is done, or skipped. One line stands for several parts that follow each other fast.
@@ -126,7 +146,7 @@ class PartsClock:
             return
         self._last_line = now
         left, duration = sum(self._left.values()), format_duration(now - self._begun if seconds is None else seconds)
-        rest = f", about {format_duration(self._seconds / self._work * left)} left" if left and self._work else ""
+        rest = f", {about(self._seconds / self._work * left)} left" if left and self._work else ""
         done = f"{self._total - len(self._left)} of {pluralize(self._total, *self._noun)} done"
         self._tell(f"{self._title(part)}: {'skipped after ' * skipped}{duration}; {done}{rest}.")
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import xarray as xr
@@ -26,6 +26,7 @@ from headcats.study.joint_run import JointWork
 from headcats.study.output import Output, open_output
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, check_options, plan
+from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
 from headcats.study.workers import Elsewhere, Workers
@@ -77,7 +78,8 @@ def run(
             methods extend the folder; another model, seed, n_prompts, template, corruption, answers, min_accuracy
             or min_logit_diff is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, lines on
-            finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
+            finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too;
+            with None they are written to stderr where that is no terminal and no logging is set up.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
             results folder records which one ran, and what its self-check found.
         memory: Limit beside the model's weights, such as "4GB", of each process that scores; None takes half of what
@@ -144,7 +146,11 @@ def run(
             f"{given} is about a results folder, and this run keeps everything in memory: name one, out=..."
         )
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
-    with writing(out), contextlib.nullcontext() if cluster is None else cluster.connected() as connection:
+    with (
+        logged_where_nobody_watches(progress),
+        writing(out),
+        contextlib.nullcontext() if cluster is None else cluster.connected() as connection,
+    ):
         adapted = load_model(model)
         study, output = open_study(study, adapted, out)
         output.store = store
@@ -185,6 +191,7 @@ def score_study(
 ) -> None:
     """What the output lacks of a study, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)
+    before = {(task, label) for task, records in output.manifest.blocks.items() for label in records}
     task_work = TaskWork(model, study, output, path=path, memory=memory, workers=workers)
     # Before the tasks are scored: what is in the folder may not fit.
     joint_work = JointWork(model, study, output) if study.joint_methods else None
@@ -197,11 +204,11 @@ def score_study(
     describe_run(output, task_work.preparation)
     if output.losses:
         _log.info("%s", losses_text(output.losses))
-    _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
+    _log_paths(output.manifest, [spec.label for spec in study.task_methods], path, before=before)
 
 
-def _log_paths(manifest: Manifest, labels: Sequence[str], path: str) -> None:
-    for line in paths_used(manifest, labels):
+def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: Set[tuple[str, str]]) -> None:
+    for line in paths_used(manifest, labels, before=before):
         _log.info("%s", line)
     if path != "auto" and (unaffected := other_paths(manifest, labels, path)):
         _log.warning(
@@ -212,12 +219,15 @@ def _log_paths(manifest: Manifest, labels: Sequence[str], path: str) -> None:
         )
 
 
-def paths_used(manifest: Manifest, labels: Sequence[str]) -> list[str]:
-    """One line per method and path: on how many tasks it ran, and the worst self-check."""
+def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]] = frozenset()) -> list[str]:
+    """One line per method and path: on how many tasks it ran, and the worst self-check.
+
+    `before` are task and label of blocks that an earlier run has told of.
+    """
     checks: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for records in manifest.blocks.values():
+    for task, records in manifest.blocks.items():
         for label in labels:
-            if label in records and (record := records[label]).path:
+            if label in records and (task, label) not in before and (record := records[label]).path:
                 kind = f" ({kind})" if (kind := approximation_label(record.approximation)) else ""
                 checks[label + kind, record.path].append(record.self_check)
     return [

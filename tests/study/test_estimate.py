@@ -97,6 +97,21 @@ def test_paths_are_counted_per_method() -> None:
         ["m@all: 2 tasks", "'suffix'", "self-check passed"],
         ["n@last: 1 task", "'hooked'"],
     ]
+    told = paths_used(manifest, ["m@all", "n@last"], before={("a", "m@all"), ("b", "n@last")})
+    assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
+
+
+def test_a_finished_run_that_is_repeated_tells_of_no_self_check(
+    model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    study: dict[str, Any] = {"suite": "counting", "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
+    told = []
+    for methods in (["denoising_patch"], ["denoising_patch"], ["denoising_patch", "zero_ablation"]):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="headcats"):
+            hc.run(model, out=tmp_path, **study | {"methods": methods})
+        told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
+    assert told == [["denoising_patch@last"], [], ["zero_ablation@all"]]
 
 
 def test_a_path_that_changes_nothing_is_said(model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:

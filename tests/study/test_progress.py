@@ -8,7 +8,7 @@ import pytest
 
 import headcats as hc
 from headcats.study import task_run
-from headcats.study.progress import progress_bar
+from headcats.study.progress import logged_where_nobody_watches, progress_bar
 
 
 def test_nothing_is_shown_where_nobody_looks(capsys):
@@ -77,3 +77,27 @@ def test_finished_tasks_are_told_where_no_bar_is_seen(model, options, finished, 
     lines = [record.getMessage() for record in caplog.records if "1 of 4 tasks done" in record.getMessage()]
     assert lines[-1].startswith("always_a: ")
     assert any("4 of 4 tasks done." in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("show", "terminal", "set_up", "told"),
+    [(None, False, False, True), (None, False, True, False), (None, True, False, False), (False, False, False, False)],
+)
+def test_a_piped_run_says_how_far_it_is(capsys, monkeypatch, show, terminal, set_up, told):
+    """Unless that is not wanted, or somebody has set up logging, as the command line does."""
+    logger = logging.getLogger("headcats")
+    before = list(logger.handlers), logger.level
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda self: set_up)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    with logged_where_nobody_watches(show):
+        logger.info("one of two done")
+    assert capsys.readouterr().err == ("one of two done\n" if told else "")
+    assert (logger.handlers, logger.level) == before
+
+
+def test_a_run_logs_where_nobody_watches(model, capsys, monkeypatch):
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda self: False)
+    for progress in (None, False):
+        hc.run(model, suite="counting", n_prompts=8, n_demos=2, methods=["zero_ablation"], progress=progress)
+        said = capsys.readouterr().err
+        assert said.count("by path 'suffix'") == (progress is None)
