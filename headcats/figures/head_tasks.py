@@ -9,7 +9,15 @@ import xarray as xr
 
 from headcats.bounds import check_count
 from headcats.categories.membership import categorize
-from headcats.figures.colours import ON_DARK, ON_LIGHT, QUIET_TEXT, UNCLASSIFIED, category_colours, ink_on
+from headcats.figures.colours import (
+    ON_DARK,
+    ON_LIGHT,
+    QUIET_TEXT,
+    UNCLASSIFIED,
+    category_colours,
+    ink_on,
+    named_palette,
+)
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
@@ -28,7 +36,12 @@ _WITHOUT_MEMBERS = 10  # heads shown where none is in a category
 
 @figure
 def head_tasks(
-    scores: xr.Dataset, *, members: xr.Dataset | None = None, most: int = 40, title: str | None = None
+    scores: xr.Dataset,
+    *,
+    members: xr.Dataset | None = None,
+    most: int = 40,
+    palette: str = "headcats",
+    title: str | None = None,
 ) -> PanelGrid:
     """Effect of every member head (y) on every task (x), tasks grouped by category.
 
@@ -44,6 +57,7 @@ def head_tasks(
         members: Whose heads are shown, as `hc.categorize` or `hc.overlap` returns it; by default
             `hc.categorize(scores)`.
         most: Heads that are shown, those with the largest effects; the caption counts the others.
+        palette: As in `overlap_map`.
         title: Written above; an approximation is named there and in the hover.
 
     Returns:
@@ -53,6 +67,7 @@ def head_tasks(
     Raises:
         DataError: A variable, dimension, coordinate or the attribute `categories` is missing.
         OptionError: `most` is no whole number of at least 1.
+        UnknownNameError: unknown palette.
 
     Example:
         >>> import headcats as hc
@@ -71,7 +86,7 @@ def head_tasks(
         figure=_NAMES,
         table="members=hc.categorize(scores)",
     )
-    colours = category_colours(scores)
+    colours = named_palette(palette, category_colours(scores), most=len(category_colours(scores))).categories
     heads, n_members = _heads(members, list(colours), most)
     tasks = [str(task) for name in colours for task in scores["task"].values[(scores["category"] == name).values]]
     frame = _frame(scores, members, heads, tasks)
@@ -115,9 +130,9 @@ def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[list[
     places = np.argwhere(inside.any(0))
     first = inside[:, places[:, 0], places[:, 1]].argmax(0)
     size = np.where(inside, abs(effect), 0).max(0)[places[:, 0], places[:, 1]]
-    own = abs(effect)[first, places[:, 0], places[:, 1]]
+    in_first = abs(effect)[first, places[:, 0], places[:, 1]]
     shown = np.argsort(-size, kind="stable")[:most]
-    shown = shown[np.lexsort((-own[shown], first[shown]))]
+    shown = shown[np.lexsort((-in_first[shown], first[shown]))]
     layers, heads, unit = members["layer"].values, members["head"].values, unit_of(members)
     named = [
         (cell_name(int(layers[i]), int(heads[j]), unit), (int(layers[i]), int(heads[j])))

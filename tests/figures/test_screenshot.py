@@ -84,7 +84,7 @@ def test_a_narrow_window_scrolls_before_texts_become_unreadable(tmp_path: Path) 
 
 def test_lines_part_the_cells_of_black_heads(tmp_path: Path) -> None:
     nothing = np.zeros((1, 2, 6, 8))
-    fig = always_any(gates_of(nothing, nothing, datasets=["one"]))
+    fig = always_any(gates_of(nothing, nothing, datasets=["one"]), layout="paper")
     pixels = screenshot(write(fig, tmp_path / "gates.html"), size=window(fig))
     left, top, right, bottom = panel_box(fig, 1)
     width, height = round(right - left) // 8, round(bottom - top) // 6

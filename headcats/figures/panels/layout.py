@@ -143,7 +143,13 @@ def arranged(
         name_height=name_height,
         heading=heading,
         beside_left=beside_left,
-        right=_RIGHT + (beside_left + beside if beside and (not one_row or len(lefts) == 1) else right),
+        # Slanted labels reach over the last panel, into the room of what is beside it where there is any.
+        right=_RIGHT
+        + (
+            beside_left + beside
+            if beside and (not one_row or len(lefts) == 1)
+            else max(right, lefts[-1] + width + lean)
+        ),
         last_row_bottom=y - below - x_name,
         bottom=y,
     )

@@ -22,16 +22,16 @@ class Drawn:
     Attributes:
         name: Names it within the page.
         alt: What it shows, for those who do not see it; the numbers stand in the tables beside it.
-        heads: What its axes count where its cells are heads: "layer-head" (x, then y), "head-task" of
-            heads by their names (y) and tasks (x), or "".
-        code: Lines of Python, or a command, that draw it; "" where there are none.
+        code: Lines of Python, or a command, that draw it.
+        heads: What its axes count where its cells are heads: "layer-head" (x, then y), "head-task" of heads by their
+            names (y) and tasks (x), or "".
     """
 
     name: str
     figure: go.Figure
     alt: Finding
+    code: str
     heads: Literal["layer-head", "head-task", ""] = ""
-    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ def drawn_or_why_not(
     name: str,
     draw: Callable[[], go.Figure],
     alt: Finding,
+    code: str,
     heads: Literal["layer-head", ""] = "",
-    code: str = "",
 ) -> Drawn | Finding:
     """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
     try:
         with as_written("what it shows", again="The same `headcats run`"):
-            return Drawn(name, draw(), alt, heads, code)
+            return Drawn(name, draw(), alt, code, heads)
     # A probe at chance, a package that is not installed, or a table of another version.
     except (DataError, UnknownNameError, DamagedFileError) as error:
         return line("text.not_drawn", reason=error)

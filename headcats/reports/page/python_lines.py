@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.categories.reading import Reading
@@ -13,13 +13,36 @@ from headcats.results.place import Place
 
 def map_lines(material: Material, reading: Reading, *, is_judged: bool = True) -> str:
     """From the folder to `overlap`; where no head can be judged, to `scores`; of a run without tasks, to `results`."""
-    lines = [
-        "import headcats as hc",
-        "",
-        f"results = hc.load({json.dumps(_folder(material.place), ensure_ascii=False)})",
-    ]
-    if not material.tables:
-        return "\n".join(lines)
+    lines = ["import headcats as hc", "", f"results = hc.load({_text(shown_folder(material.place))})"]
+    return "\n".join([*lines, *(_of_map(reading, is_judged=is_judged) if material.tables else ())])
+
+
+def figure_lines(material: Material, reading: Reading, call: str) -> str:
+    """Those of a map, then a figure of it."""
+    return f"{map_lines(material, reading)}\nhc.figures.{call}"
+
+
+def figure_lines_of_runs(places: Sequence[Place | None], reading: Reading, call: str) -> str:
+    """Those of the map of each run, then a figure of it, of which `folder` may be the title."""
+    folders = [shown_folder(place) for place in places]
+    body = ["results = hc.load(folder)", *_of_map(reading, is_judged=True), f"hc.figures.{call}.show()"]
+    head = ["import headcats as hc", "", f"for folder in {_text(folders)}:"]
+    return "\n".join([*head, *(f"    {line}" for line in body)])
+
+
+def figure_command(place: Place | None, name: str, options: Mapping[str, str]) -> str:
+    """The command that draws a registered figure of saved results."""
+    given = "".join(f" --{option} {shlex.quote(value)}" for option, value in options.items())
+    start = f"headcats figure {shlex.quote(name)} {shlex.quote(shown_folder(place))}"
+    return f"{start}{given} --out {slug(name)}.html"
+
+
+def shown_folder(place: Place | None) -> str:
+    """The folder of results, as a page names it; "results" of those in memory."""
+    return "results" if place is None else place.shown
+
+
+def _of_map(reading: Reading, *, is_judged: bool) -> Iterator[str]:
     default = Reading()
     scoring = {
         "method": (reading.label.method, ""),
@@ -28,30 +51,18 @@ def map_lines(material: Material, reading: Reading, *, is_judged: bool = True) -
         "effect": (reading.effect, default.effect),
         "alpha": (reading.rule.options.get("alpha", 0.05), 0.05),
     }
-    lines.append(f"scores = hc.score(results{_arguments(scoring)})")
+    yield f"scores = hc.score(results{_arguments(scoring)})"
     if is_judged:
         min_tasks = _arguments({"min_tasks": (reading.min_tasks, default.min_tasks)})
         sign = _arguments({"sign": (reading.sign, default.sign)})
-        lines.append(f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})")
-        lines.append(f"overlap = hc.overlap(members{sign})")
-    return "\n".join(lines)
+        yield f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})"
+        yield f"overlap = hc.overlap(members{sign})"
 
 
-def figure_lines(material: Material, reading: Reading, call: str) -> str:
-    """Those of a map, then a figure of it."""
-    return f"{map_lines(material, reading)}\nhc.figures.{call}"
-
-
-def figure_command(material: Material, name: str, *options: str) -> str:
-    """The command that draws a registered figure of saved results."""
-    start = f"headcats figure {shlex.quote(name)} "
-    return material.command("figure", *options).replace("headcats figure ", start, 1) + f" --out {slug(name)}.html"
-
-
-def _folder(place: Place | None) -> str:
-    return "results" if place is None else place.shown
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _arguments(values: Mapping[str, tuple[Any, Any]]) -> str:
     """Arguments of a call whose value is not the default: name -> value, default."""
-    return "".join(f", {name}={json.dumps(value)}" for name, (value, default) in values.items() if value != default)
+    return "".join(f", {name}={_text(value)}" for name, (value, default) in values.items() if value != default)

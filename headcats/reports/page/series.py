@@ -16,6 +16,7 @@ from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.one_run import target_of, write_run
 from headcats.reports.page.parts import Drawn, Link, Part, Section, Tab
+from headcats.reports.page.python_lines import figure_command
 from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.place import find_place
@@ -31,15 +32,19 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     check_reading(reading, by="The page of a series")
     course = judge_revisions(series, reading)
     run = RunResults(series.children[_last_judged(course)]).without_untried()
-    own = course_reading(course, reading)
-    target = target_of(path, find_place(series.encoding["source"]), own.file_suffix(run))
+    judged_by = course_reading(course, reading)
+    target = target_of(path, find_place(series.encoding["source"]), judged_by.file_suffix(run))
     pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # those of the pages have been given
-        maps = run_maps(run, own)
-    material = Material(run, maps, own.resolve(run), place=None, target=target)
+        maps = run_maps(run, judged_by)
+    material = Material(run, maps, judged_by.resolve(run), place=None, target=target)
     sections = [
-        Section("revisions", "Categories over the revisions", tuple(_revisions(course, own, material))),
+        Section(
+            "revisions",
+            "Categories over the revisions",
+            tuple(_revisions(course, judged_by, material, series.encoding["source"])),
+        ),
         Section("pages", "Each revision", tuple(_links(course, pages, material))),
     ]
     tabs = [Tab(f"tab-{section.name}", section.title, (section,)) for section in sections]
@@ -49,10 +54,11 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     return target
 
 
-def _revisions(course: xr.Dataset, reading: Reading, material: Material) -> Iterator[Part]:
+def _revisions(course: xr.Dataset, reading: Reading, material: Material, series: str) -> Iterator[Part]:
     suite = material.run.manifest.plan.suite
     yield line("revisions.in_short", n=course.sizes["revision"], model=course.attrs["model"], suite=suite)
-    yield Drawn("checkpoints", checkpoints(course, title=reading.title), line("revisions.figure"))
+    code = figure_command(find_place(series), "checkpoints", reading.options)
+    yield Drawn("checkpoints", checkpoints(course, title=reading.title), line("revisions.figure"), code)
     yield line("revisions.head_numbers", revision=_last_judged(course))
     yield from revision_findings(course, reading)
 

@@ -69,10 +69,10 @@ def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
         return
     if evidence is not None:
         yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
-    found = groups(overlap)
-    shared = [group for group in found if len(group.categories) > 1]
-    alone = {group.categories[0]: group.heads for group in found if len(group.categories) == 1}
-    if not found:
+    sets = groups(overlap)
+    shared = [group for group in sets if len(group.categories) > 1]
+    alone = {group.categories[0]: group.heads for group in sets if len(group.categories) == 1}
+    if not sets:
         yield line("answer.none", kind=kind, rule=str(mapped.reading.rule), undecided=_undecided(overlap))
         return
     if shared:
@@ -226,7 +226,7 @@ def _agreeing(maps: RunMaps) -> list[str]:
 def _verdicts(evidence: xr.DataTree) -> Iterator[Finding]:
     given = verdicts_by_category(evidence)
     for verdict in _VERDICTS:
-        if names := [category for category, said in given.items() if said == verdict]:
+        if names := [category for category, of_category in given.items() if of_category == verdict]:
             yield line("answer.verdict", verdict=verdict, categories=_categories(names), n=len(names))
 
 

@@ -117,11 +117,11 @@ def _warnings(
     if any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values()):
         yield line("agreement.same_patches")
     sizes = judged_sizes(agreement)
-    for category, found in sizes.items():
-        if len(found) < len(members):
-            yield line("short.unjudged", category=category, n=len(members) - len(found), of=len(members))
-    for category, found in sizes.items():
-        if len(members) > 1 and found and sum(map(bool, found.values())) <= 1:
+    for category, of_category in sizes.items():
+        if len(of_category) < len(members):
+            yield line("short.unjudged", category=category, n=len(members) - len(of_category), of=len(members))
+    for category, of_category in sizes.items():
+        if len(members) > 1 and of_category and sum(map(bool, of_category.values())) <= 1:
             yield line("short.no_second", category=category)
     if halves is not None and (failures := [reason for reason in halves["reason"].values.tolist() if reason]):
         n = halves.sizes["split"]

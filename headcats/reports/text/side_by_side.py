@@ -72,7 +72,7 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
     names = list(overlaps)
     first = overlaps[names[0]]
     layers, heads, unit = first["layer"].values, first["head"].values, unit_of(first)
-    found = []
+    listed = []
     for category in common_categories(overlaps):
         tables = [overlap.sel(category=category).transpose("layer", "head", ...) for overlap in overlaps.values()]
         effects = np.stack([table["effect"].to_numpy() for table in tables])
@@ -86,8 +86,8 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
             of_verdicts, of_effects, of_held = of_runs
             place = (int(layers[i]), int(heads[j]))
             name, counts = cell_name(*place, unit), tested[:, i, j].tolist()
-            found.append(Membership(name, place, category, of_verdicts, of_effects, of_held, *counts))
-    return found
+            listed.append(Membership(name, place, category, of_verdicts, of_effects, of_held, *counts))
+    return listed
 
 
 def common_categories(overlaps: Mapping[str, xr.Dataset]) -> list[str]:
@@ -96,15 +96,15 @@ def common_categories(overlaps: Mapping[str, xr.Dataset]) -> list[str]:
     return [name for name in names[0] if all(name in of_run for of_run in names)]
 
 
-def agreeing(found: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
+def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
     """What agrees and what moves, in one or two sentences."""
-    if not found:
+    if not listed:
         yield line("several.none")
         return
-    moving = [each for each in found if each.moves]
+    moving = [each for each in listed if each.moves]
     runs = line("several.both" if n_runs == 2 else "several.all", n=n_runs)
-    half = line("several.half", n=sum(each.is_in_half for each in found)) if n_runs > 2 else None
-    yield line("several.same", same=len(found) - len(moving), n=len(found), runs=runs, half=half)
+    half = line("several.half", n=sum(each.is_in_half for each in listed)) if n_runs > 2 else None
+    yield line("several.same", same=len(listed) - len(moving), n=len(listed), runs=runs, half=half)
     for id, is_decided in (("several.moving_decided", True), ("several.moving_open", False)):
         if of_kind := [each for each in moving if each.is_decided == is_decided]:
             yield line(id, heads=_spelled(of_kind), n=len(of_kind))
@@ -126,18 +126,18 @@ def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int)
     if not int(changes["n_compared"].sum()):
         yield line("several.no_test")
         return
-    calls, found = int((changes["change"] != 0).sum()), int(changes["change_found"].sum())
-    yield line("several.tested", calls=calls, found=found, alpha=changes.attrs["alpha"])
+    calls, differences = int((changes["change"] != 0).sum()), int(changes["change_found"].sum())
+    yield line("several.tested", calls=calls, found=differences, alpha=changes.attrs["alpha"])
 
 
-def category_card(category: str, found: Sequence[Membership], compared: pd.DataFrame) -> Finding:
+def category_card(category: str, listed: Sequence[Membership], compared: pd.DataFrame) -> Finding:
     """What one category keeps and what moves, with its agreement."""
-    own = [each for each in found if each.category == category]
+    of_category = [each for each in listed if each.category == category]
     rows = dict(_judged(compared)).get(category)
-    if not own:
+    if not of_category:
         return line("several.card_none")
-    same = [each.head for each in own if not each.moves]
-    moving = [_moving(each) for each in own if each.moves]
+    same = [each.head for each in of_category if not each.moves]
+    moving = [_moving(each) for each in of_category if each.moves]
     return line(
         "several.card",
         jaccard=None if rows is None else _card_jaccard(rows),

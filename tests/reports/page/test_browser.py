@@ -233,7 +233,7 @@ def test_a_head_is_marked_in_every_figure_that_shows_heads(tab: Tab):
     open_tab(tab, "tab-tasks")
     tab.page.wait_for_function("document.getElementById('explorer-plot').layout.shapes?.length === 1")
     assert tab.page.locator("#explorer-row option:checked").inner_text() == "always_b"
-    assert tab.page.locator("#explorer-plot").locator("xpath=ancestor::figure").locator("button").count() == 2
+    assert tab.page.locator("#explorer-plot").locator("xpath=ancestor::figure").locator("button").count() == 3
     open_tab(tab, "tab-heads")
     # And behind a folded line.
     tab.page.evaluate("for (const folded of document.querySelectorAll('#heads details')) folded.open = true")

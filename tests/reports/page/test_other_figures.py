@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ci
 PAPER = 690  # pixels between the margins of A4
 # Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the layers, along y the heads.
 PLACE = """([layer, head]) => {
-  const plot = document.querySelector("figure[data-heads='layer-head'] .plot");
+  const plot = document.querySelector("#figure-always_any_0 .plot");
   const { xaxis, yaxis } = plot._fullLayout._plots.xy, box = plot.getBoundingClientRect();
   const scale = box.width / plot.layout.width;
   return [box.x + scale * (xaxis._offset + xaxis.l2p(layer)), box.y + scale * (yaxis._offset + yaxis.l2p(head))];
@@ -40,7 +40,8 @@ def gated(browser: Browser, gates: Path) -> Iterator[Tab]:
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 3), (2, 1), (1, 0)])
 def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab, layer: int, head: int):
-    gated.page.locator("figure[data-heads='layer-head']").scroll_into_view_if_needed()
+    gated.page.click("nav a[data-tab='tab-method']")
+    gated.page.locator("#figure-always_any_0").scroll_into_view_if_needed()
     x, y = gated.page.evaluate(PLACE, [layer, head])
     gated.page.mouse.move(x - 2, y)  # the label of a cell must not raise a warning either
     gated.page.mouse.click(x, y)

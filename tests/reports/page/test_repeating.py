@@ -103,3 +103,18 @@ def test_the_code_of_every_figure_draws_it(finished: Path, tmp_path: Path, monke
             done = CliRunner().invoke(cli.app, [*command[1:-1], str(tmp_path / command[-1])])
             assert done.exit_code == 0, done.output
             assert (tmp_path / command[-1]).stat().st_size
+
+
+def test_the_explorers_lines_draw_the_chosen_row(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    blocks = described(written(finished, tmp_path / "one.html"))["blocks"]
+    monkeypatch.chdir(finished.parent)
+    drawn = [block for block in blocks if block["code"]]
+    assert [block["what"] for block in drawn].count("category") == 3
+    assert [block["what"] for block in drawn].count("task") == 2
+    for block in drawn:
+        before, _, call = block["code"].replace("{row}", repr(block["names"][0])).rpartition("\n")
+        scope: dict = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadcatsWarning)
+            exec(f"{before}\nfigure = {call}", scope)
+        assert scope["figure"].data

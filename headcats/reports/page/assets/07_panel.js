@@ -264,6 +264,7 @@ function connectFind() {
   const tasks = [...new Set(heads.blocks.filter(({ what }) => what === "task").flatMap(({ names }) => names))];
   const categories = heads.categories.map(({ name }) => name);
   document.getElementById("find-names").append(...[...categories, ...tasks].map((value) => element("option", { value })));
+  document.getElementById("find").hidden = !heads.blocks.length; // a run that says nothing about heads
   document.getElementById("find").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = input.value.trim(), head = named(text), alike = (name) => name.toLowerCase() === text.toLowerCase();

@@ -25,6 +25,7 @@ function connectExplorer() {
   around.append(explorerPlot);
   const figure = explorerPlot.closest("figure");
   Object.assign(figure.dataset, { figure: "explorer", heads: "layer-head" });
+  figure.append(element("pre", { class: "code", hidden: "" }));
   figure.append(toolsOf(figure));
   themeListeners.push(explore);
   selectionListeners.push((changed) => {
@@ -53,6 +54,9 @@ function explore() {
       if (!Number.isNaN(value)) listed.push([layer, head, value]);
     }
   }
+  const figure = explorerPlot.closest("figure"), code = block.code.replace("{row}", JSON.stringify(block.names[row]));
+  figure.querySelector(".code").textContent = code;
+  figure.querySelector(".figure-tools button").hidden = !code; // it copies the lines
   drawExplored(block, row, grid, listed.map(([, , value]) => Math.abs(value)));
   listed.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
   const shown = listed.slice(0, TOP).map(([layer, head, value]) => element("span", {}, headButton(layer, head), ` ${fixed(value)} `));

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import xarray as xr
 
@@ -17,6 +17,7 @@ from headcats.reports.text.agreement import agreement_findings, half_findings, r
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note
 from headcats.results.head_axes import HEAD
+from headcats.results.place import Place
 from headcats.results.tables import as_written
 
 _log = logging.getLogger("headcats")
@@ -30,9 +31,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(
-            _test(tree, f"own_{place}", categories, _commands(material, tree)), EVIDENCE, command="evidence"
-        )
+        yield from _whole(_test(tree, f"own_{place}", categories, material.place), EVIDENCE, command="evidence")
     if not material.evidence:
         if material.reading.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -45,7 +44,7 @@ def evidence(material: Material) -> Iterator[Part]:
         yield _unusable(folder, problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        parts = _whole(_test(tree, f"other_{place}", categories, {}), folder, command="evidence")
+        parts = _whole(_test(tree, f"other_{place}", categories, material.place), folder, command="evidence")
         yield Folded(line("evidence.other_choice", name=name), parts)
 
 
@@ -67,15 +66,6 @@ def robustness(material: Material) -> Iterator[Part]:
             yield Code(command)
         return
     yield from _whole(_robustness(saved, material.reading.sign), subfolder, command="compare")
-
-
-def _commands(material: Material, tree: xr.DataTree) -> dict[str, str]:
-    """Figure -> the command that draws it of this test."""
-    ablated = f" --positions {json.loads(tree.attrs['options'])['positions']}"
-    options = ("method", "metric", "effect")
-    return {
-        name: figure_command(material, name, *options) + ablated for name in ("relabelled_tasks", "ablation_curves")
-    }
 
 
 def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:
@@ -100,20 +90,22 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
 
-def _test(tree: xr.DataTree, name: str, categories: str, commands: Mapping[str, str]) -> Iterator[Part]:
-    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded.
-
-    `commands` are those that draw the figures, by their names.
-    """
+def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) -> Iterator[Part]:
+    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
+    options = json.loads(tree.attrs["options"])
+    chosen = {option: str(options[option]) for option in ("method", "metric", "effect", "positions")}
     # With the colours of the suite.
     relabelling, curves = (
         tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
     )
     if relabelling.sizes["relabelling"]:
-        figure, code = lookup("figure", "relabelled_tasks")(relabelling), commands.get("relabelled_tasks", "")
+        figure, code = (
+            lookup("figure", "relabelled_tasks")(relabelling),
+            figure_command(place, "relabelled_tasks", chosen),
+        )
         yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"), code=code)
     if bool(curves["damage"].notnull().any()):
-        figure, code = lookup("figure", "ablation_curves")(curves), commands.get("ablation_curves", "")
+        figure, code = lookup("figure", "ablation_curves")(curves), figure_command(place, "ablation_curves", chosen)
         yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"), code=code)
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")

@@ -56,13 +56,11 @@ def heads(material: Material) -> Iterator[Part]:
     code = functools.partial(figure_lines, material, material.reading)
     draw = functools.partial(overlap_map, overlap, title=material.reading.title)
     # Colours alone tell few categories apart: of more there is no such figure.
-    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), "layer-head", code("overlap_map(overlap)"))
+    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
     yield Folded(line("map.one_per_category"), (of_map,))
     if bool((overlap["member"] == 1).any()):
         draw = functools.partial(layer_profile, overlap)
-        profile = drawn_or_why_not(
-            "layer_profile", draw, line("map.layers_figure"), code=code("layer_profile(overlap)")
-        )
+        profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"), code("layer_profile(overlap)"))
         yield Folded(line("map.where"), (profile,))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
@@ -70,7 +68,8 @@ def heads(material: Material) -> Iterator[Part]:
         if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.tables:
             yield Heading(name)
             shown_as = line("map.registered_figure", name=name)
-            yield drawn_or_why_not(name, functools.partial(draw, material.tables[reads(draw)]), shown_as)
+            of_other = functools.partial(draw, material.tables[reads(draw)])
+            yield drawn_or_why_not(name, of_other, shown_as, code(f"{name}({reads(draw)})"))
 
 
 def _table(rows: pd.DataFrame) -> Table:

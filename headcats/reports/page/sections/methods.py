@@ -1,7 +1,7 @@
 """What joint methods found, and how far all methods agree."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import plotly.graph_objects as go
 import xarray as xr
@@ -44,9 +44,15 @@ def methods(material: Material) -> Iterator[Part]:
             # A cell of a head says nothing of the groups that the page is about.
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, table, title=title)
-            code = figure_command(material, name, "metric") + f" --method {label}"
-            yield drawn_or_why_not(f"{name}_{place}", draw, shown, heads, code)
+            code = figure_command(material.place, name, _options(material, {"method": label}))
+            yield drawn_or_why_not(f"{name}_{place}", draw, shown, code, heads)
     yield from _together(material)
+
+
+def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:
+    """Those and the metric, where it is not the first of the run."""
+    given = material.reading.options_for(material.run) if material.tables else {}
+    return {**options, **{name: value for name, value in given.items() if name == "metric"}}
 
 
 def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
@@ -58,7 +64,7 @@ def _together(material: Material) -> Iterator[Part]:
         return
     yield Heading("All methods on one grid of heads")
     figure = lookup("figure", "method_agreement")(agreement)
-    code = figure_command(material, "method_agreement", "metric")
+    code = figure_command(material.place, "method_agreement", _options(material, {}))
     yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))

@@ -21,7 +21,7 @@ def shared(material: Material) -> Iterator[Part]:
     if bool((overlap["member"] == 1).any()) and overlap.sizes["category"] > 1:
         code = figure_lines(material, material.reading, "set_counts(overlap)")
         draw = functools.partial(set_counts, overlap)
-        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code=code)
+        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
     yield from shared_findings(material.tables, material.reading)
     yield from difference_table(material.tables["differences"])
 

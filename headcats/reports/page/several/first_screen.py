@@ -1,11 +1,13 @@
 """What a reader of several runs sees first: what differs, what agrees, what moves, and the maps side by side."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.cards import Card
 from headcats.reports.page.first_screen import FirstScreen, MapShown
 from headcats.reports.page.parts import Drawn
+from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.page.several.maps import side_by_side
 from headcats.reports.text.comparison import TASKS, differences, value_text
@@ -28,7 +30,7 @@ def first_screen(compared: Compared, *, is_bundled: bool) -> FirstScreen:
         models = {run.manifest.model.weights_hash or run.manifest.model.name for run in compared.runs.values()}
         headline = (line("several.unlike", models=len(models)),)
         sure = (line("several.sizes", runs=[_sizes(name, mapped) for name in mapped.maps]),)
-    shown = tuple(_shown(protocol, place) for place, protocol in enumerate(compared.protocols))
+    shown = tuple(_shown(compared, protocol, place) for place, protocol in enumerate(compared.protocols))
     return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, is_bundled)), shown)
 
 
@@ -67,7 +69,14 @@ def _but(compared: Compared, is_bundled: bool) -> Iterator[Finding]:
         yield line("answer.bundled")
 
 
-def _shown(protocol: Protocol, place: int) -> MapShown:
+def _code(compared: Compared, protocol: Protocol) -> str:
+    """The map of each run by the way to judge of the first."""
+    places = [compared.runs[name].place for name in protocol.maps]
+    reading = next(iter(protocol.maps.values())).reading
+    return figure_lines_of_runs(places, reading, 'overlap_map(overlap, layout="hero", title=folder)')
+
+
+def _shown(compared: Compared, protocol: Protocol, place: int) -> MapShown:
     overlaps = protocol.overlaps
     colours = {
         name: colour for overlap in reversed(overlaps.values()) for name, colour in listed_colours(overlap).items()
@@ -76,7 +85,8 @@ def _shown(protocol: Protocol, place: int) -> MapShown:
         dict.fromkeys(name for overlap in overlaps.values() for name in overlap["category"].values.tolist())
     )
     figure, views = side_by_side(overlaps, categories=categories, corresponds=protocol.corresponds)
-    hero = Drawn(f"runs_{place}", figure, line("several.figure"), heads="layer-head" if protocol.corresponds else "")
+    heads: Literal["layer-head", ""] = "layer-head" if protocol.corresponds else ""
+    hero = Drawn(f"runs_{place}", figure, line("several.figure"), _code(compared, protocol), heads)
     cards = tuple(Card(name, colours[name], "", (), 0, _about(protocol, name)) for name in categories)
     return MapShown(protocol.name, hero, views, cards, None)
 

@@ -40,8 +40,8 @@ def side_by_side(
     grids = {name: hero_panel(overlap, within=within) for name, overlap in overlaps.items()}
     everywhere = _sets(overlaps)
     for name, grid in grids.items():
-        own = _sets({name: overlaps[name]})
-        _point(grid.traces[0], everywhere if corresponds else own)
+        of_run = _sets({name: overlaps[name]})
+        _point(grid.traces[0], everywhere if corresponds else of_run)
         for trace in grid.traces[1:]:
             trace.update(hoverinfo="skip", hovertemplate=None)
     views = {view: [seen for grid in grids.values() for seen in _seen(grid, view)] for view in (ALL, *categories)}

@@ -10,6 +10,7 @@ from headcats.evidence.comparison.models import category_structure
 from headcats.figures.layer_profile import layer_profile
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
+from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.sections.caution import caution
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.agreement import agreement_findings, replicate_findings
@@ -85,7 +86,9 @@ def depth(compared: Compared) -> Iterator[Part]:
     for place, (name, overlap) in enumerate(compared.protocols[0].overlaps.items()):
         if bool((overlap["member"] == 1).any()):
             yield Heading(name)
-            yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name))
+            each = compared.protocols[0].maps[name].reading
+            code = figure_lines_of_runs([compared.runs[name].place], each, "layer_profile(overlap)")
+            yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name), code)
 
 
 @section("Settings")
@@ -130,11 +133,11 @@ def checks(materials: Mapping[str, Material]) -> Iterator[Part]:
         yield Heading("All runs")
         yield from (each for each in next(iter(notes.values())) if str(each) in common)
     for name, of_run in notes.items():
-        own = [each for each in of_run if str(each) not in common]
+        of_one = [each for each in of_run if str(each) not in common]
         pages = _pages(materials[name])
-        if own or pages:
+        if of_one or pages:
             yield Heading(name)
-            yield from own
+            yield from of_one
             yield from pages
 
 

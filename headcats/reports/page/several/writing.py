@@ -85,8 +85,8 @@ def write_several(
 
 
 def _tabs(compared: Compared, materials: dict[str, Material]) -> list[Tab]:
-    found = [side_by_side_heads, agreement_of_runs] if compared.corresponds else [structure, depth]
-    sections = [make(compared) for make in found]
+    makers = [side_by_side_heads, agreement_of_runs] if compared.corresponds else [structure, depth]
+    sections = [make(compared) for make in makers]
     tabs = [Tab(f"tab-{each.name}", _TITLES.get(each.name, each.title), (each,)) for each in sections if each.parts]
     about: tuple[Section, ...] = (settings(compared), checks(materials))
     return [*tabs, Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))]
