@@ -22,7 +22,6 @@ from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.models import category_structure
 from headcats.evidence.comparison.protocols import judge_protocols
-from headcats.figures.colours import listed_colours
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
@@ -171,7 +170,7 @@ def _compare_protocols(
         halves=split,
         differing=list(differences(runs)),
         next_command=f"headcats report {shlex.quote(str(place))}",
-        colours=listed_colours(next(iter(protocols.members.values()))),
+        colours=_colours(protocols.members),
     )
     if split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
         _save(Robustness(table, protocols.members, protocols.left_out, split), reading, place, answer)
@@ -232,6 +231,13 @@ def _compare_models(runs: Mapping[str, RunResults], reading: Reading, answer: An
         models,
         differing=[part for part in differences(runs) if not part.startswith("model ")],
         next_command=f"headcats report {shlex.quote(next(iter(runs)))}",
-        colours=listed_colours(next(iter(members.values()))),
+        colours=_colours(members),
     )
     return models[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()
+
+
+def _colours(members: Mapping[str, xr.Dataset]) -> dict[str, str]:
+    """Category -> colour, by the first of them."""
+    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
+
+    return listed_colours(next(iter(members.values())))

@@ -9,7 +9,6 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.categories.run_maps import RunMaps
-from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.reports.page.saved import robustness_folder
 from headcats.reports.text.answer import other_tests, prompts_wanted
@@ -23,6 +22,8 @@ from headcats.results.run_results import RunResults
 
 def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTree | None = None) -> Short:
     """The answer of `headcats run`, `map` and `evidence`; without `evidence` by what is saved beside the results."""
+    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
+
     material = Material(run, maps, maps.mapped.reading, place, target=Path())
     tested = next(iter(material.evidence), None) if evidence is None else evidence
     return short_map(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counting import SUITE, counting_folder
 from rich.console import Console
 from simulated import block
 from test_cli_compare import write
@@ -239,3 +240,26 @@ def test_categories_have_their_colours_in_terminals_only(monkeypatch, capsys):
     assert escapes(force_terminal=True, color_system="truecolor") == 1
     assert escapes(force_terminal=True, color_system="truecolor", no_color=True) == 0
     assert escapes() == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_run_and_its_test_end_in_as_many_lines(printed, tmp_path, width):
+    """From the line of the verdict on: before it, a command tells what it does."""
+    model = counting_folder(tmp_path / "model")
+    options = ["--model", model, "--n-prompts", 24]
+    done = printed(width, "run", *options, "--suite", SUITE, "--n-demos", 2, "--no-views", "--out", "r")
+    assert_short(done, width)
+    tested = printed(width, "evidence", "r", "--model", model, "--n-prompts", 4, "--relabellings", 19)
+    assert_short(tested, width)
+    assert "On new prompts" in " ".join(tested.split())
+
+
+def assert_short(text: str, width: int) -> None:
+    lines = text.rstrip("\n").split("\n")
+    (start,) = [
+        place for place, each in enumerate(lines) if re.match(r"(L\d+H\d|No head|On new prompts|For one)", each)
+    ][:1]
+    answer = lines[start:]
+    assert 5 < len(answer) <= MOST_LINES
+    assert "Next: `headcats" in " ".join(text.split())
+    assert max(map(len, answer)) <= width
