@@ -2,7 +2,7 @@
 
     headcats run && python docs/scripts/finding.py results/mini-icl
 
-`--check` writes nothing and ends with 1 if docs/pictures/finding.svg is another one.
+`--check` writes nothing and ends with 1 if docs/pictures/finding.svg is another one, or README.md has other numbers.
 """
 
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import run_maps
+from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.figures.static.svg import svg
 from headcats.reports.text.answer import headline
 from headcats.results.loading import open_results
@@ -19,9 +19,26 @@ from headcats.results.place import find_place
 PICTURE = Path(__file__).parents[1] / "pictures" / "finding.svg"
 
 
-def finding(run: Path) -> str:
+def maps_of(run: Path) -> RunMaps:
+    """The maps of the bundled run."""
+    return run_maps(open_results(find_place(str(run))).without_untried(), Reading())
+
+
+def facts(maps: RunMaps) -> list[str]:
+    """What the lines below the picture say."""
+    mapped, specific, (other,) = maps.mapped, maps.task_specific, maps.others
+    assert specific is not None
+    n, both = int(mapped.inside.sum()), int(other.names_too(mapped).sum())
+    by_chance = mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
+    return [
+        f"chance within layers would put {by_chance:.1f} there",
+        f"Task-specific effects leave {int(specific.names_too(mapped).sum())} of these {n} memberships",
+        f"{other.name} names {both} of them and {int(other.inside.sum()) - both} others",
+    ]
+
+
+def finding(maps: RunMaps) -> str:
     """The picture as SVG."""
-    maps = run_maps(open_results(find_place(str(run))).without_untried(), Reading())
     title = str(next(headline(maps)))
     picture = svg(hc.figures.overlap_map(maps.mapped.tables["overlap"], layout="hero", title=title))
     if picture is None:
@@ -31,7 +48,11 @@ def finding(run: Path) -> str:
 
 if __name__ == "__main__":
     run, *options = sys.argv[1:]
-    made = finding(Path(run))
+    maps = maps_of(Path(run))
+    made = finding(maps)
     if options == ["--check"]:
+        text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
+        if missing := [fact for fact in facts(maps) if fact not in text]:
+            sys.exit(f"README.md has to say: {'; '.join(missing)}.")
         sys.exit(0 if made == PICTURE.read_text(encoding="utf-8") else f"Write {PICTURE.name} again: {__doc__}")
     PICTURE.write_text(made, encoding="utf-8")

@@ -35,6 +35,7 @@ WITHOUT_A_SOURCE = {
     "figures.data",
     "figures.figure",
     "figures.head_grid",
+    "figures.head_tasks",
     "figures.layer_profile",
     "figures.method_agreement",
     "figures.reads",
