@@ -1,6 +1,5 @@
 """The command line: parse, call, print."""
 
-import contextlib
 import ctypes
 import importlib.metadata
 import io
@@ -8,7 +7,6 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +16,7 @@ from headcats.cli.commands import Commands
 from headcats.cli.console import ending_on_request, explain, warn
 from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
 from headcats.guard import is_out_of_memory
+from headcats.logged import logged_by
 from headcats.results.visible import visible
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."
@@ -80,7 +79,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Prompts hold any character: a pipe that is not UTF-8 gets escapes, not an error when all is computed.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with ending_on_request(), _log_on_stderr(), warnings.catch_warnings():
+    with ending_on_request(), logged_by(_StderrHandler(logging.INFO)), warnings.catch_warnings():
         show_warning = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -134,20 +133,6 @@ def _tune_process() -> None:
         return
     mallopt(_M_MMAP_MAX, 0)
     mallopt(_M_TRIM_THRESHOLD, _MOST)
-
-
-@contextlib.contextmanager
-def _log_on_stderr() -> Iterator[None]:
-    """Inside, what headcats logs is on stderr; a program that calls `main` gets its own logging back."""
-    logger, handler = logging.getLogger("headcats"), _StderrHandler(logging.INFO)
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
 
 
 class _StderrHandler(logging.Handler):

@@ -122,9 +122,9 @@ def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CAT
             'overlap_map(..., layout="hero"), which names heads by letters and has a view of each category.'
         )
     colours, counts = _PALETTES[name]
-    own = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]
+    in_order = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]
     return Palette(
-        told_apart(dict(zip(categories, own, strict=False))),
+        told_apart(dict(zip(categories, in_order, strict=False))),
         {k: counts[min(k, MOST_CATEGORIES)] for k in range(2, len(categories) + 1)},
     )
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from headcats.errors import about, format_duration, pluralize
+from headcats.logged import logged_by
 from headcats.results.visible import visible
 
 Advance = Callable[..., None]
@@ -57,15 +58,10 @@ def logged_where_nobody_watches(show: bool | None) -> Iterator[None]:
     if show is not None or sys.stderr.isatty() or Console(stderr=True).is_jupyter or logger.hasHandlers():
         yield
         return
-    handler, level = logging.StreamHandler(), logger.level
+    handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
+    with logged_by(handler):
         yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
 
 
 class PartsClock:
@@ -146,9 +142,9 @@ class PartsClock:
             return
         self._last_line = now
         left, duration = sum(self._left.values()), format_duration(now - self._begun if seconds is None else seconds)
-        rest = f", {about(self._seconds / self._work * left)} left" if left and self._work else ""
+        remaining = f", {about(self._seconds / self._work * left)} left" if left and self._work else ""
         done = f"{self._total - len(self._left)} of {pluralize(self._total, *self._noun)} done"
-        self._tell(f"{self._title(part)}: {'skipped after ' * skipped}{duration}; {done}{rest}.")
+        self._tell(f"{self._title(part)}: {'skipped after ' * skipped}{duration}; {done}{remaining}.")
 
     def _title(self, part: str) -> str:
         return f"{self._name} {part}".strip()
