@@ -13,11 +13,12 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import DamagedFileError, StorageError
-from headcats.reports.text.evidence import evidence_findings, verdict_findings
+from headcats.evidence.verdicts import VERDICTS
+from headcats.reports.text.evidence import evidence_findings
 from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.place import Place
-from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
+from headcats.results.tables import MixedTablesError, as_written, check_names, check_set, read_whole, set_bytes
 from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
@@ -96,12 +97,15 @@ def _tree(test: Path) -> xr.DataTree:
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
+        check_names(nodes.values())
+        if unknown := set(nodes["/relabelling"]["verdict"].values.tolist()) - set(VERDICTS):
+            raise ValueError(f"verdict {unknown.pop()!r:.20}")
         tree.attrs = {name: str(nodes["/specificity"].attrs[name]) for name in ("reading", "options", "left_out")}
         options = json.loads(tree.attrs["options"])
         if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
             raise KeyError(*lacking)
         # What the page and the command line take of it; an error later would take the rest of them along.
-        list(map(str, [*evidence_findings(tree), *verdict_findings(tree)]))
+        list(map(str, evidence_findings(tree)))
         json.loads(tree.attrs["left_out"])
     return tree
 
@@ -161,6 +165,8 @@ def _robustness(home: Path, folder: Path) -> Robustness:
         raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
     tables = {name: results.read_table(path, again=again) for name, path in paths.items()}
     check_set([agreement, *tables.values()])
+    with as_written(str(home), again=again):
+        check_names([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
     return Robustness(agreement, members, left_out, halves)
@@ -214,6 +220,9 @@ def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         for side in (picture["clean"], picture["corrupted"]):
             if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
                 raise ValueError("a pattern is no square")
+            # Those of earlier versions do not say where the last token looks.
+            if not all(isinstance(token, str) and float(weight) >= 0 for token, weight in side.get("looks", [])):
+                raise ValueError("what the last token looks at is not as it was written")
     return {str(head): dict(picture) for head, picture in pictures.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.verdicts import LEAST_LABELLINGS, SUPPORTED, damaged_more
+from headcats.evidence.verdicts import damaged_more
 from headcats.results.finding import (
     Finding,
     Table,
@@ -196,17 +196,3 @@ def _range(values: np.ndarray) -> str:
         return "-"
     mean, low, high = (share_text(value) for value in (finite.mean(), finite.min(), finite.max()))
     return f"{mean} ({low} to {high})"
-
-
-def verdict_findings(evidence: xr.DataTree) -> list[Finding]:
-    """The verdict of every category, in a line each, and how often a relabelling has one that is supported."""
-    relabelling, specificity = (evidence[name].to_dataset() for name in ("relabelling", "specificity"))
-    rate, n = relabelling["error_rate"].item(), relabelling.sizes["relabelling"]
-    shown = line("summary.error_rate", rate=rate, n=n) if n + 1 >= LEAST_LABELLINGS else None
-    findings = [line("summary.tested", rate=shown)]
-    for category, row in by_category(relabelling):
-        verdict, targets = row["verdict"].item(), damaged_more(specificity, category)
-        but = "though" if verdict == SUPPORTED else "and"
-        damage = line("summary.damages_more", but=but, targets=targets) if targets else None
-        findings.append(item("summary.verdict", category=category, verdict=verdict, damage=damage))
-    return findings

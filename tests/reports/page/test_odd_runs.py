@@ -88,14 +88,32 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     assert sentence("answer.not_tested") not in section(content, "answer")
 
 
-@pytest.mark.parametrize("lost", ["verdict", "error_rate", "signature", "causal_p", "category"])
-def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Path, lost: str):
-    file = copied / "evidence" / "relabelling.nc"
+@pytest.mark.parametrize(
+    ("table", "lost"),
+    [
+        *(("relabelling", name) for name in ("verdict", "error_rate", "signature", "causal_p", "category")),
+        ("contrasts", "category"),
+        ("contrasts", "other"),
+        ("curves", "side"),
+        ("specificity", "target"),
+    ],
+)
+def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Path, table: str, lost: str):
+    file = copied / "evidence" / f"{table}.nc"
     file.write_bytes(tables.table_bytes(tables.read_table(file, again="").drop_vars(lost)))
     content = written(copied)
     assert "L0H0" in section(content, "answer")
     assert "evidence is not shown" in section(content, "evidence")
     assert lost in section(content, "evidence")
+
+
+def test_evidence_with_an_unknown_verdict_is_named(copied: Path):
+    file = copied / "evidence" / "relabelling.nc"
+    table = tables.read_table(file, again="")
+    file.write_bytes(
+        tables.table_bytes(table.assign(verdict=table["verdict"].copy(data=["proven"] * table.sizes["category"])))
+    )
+    assert "verdict 'proven'" in section(written(copied), "evidence")
 
 
 @contextlib.contextmanager

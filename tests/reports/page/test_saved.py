@@ -49,7 +49,7 @@ def test_what_is_saved_comes_back(found: Robustness, tmp_path: Path):
 
 
 def test_a_later_call_leaves_nothing_of_an_earlier_one(found: Robustness, tmp_path: Path):
-    halves = xr.Dataset({"jaccard": ("category", [0.5])}, attrs={"title": "one"})
+    halves = xr.Dataset({"jaccard": ("category", [0.5])}, {"category": ["Knowledge"]}, {"title": "one"})
     save_robustness(tmp_path, WHERE, Robustness(found.agreement, found.members, {}, halves))
     first = dict(list(found.members.items())[:1])
     save_robustness(tmp_path, WHERE, Robustness(found.agreement, first, {}, None))
@@ -65,6 +65,16 @@ def test_nothing_saved_is_none_and_damage_is_said(found: Robustness, tmp_path: P
     path = tmp_path / WHERE / "agreement.nc"
     path.write_bytes(b"damaged")
     with pytest.raises(StorageError, match=rf"{re.escape(str(path))} .*headcats compare"):
+        saved_robustness(tmp_path, WHERE)
+
+
+@pytest.mark.parametrize("labels", [None, range])
+def test_a_table_without_names_is_damaged(found: Robustness, tmp_path: Path, labels: type[range] | None):
+    agreement = found.agreement.drop_vars("category")
+    if labels is not None:
+        agreement = agreement.assign_coords(category=labels(agreement.sizes["category"]))
+    save_robustness(tmp_path, WHERE, Robustness(agreement, found.members, {}, None))
+    with pytest.raises(DamagedFileError, match="no names along category"):
         saved_robustness(tmp_path, WHERE)
 
 
