@@ -12,7 +12,8 @@ import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.figures.static.svg import svg
-from headcats.reports.text.answer import headline
+from headcats.reports.page.saved import saved_evidence
+from headcats.reports.text.answer import headline, verdicts_by_category
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
@@ -24,16 +25,21 @@ def maps_of(run: Path) -> RunMaps:
     return run_maps(open_results(find_place(str(run))).without_untried(), Reading())
 
 
-def facts(maps: RunMaps) -> list[str]:
-    """What the lines below the picture say."""
+def facts(maps: RunMaps, run: Path) -> list[str]:
+    """What the lines below the picture say, also of the verdicts where `headcats evidence` has been run."""
+    verdicts = {
+        verdict for tree in saved_evidence(run).contents.values() for verdict in verdicts_by_category(tree).values()
+    }
     mapped, specific, (other,) = maps.mapped, maps.task_specific, maps.others
     assert specific is not None
-    n, both = int(mapped.inside.sum()), int(other.names_too(mapped).sum())
+    n, left, both = (int(each.names_too(mapped).sum()) for each in (mapped, specific, other))
+    open_left, open_both = (int(each.leaves_open(mapped).sum()) for each in (specific, other))
     by_chance = mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
     return [
         f"chance within layers would put {by_chance:.1f} there",
-        f"Task-specific effects leave {int(specific.names_too(mapped).sum())} of these {n} memberships",
-        f"{other.name} names {both} of them and {int(other.inside.sum()) - both} others",
+        f"Task-specific effects leave {left} of these {n} memberships ({open_left} undecided)",
+        f"{other.name} names {both} of them ({open_both} undecided) and {int(other.inside.sum()) - both} others",
+        *(f"all four categories are {verdict}" for verdict in verdicts),
     ]
 
 
@@ -52,7 +58,7 @@ if __name__ == "__main__":
     made = finding(maps)
     if options == ["--check"]:
         text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
-        if missing := [fact for fact in facts(maps) if fact not in text]:
+        if missing := [fact for fact in facts(maps, Path(run)) if fact not in text]:
             sys.exit(f"README.md has to say: {'; '.join(missing)}.")
         sys.exit(0 if made == PICTURE.read_text(encoding="utf-8") else f"Write {PICTURE.name} again: {__doc__}")
     PICTURE.write_text(made, encoding="utf-8")

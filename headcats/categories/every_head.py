@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.outcome import outcomes
 from headcats.results.head_axes import cell_name, unit_of
 
 _NUMBERS = {"effect": "effect", "low": "low", "high": "high", "q": "q_value", "probability": "probability"}
@@ -23,13 +24,11 @@ def every_head(overlap: xr.Dataset) -> pd.DataFrame:
     category, layer, head = (
         overlap[axis].to_numpy()[places].ravel() for axis, places in zip(axes, np.indices(shape), strict=True)
     )
-    unit, judged = unit_of(overlap), np.isfinite(table["effect"].to_numpy())
-    undecided, inside = table["undecided"].to_numpy(), table["member"].to_numpy() == 1
-    outcome = np.select([~judged, inside, undecided], ["not judged", "in", "undecided"], "out")
+    unit = unit_of(overlap)
     columns = {
         "head": [cell_name(int(i), int(j), unit) for i, j in zip(layer, head, strict=True)],
         "category": category,
-        "outcome": outcome.ravel(),
+        "outcome": outcomes(table).to_numpy().ravel(),
     }
     numbers = {column: table[name].to_numpy().ravel() for column, name in _NUMBERS.items() if name in table}
     return pd.DataFrame(columns | numbers | {"tasks": table["tasks"].to_numpy().ravel()})

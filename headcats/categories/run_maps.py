@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool
+from jaxtyping import Bool, Shaped
 
 from headcats.categories.map_tables import kept_judged, kept_map
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.results.head_axes import noun
@@ -40,10 +41,25 @@ class RunMap:
         """Whether each head is in each category, in the order of `overlap`."""
         return (self.tables["overlap"]["member"] == 1).transpose("category", "layer", "head").to_numpy()
 
+    def members_of(self, category: int) -> list[tuple[int, int]]:
+        """Places along `layer` and `head` of the heads in a category, by its place; the largest effect first."""
+        effect = self.tables["overlap"]["effect"].transpose("category", "layer", "head").to_numpy()[category]
+        places = np.argwhere(self.inside[category])
+        order = np.argsort(-abs(effect[self.inside[category]]), kind="stable")
+        return [(i, j) for i, j in places[order].tolist()]
+
+    def outcomes_on(self, mapped: "RunMap") -> Shaped[np.ndarray, "category layer head"]:
+        """What this map says of the categories and heads of another one; "not judged" of those that it lacks."""
+        here = outcomes(self.tables["overlap"]).reindex_like(mapped.tables["overlap"], fill_value=NOT_JUDGED)
+        return here.transpose("category", "layer", "head").to_numpy()
+
     def names_too(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
         """Which memberships of another map this one has as well; categories that were not judged here have none."""
-        same = (self.tables["overlap"]["member"] == 1).reindex_like(mapped.tables["overlap"], fill_value=False)
-        return mapped.inside & same.transpose("category", "layer", "head").to_numpy().astype(bool)
+        return mapped.inside & (self.outcomes_on(mapped) == IN)
+
+    def leaves_open(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
+        """Which memberships of another map are undecided in this one."""
+        return mapped.inside & (self.outcomes_on(mapped) == UNDECIDED)
 
 
 @dataclass(frozen=True)

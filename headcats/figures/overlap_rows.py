@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
 from headcats.errors import DataError
 from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, Palette, category_colours, entry_of, named_palette
 from headcats.figures.panels.text import MISSING
@@ -12,7 +13,6 @@ from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD
 
 ALL = "All Categories"
-_OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
 GRID = ("layer", "head")
 _VARIABLES = {
     **dict.fromkeys(("n_categories", "set"), GRID),
@@ -45,18 +45,17 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     n = heads["n_categories"]
     label = entry_of(n, names[inside.argmax(1)])
     first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
-    first["outcome"] = np.select([n > 0, heads["hatched"]], ["in", "undecided"], "out")
+    first["outcome"] = np.select([n > 0, heads["hatched"]], [IN, UNDECIDED], OUT)
     panels = [first]
     for name in names:
         table = overlap.sel(category=name)
         suppresses = (table["suppressing"] if "suppressing" in table else table["member"] * 0) == 1
-        columns = {"member": table["member"].astype(int), "hatched": table["undecided"].astype(bool)}
+        columns = {"outcome": outcomes(table), "hatched": table["undecided"].astype(bool)}
         columns |= {"suppresses": suppresses}
         columns |= {number: table[number].astype(float) for number in NUMBERS}
         rows = head_rows(table, columns | {"tasks": table["tasks"].astype(str)})
-        member = rows.pop("member")
-        label, outcome = np.where(member == 1, name, NO_CATEGORY), member.map(_OUTCOMES)
-        rows = rows.assign(panel=name, label=label, outcome=outcome, exists=rows["effect"].notna())
+        outcome = rows["outcome"]
+        rows = rows.assign(panel=name, label=np.where(outcome == IN, name, NO_CATEGORY), exists=outcome != NOT_JUDGED)
         panels.append(rows.assign(set=heads["set"], n_categories=n, **{name: heads[name] for name in described}))
     frame = pd.concat(panels, ignore_index=True)
     # Rules call a NaN undecided, but a head that does not exist is not.

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.membership import SETTLED
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
 from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.figures.colours import listed_colours
 from headcats.reports.text.answer import verdicts_by_category
@@ -15,6 +16,8 @@ from headcats.results.head_axes import cell_name, unit_of
 
 MOST_ROWS = 8
 """Heads of a category that its card names; the table of heads has all."""
+MARKS = {IN: "✓", UNDECIDED: "?", OUT: "✗", NOT_JUDGED: "–"}
+"""How a card writes the outcome of a head in another map."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class CardRow:
     Attributes:
         bar: Start, length, and both ends of the interval, in shares of the width of a bar.
         probability: Share of resamples in which the head is in; NaN where there are none.
-        named_by: Other map -> whether it has the head in this category, too.
+        elsewhere: Other map -> what it says of the head in this category: "in", "undecided", "out" or "not judged".
         shared: Whether the head is in other categories, too.
     """
 
@@ -32,7 +35,7 @@ class CardRow:
     effect: float
     bar: tuple[float, float, float, float]
     probability: float
-    named_by: dict[str, bool]
+    elsewhere: dict[str, str]
     shared: bool
 
     @property
@@ -67,7 +70,7 @@ def cards(maps: RunMaps, shown: RunMap, evidence: xr.DataTree | None) -> Iterato
     colours, verdicts = listed_colours(overlap), verdicts_by_category(evidence if shown is maps.mapped else None)
     inside = shown.inside
     n_categories = inside.sum(0)
-    named_too = {each.name: each.names_too(shown) for each in others}
+    elsewhere = {each.name: each.outcomes_on(shown) for each in others}
     members = overlap[["effect", "low", "high"]].transpose("category", "layer", "head")
     ends = [members[name].to_numpy() for name in ("effect", "low", "high")]
     probability = np.full(inside.shape, np.nan)
@@ -76,18 +79,17 @@ def cards(maps: RunMaps, shown: RunMap, evidence: xr.DataTree | None) -> Iterato
     span = _span([values[inside] for values in ends])
     layers, heads, unit = overlap["layer"].values, overlap["head"].values, unit_of(overlap)
     for place, (category, row) in enumerate(by_category(overlap)):
-        cells = np.argwhere(inside[place])
-        cells = cells[np.argsort(-abs(ends[0][place][inside[place]]), kind="stable")]
+        cells = shown.members_of(place)
         rows = tuple(
             CardRow(
                 cell_name(int(layers[i]), int(heads[j]), unit),
                 float(ends[0][place, i, j]),
                 _bar([float(values[place, i, j]) for values in ends], span),
                 float(probability[place, i, j]),
-                {name: bool(too[place, i, j]) for name, too in named_too.items()},
+                {name: str(outcome[place, i, j]) for name, outcome in elsewhere.items()},
                 bool(n_categories[i, j] > 1),
             )
-            for i, j in cells[:MOST_ROWS].tolist()
+            for i, j in cells[:MOST_ROWS]
         )
         yield Card(category, colours[category], verdicts.get(category, ""), rows, len(cells), _about(row, len(cells)))
 

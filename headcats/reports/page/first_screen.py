@@ -13,7 +13,15 @@ from headcats.reports.page.cards import Card, cards
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn
 from headcats.reports.page.python_lines import figure_lines
-from headcats.reports.text.answer import agreements, cautions, certainty, contradictions, headline, other_tests
+from headcats.reports.text.answer import (
+    agreements,
+    approximated,
+    cautions,
+    certainty,
+    contradictions,
+    headline,
+    other_tests,
+)
 from headcats.results.finding import Finding, line
 
 
@@ -88,6 +96,7 @@ def _joint(material: Material) -> Iterator[Finding]:
 
 
 def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:
+    yield from approximated(maps.mapped)
     yield from contradictions(maps)
     yield from other_tests(material.evidence)
     yield from cautions(maps, evidence)

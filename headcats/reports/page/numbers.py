@@ -16,6 +16,7 @@ import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMap
 from headcats.figures.colours import DIVERGING, listed_colours
@@ -246,9 +247,9 @@ def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
 
 def _verdicts(category: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
     """A letter for every head, layer by layer: in, suppressing, undecided, out, or "-" where there is no number."""
-    member, effect = (_on_grid(category[name].astype(float), grid) for name in ("member", "effect"))
-    suppressing = _on_grid(category.get("suppressing", 0 * category["member"]).astype(float), grid, fill=0.0)
-    cases = [~np.isfinite(effect), member == 1, suppressing == 1, member == 0]
+    outcome = _on_grid(outcomes(category), grid, fill=NOT_JUDGED)
+    suppressing = _on_grid(category.get("suppressing", 0 * category["member"]), grid, fill=0)
+    cases = [outcome == NOT_JUDGED, outcome == IN, suppressing == 1, outcome == UNDECIDED]
     return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 from headcats.categories.membership import SETTLED
 from headcats.categories.run_maps import RunMap, RunMaps
-from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED, damaged_more
+from headcats.evidence.verdicts import VERDICTS, damaged_more
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
@@ -21,7 +21,6 @@ from headcats.scores.reach import items_wanted
 
 NAMED = 4
 """Heads or categories that a sentence names before it counts them."""
-_VERDICTS = (SUPPORTED, INCONCLUSIVE, NOT_SUPPORTED)
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,17 @@ def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
         return
     if evidence is not None:
         yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
+    if mapped.inside.any():
+        yield from who_serves_what(overlap, kind)
+    else:
+        yield line("answer.none", kind=kind, rule=str(mapped.reading.rule), undecided=_undecided(overlap))
+
+
+def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
+    """The heads that are in several categories, and those in one alone; nothing where none is in any."""
     sets = groups(overlap)
     shared = [group for group in sets if len(group.categories) > 1]
     alone = {group.categories[0]: group.heads for group in sets if len(group.categories) == 1}
-    if not sets:
-        yield line("answer.none", kind=kind, rule=str(mapped.reading.rule), undecided=_undecided(overlap))
-        return
     if shared:
         n_more = sum(len(group.heads) for group in shared[1:])
         yield line(
@@ -138,19 +142,31 @@ def contradictions(maps: RunMaps) -> Iterator[Finding]:
         left = maps.task_specific.names_too(mapped)
         counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
         named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
-        yield line("answer.task_specific", left=int(left.sum()), n=n, counts=named)
+        open_ones = _undecided_by(maps.task_specific, mapped)
+        yield line("answer.task_specific", left=int(left.sum()), n=n, undecided=open_ones, counts=named)
     for other in maps.others:
         if not other.not_judged and other.name not in _agreeing(maps):
             both, theirs = int(other.names_too(mapped).sum()), int(other.inside.sum())
-            yield line("answer.other_method", method=other.name, both=both, n=n, others=theirs - both)
+            yield line(
+                "answer.other_method",
+                method=other.name,
+                both=both,
+                n=n,
+                undecided=_undecided_by(other, mapped),
+                others=theirs - both,
+            )
+
+
+def approximated(mapped: RunMap) -> Iterator[Finding]:
+    """That the map rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
+    if kind := approximation_label(mapped.tables["scores"]):
+        yield line("map.approximation", kind=kind)
 
 
 def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
-    """What a reader of the map has to know before trusting it, beside `contradictions`; the weightiest first."""
+    """What a reader of the map has to know before trusting it, beyond the functions above; the weightiest first."""
     mapped = maps.mapped
     overlap = mapped.tables["overlap"]
-    if kind := approximation_label(mapped.tables["scores"]):
-        yield line("map.approximation", kind=kind)
     if not mapped.not_judged and (n := prompts_wanted(mapped)):
         yield line("answer.few_prompts", n=n)
     if evidence is not None:
@@ -190,13 +206,11 @@ def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:
     mapped = maps.mapped
     others = {each.name: each.names_too(mapped) for each in maps.all[1:] if not each.not_judged}
     for place, (category, row) in enumerate(by_category(mapped.tables["overlap"])):
-        effect = row["effect"].transpose("layer", "head").to_numpy()
-        places = np.argwhere(mapped.inside[place])
-        places = places[np.argsort(-abs(effect[mapped.inside[place]]), kind="stable")].tolist()
+        places = mapped.members_of(place)
         named_too = {
             name: tuple(_cell(row, i, j) for i, j in places if too[place, i, j]) for name, too in others.items()
         }
-        judged = bool(np.isfinite(effect).any()) and not mapped.not_judged
+        judged = bool(row["effect"].notnull().any()) and not mapped.not_judged
         yield CategoryRow(category, judged, tuple(_cell(row, i, j) for i, j in places), named_too)
 
 
@@ -225,7 +239,7 @@ def _agreeing(maps: RunMaps) -> list[str]:
 
 def _verdicts(evidence: xr.DataTree) -> Iterator[Finding]:
     given = verdicts_by_category(evidence)
-    for verdict in _VERDICTS:
+    for verdict in VERDICTS:
         if names := [category for category, of_category in given.items() if of_category == verdict]:
             yield line("answer.verdict", verdict=verdict, categories=_categories(names), n=len(names))
 
@@ -240,6 +254,12 @@ def _named(heads: Sequence[str]) -> Finding:
 
 def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
+
+
+def _undecided_by(other: RunMap, mapped: RunMap) -> Finding | None:
+    """How many memberships of the mapped map another one leaves open; None for none."""
+    n = int(other.leaves_open(mapped).sum())
+    return line("answer.left_open", n=n) if n else None
 
 
 def _undecided(overlap: xr.Dataset) -> int:

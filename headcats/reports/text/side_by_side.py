@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, outcomes
 from headcats.results.finding import Finding, first_names, line, number_text
 from headcats.results.head_axes import cell_name, unit_of
 
-IN, UNDECIDED, OUT, NOT_JUDGED = "in", "undecided", "out", "not judged"
 _NAMED = 6
 """Heads of a category that a card names before it counts them."""
 _HEADLINE = 3
@@ -76,7 +76,7 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
     for category in common_categories(overlaps):
         tables = [overlap.sel(category=category).transpose("layer", "head", ...) for overlap in overlaps.values()]
         effects = np.stack([table["effect"].to_numpy() for table in tables])
-        verdicts = np.stack([_verdicts(table) for table in tables])
+        verdicts = np.stack([outcomes(table).to_numpy() for table in tables])
         held = np.stack([_probability(table) for table in tables])
         tested = _tested(changes, category, effects.shape[1:])
         places = np.argwhere((verdicts == IN).any(0))
@@ -196,12 +196,6 @@ def _moving(each: Membership) -> str:
     inside = " and ".join(runs.pop(IN))
     others = [f"{verdict} in {' and '.join(names)}" for verdict, names in runs.items()]
     return ", ".join([f"{each.head} in {inside}", *others])
-
-
-def _verdicts(table: xr.Dataset) -> np.ndarray:
-    is_judged, member = table["effect"].notnull().to_numpy(), table["member"].to_numpy()
-    undecided = table["undecided"].to_numpy().astype(bool)
-    return np.select([~is_judged, member == 1, undecided], [NOT_JUDGED, IN, UNDECIDED], OUT)
 
 
 def _probability(table: xr.Dataset) -> np.ndarray:

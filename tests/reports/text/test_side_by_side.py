@@ -5,11 +5,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
 from headcats.reports.text.side_by_side import (
-    IN,
-    NOT_JUDGED,
-    OUT,
-    UNDECIDED,
     Membership,
     agreeing,
     category_card,

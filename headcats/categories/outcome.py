@@ -1,0 +1,21 @@
+"""What became of every head in every category, in words."""
+
+import numpy as np
+import xarray as xr
+
+IN, UNDECIDED, OUT, NOT_JUDGED = "in", "undecided", "out", "not judged"
+
+
+def outcomes(table: xr.Dataset) -> xr.DataArray:
+    """What a table of memberships says of each head: by its `member`, where there is an `effect`.
+
+    Args:
+        table: What `hc.categorize` or `hc.overlap` returns, or one category of it.
+
+    Returns:
+        "in", "undecided", "out", or "not judged" where there is no number; axes and coordinates of `member`.
+    """
+    member = table["member"]
+    judged = table["effect"].transpose(*member.dims).notnull()
+    words = np.select([~judged, member == 1, member == 0], [NOT_JUDGED, IN, UNDECIDED], OUT)
+    return member.copy(data=words)
