@@ -27,7 +27,7 @@ from headcats.spending import spent_on
 P = ParamSpec("P")
 
 IMAGE_SUFFIXES = (".png", ".svg", ".pdf")
-_PAGE = Path(__file__).with_name("page.html")
+_PAGE, _SHARED = (Path(__file__).with_name(name) for name in ("page.html", "in_pages.js"))
 
 
 def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
@@ -205,7 +205,8 @@ def _page(fig: go.Figure) -> str:
     config = {"displaylogo": False, "showSendToCloud": False}
     body = fig.to_html(full_html=False, include_plotlyjs=True, div_id="headcats-figure", config=config)
     title = html.escape(html.unescape(fig.layout.title.text or "headcats figure"))
-    before, after = _PAGE.read_text(encoding="utf-8").split("[[figure]]")
+    page = _PAGE.read_text(encoding="utf-8").replace("[[shared]]", _SHARED.read_text(encoding="utf-8"))
+    before, after = page.split("[[figure]]")
     return before.replace("[[title]]", title) + body + after.replace("[[dark]]", json.dumps(DARK))
 
 

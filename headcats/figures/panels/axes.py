@@ -92,8 +92,7 @@ class Axis:
             layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
         if self.labels:
             layout |= {"ticktext": [*map(escaped, self._shown)], "tickfont": {"size": SMALL}}
-        # The last labels reach over the panel, for which the figure has room; plotly would leave them out.
-        return layout | ({"side": "top", "ticklabeloverflow": "allow"} if self.slanted else {})
+        return layout | ({"side": "top"} if self.slanted else {})
 
     @property
     def _shown(self) -> list[str]:
@@ -150,5 +149,7 @@ def _plain(name: str) -> dict[str, Any]:
         "ticklen": 3,
         "tickcolor": TICK,
         "tickfont": {"size": 10},
+        # Figures have room for their labels; plotly would measure every one, and leave out those that reach far.
+        "ticklabeloverflow": "allow",
         "title": {"text": name, "standoff": 4, "font": {"size": MEDIUM}},
     }

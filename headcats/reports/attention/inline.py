@@ -92,7 +92,7 @@ def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
         >>> looks
         TextAttention of L1H4, L0H1 on 4 tokens: .patterns, or pictures in a notebook
         >>> looks.patterns.dims, looks.patterns["to_token"].values.tolist()[1:]
-        (('head', 'from', 'to'), ['France', '→', 'Paris'])
+        (('head', 'from', 'to'), ['France', '␣→␣', 'Paris'])
         >>> bool((abs(looks.patterns.sum("to") - 1) < 1e-4).all())
         True
     """

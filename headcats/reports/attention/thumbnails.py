@@ -11,13 +11,16 @@ from headcats.reports.attention.examples import Example
 
 _TOKENS = 32
 _SHADES = 255
+_LOOKS, _LEAST = 3, 0.05
 
 
 def thumbnails(example: Example, heads: Iterable[Head]) -> dict[str, dict[str, Any]]:
     """Name of a head -> its pattern in a prompt, clean and corrupted, as JSON holds it.
 
     Each pattern is of the last 32 tokens at most: a byte per pair of tokens, row by row (from, then to), from 0 for no
-    attention to 255 for `darkest` and above, in base64; `n` is the number of rows.
+    attention to 255 for `darkest` and above, in base64; `n` is the number of rows. `from` is the last token, after
+    which the answer is read, and `looks` the tokens that it gives the most weight, with it: three at most, each at
+    least .05.
     """
     return {str(head): _thumbnail(example, head) for head in heads}
 
@@ -28,5 +31,14 @@ def _thumbnail(example: Example, head: Head) -> dict[str, Any]:
     for name, side in (("clean", example.clean), ("corrupted", example.corrupted)):
         pattern = side.patterns[head][-_TOKENS:, -_TOKENS:]
         shades = np.rint(_SHADES * np.minimum(pattern / darkest, 1)).astype(np.uint8)
-        about[name] = {"n": len(shades), "shades": base64.b64encode(shades.tobytes()).decode("ascii")}
+        weights = side.patterns[head][-1]
+        largest = np.argsort(-weights, kind="stable")[:_LOOKS]
+        about[name] = {
+            "n": len(shades),
+            "shades": base64.b64encode(shades.tobytes()).decode("ascii"),
+            "from": side.tokens[-1],
+            "looks": [
+                [side.tokens[place], round(float(weights[place]), 2)] for place in largest if weights[place] >= _LEAST
+            ],
+        }
     return about

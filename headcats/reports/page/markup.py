@@ -16,6 +16,7 @@ from headcats import __version__
 from headcats.categories.membership import SETTLED
 from headcats.figures.colours import DARK
 from headcats.figures.static.svg import svg
+from headcats.reports.page.cards import MARKS
 from headcats.reports.page.first_screen import FirstScreen
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
@@ -56,7 +57,8 @@ def document(
     environment.filters |= {"picture": _picture}
     assets = files("headcats.reports.page").joinpath("assets")
     scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
-    script = "\n".join(assets.joinpath(name).read_text(encoding="utf-8") for name in scripts)
+    sources = [files("headcats.figures").joinpath("in_pages.js"), *map(assets.joinpath, scripts)]
+    script = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     styles = sorted(file.name for file in assets.iterdir() if file.name.endswith(".css"))
     style = "".join(assets.joinpath(name).read_text(encoding="utf-8") for name in styles)
     # Data and layout alone: the page has its own buttons and its own width.
@@ -76,6 +78,7 @@ def document(
         first_cell=cell_name(next(iter(manifest.model.layers), 0), 0, material.unit),
         tabs=tabs,
         settled=round(100 * SETTLED),
+        marks=MARKS,
         views=Markup(json.dumps([each.views for each in first.maps] if first else []).replace("</", "<\\/")),
         payloads=payloads.items(),
         style=Markup(style),

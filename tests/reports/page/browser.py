@@ -57,7 +57,11 @@ class Tab:
         self.page.on("console", lambda said: self.problems.append(f"{said.type}: {said.text}"))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("dialog", lambda asked: (self.problems.append(f"dialog: {asked.message}"), asked.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        if not url.startswith("blob:"):  # what the page itself holds: plotly's script, a table that is saved
+            self.requests.append(url)
 
     def injected(self) -> list[str]:
         """Elements that no page of ours has: they come from names that were read as HTML."""

@@ -51,6 +51,7 @@ def open_tab(tab: Tab, name: str) -> None:
 def open_numbers(tab: Tab) -> None:
     """The folded numbers of the panel."""
     tab.page.evaluate("document.querySelector('#head details').open = true")
+    tab.page.wait_for_selector("#head details table")
 
 
 def panel_rows(tab: Tab) -> list[list[str]]:
@@ -354,6 +355,17 @@ def test_the_first_screen_has_few_words_and_the_whole_map(browser: Browser, page
             box = tab.page.locator("#figure-hero_0 .around").bounding_box()
             assert box is not None
             assert box["y"] + box["height"] <= height
+
+
+def test_no_tab_is_longer_than_five_screens(tab: Tab):
+    names = tab.page.eval_on_selector_all("nav a[data-tab]", "links => links.map((link) => link.dataset.tab)")
+    heights = {}
+    for name in names:
+        open_tab(tab, name)
+        heights[name] = tab.page.evaluate("document.documentElement.scrollHeight") / 900
+    assert len(heights) == 6
+    assert heights[names[0]] <= 4
+    assert max(heights.values()) <= 5
 
 
 def test_a_name_that_nothing_has_is_said(tab: Tab):

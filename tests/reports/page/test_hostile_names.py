@@ -15,6 +15,7 @@ import headcats as hc
 from headcats.figures.panels.text import shortened
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.page import Shared, view_page
+from headcats.reports.attention.thumbnails import thumbnails
 from headcats.reports.page.markup import _sentence
 from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
@@ -42,17 +43,22 @@ class Reader(HTMLParser):
         self._within = ""
 
 
+def example_of(names: tuple[str, ...]) -> views.Example:
+    """A prompt whose task, query and tokens have these names; its last token looks at one of them."""
+    _, other, task, item, _, _, token, role = (*names, *names)[:8]
+    tokens = (*views.TOKENS[:-2], token, role)
+    sides = {"clean": views.side(len(tokens) - 2, tokens), "corrupted": views.side(1, tokens)}
+    return views.Example(task, item, other, item, other, right=True, **sides)
+
+
 def view_of(names: tuple[str, ...]) -> str:
     """A view whose category, tasks, queries, tokens, model and suite have these names."""
-    category, other, task, item, model, suite, token, role = (*names, *names)[:8]
+    category, other, task, item, model, suite, *_ = (*names, *names)
     chosen = Chosen(category, views.HEADS, (task, other), line("attention.why_both", category=category))
     reasons = {other: line("attention.no_prompt", task=task, problem=item)}
     choice = Choice(f"denoising_patch, {model}", "share of the gap", (chosen,), reasons)
-    tokens = (*views.TOKENS[:-2], token, role)
-    sides = {"clean": views.side(3, tokens), "corrupted": views.side(1, tokens)}
-    example = views.Example(task, item, other, item, other, right=True, **sides)
     files = {category: "a.html", other: "b.html"}
-    return view_page(chosen, [example], Shared(model, suite, choice, files, (f"Note on {task}.",)))
+    return view_page(chosen, [example_of(names)], Shared(model, suite, choice, files, (f"Note on {task}.",)))
 
 
 @pytest.fixture(scope="module", params=range(len(GROUPS)))
@@ -67,7 +73,8 @@ def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> 
     hostile_run(home, group)
     (home / "views").mkdir()
     (home / "views" / "a.html").write_text(view_of(group), encoding="utf-8")
-    entry = {"file": "a.html", "category": group[0], "what": group[1]}
+    small = thumbnails(example_of(group), [each.head for each in views.HEADS])
+    entry = {"file": "a.html", "category": group[0], "what": group[1], "thumbnails": {"L0H1": small["L1H6"]}}
     (home / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"by": group[2], "views": [entry]})))
     return home
 
@@ -117,6 +124,7 @@ def test_tasks_are_named_in_the_report(group: tuple[str, ...], report: Path) -> 
 
 
 LOOK_AT_ALL = """async () => {
+  document.querySelector('a[data-tab="tab-tasks"]').click();
   for (const folded of document.querySelectorAll("details")) folded.open = true;
   const texts = [document.body.innerText];
   document.querySelector("[data-head]").click();
@@ -128,7 +136,7 @@ LOOK_AT_ALL = """async () => {
     for (const row of rows.options) {
       rows.value = row.value;
       rows.dispatchEvent(new Event("change"));
-      await new Promise((done) => setTimeout(done, 20));
+      do await new Promise((done) => setTimeout(done, 20)); while (!document.querySelector("#explorer-plot .gtitle"));
       texts.push(row.textContent, document.querySelector("#explorer-plot .gtitle").textContent);
     }
   }
@@ -147,6 +155,20 @@ def test_a_browser_shows_the_report_as_text(group: tuple[str, ...], report: Path
             assert seen(shortened(name)[:-1]) in seen(text)
             # Titles of the explorer name tasks.
             assert seen(f"{task_name(name)}{place}_b") in seen(text)
+
+
+@pytest.mark.ci
+def test_a_browser_shows_what_the_last_token_looks_at_as_text(
+    group: tuple[str, ...], report: Path, browser: Browser
+) -> None:
+    clean = example_of(group).clean
+    with Tab.on(browser, report, width=1400) as tab:
+        tab.page.evaluate("location.hash = '#L0H1'")
+        tab.page.wait_for_selector("#head canvas")
+        text = tab.page.inner_text("#head .looks >> nth=0")
+        assert tab.injected() == []
+        assert not unseen(text, keep=_OF_BROWSER)
+        assert seen(text).startswith(seen(f"{clean.tokens[-1]} looks at {clean.tokens[-2]} 0.65"))
 
 
 @pytest.mark.ci

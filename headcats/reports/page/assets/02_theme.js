@@ -23,18 +23,9 @@ function setTheme(dark) {
   for (const listener of themeListeners) listener();
 }
 
-// A figure's description with its neutral colours replaced; colours that mean something stay.
+// A copy of a figure's description for the theme that is shown.
 function coloured(content) {
-  if (!isDark()) return structuredClone(content);
-  const change = (value) => {
-    if (typeof value === "string") return darkColours[value] ?? value;
-    if (Array.isArray(value)) return value.map(change);
-    if (value && typeof value === "object" && !ArrayBuffer.isView(value)) {
-      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, change(inner)]));
-    }
-    return value;
-  };
-  return change(content);
+  return isDark() ? withColours(content, darkColours) : structuredClone(content);
 }
 
 setTheme((remembered() ?? (systemDark.matches ? "dark" : "light")) === "dark");

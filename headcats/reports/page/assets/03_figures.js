@@ -5,6 +5,7 @@ const PAPER = { width: 680, height: 940, least: 0.5 }; // A4 and Letter within t
 // The page has buttons of its own; a double click undoes a zoom.
 const CONFIG = { displayModeBar: false, doubleClick: "reset" };
 const drawnFigures = new Map();
+const makers = new Map(); // figure -> what gives its data and layout; those of all others lie in the page
 let onPaper = false;
 
 // Everything in a figure has its place in pixels, so a narrow window shows all of it smaller. By a transform, through
@@ -41,9 +42,9 @@ function fitAll() {
 async function draw(figure) {
   await plotlyReady;
   const plot = figure.querySelector(".plot");
-  const isNew = !drawnFigures.has(figure);
-  if (isNew) drawnFigures.set(figure, unpackedJson(`figure-${figure.dataset.figure}`));
-  const content = coloured(await drawnFigures.get(figure));
+  const isNew = !drawnFigures.has(figure), maker = makers.get(figure);
+  if (isNew) drawnFigures.set(figure, maker ? null : unpackedJson(`figure-${figure.dataset.figure}`));
+  const content = maker ? await maker() : coloured(await drawnFigures.get(figure));
   if (figure.visibleTraces) content.data.forEach((trace, place) => (trace.visible = figure.visibleTraces[place] ?? true));
   content.layout.shapes = marksOf(figure, content.layout);
   if (isNew) plot.replaceChildren();
@@ -64,16 +65,9 @@ function connectFigure(figure, plot) {
     });
   }
   if (figure.dataset.figure.startsWith("hero_")) connectPointer(figure, plot);
-  // Numbers of layers and heads are whole, however far one zooms in.
-  plot.on("plotly_relayout", (changed) => {
-    if (!order.startsWith("layer") || changed.shapes) return;
-    const update = {};
-    for (const axis of Object.keys(plot.layout).filter((name) => /^[xy]axis/.test(name))) {
-      const [start, stop] = plot.layout[axis].range, n = Math.abs(stop - start);
-      const step = Math.max(1, Math.ceil(n / 14));
-      if (`${axis}.range[0]` in changed || `${axis}.autorange` in changed) Object.assign(update, { [`${axis}.tickmode`]: "linear", [`${axis}.tick0`]: 0, [`${axis}.dtick`]: step });
-    }
-    if (Object.keys(update).length) Plotly.relayout(plot, update);
+  plot.on("plotly_relayout", () => {
+    const update = wholeNumbers(plot.layout);
+    if (update) Plotly.relayout(plot, update);
   });
 }
 
@@ -102,8 +96,15 @@ function markAll() {
   for (const figure of drawnFigures.keys()) {
     const plot = figure.querySelector(".plot.js-plotly-plot");
     if (plot && figure.dataset.heads && plot.offsetParent) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
-    else if (plot) figure.isStale = true; // behind a tab: marked when it is seen
+    else if (plot) figure.isUnmarked = true; // behind a tab: marked when it is seen
   }
+}
+
+// A figure whose maker has something else to show.
+function drawAgain(figure) {
+  if (!drawnFigures.has(figure)) return;
+  if (figure.offsetParent) draw(figure);
+  else figure.isStale = true;
 }
 
 function failed(figure, problem) {
@@ -117,10 +118,19 @@ for (const figure of waiting) {
   const around = element("div", { class: "around" });
   plot.replaceWith(around);
   around.append(plot);
-  // As much room as the figure will take, so that nothing below it moves.
-  const [wide, high] = ["--wide", "--high"].map((name) => Number(figure.style.getPropertyValue(name)));
-  around.style.height = `${Math.ceil(screenScale(around, wide, high) * high)}px`;
   figure.append(toolsOf(figure));
+}
+reserveRoom();
+
+// As much room as every figure will take, so that nothing below it moves. All is measured before anything is changed,
+// as the browser lays the page out again after each change.
+function reserveRoom() {
+  const heights = [...waiting].map((figure) => {
+    const [wide, high] = ["--wide", "--high"].map((name) => Number(figure.style.getPropertyValue(name)));
+    const around = figure.querySelector(".around");
+    return [around, wide && Math.ceil(screenScale(around, wide, high) * high)];
+  });
+  for (const [around, height] of heights) if (height) around.style.height = `${height}px`;
 }
 
 // Below every figure: the lines of Python that draw it, and pictures of it.
@@ -181,6 +191,7 @@ async function drawRest() {
   const next = waiting.values().next().value;
   if (next === undefined) {
     document.documentElement.dataset.drawn = "all";
+    rehearsePanelPlot();
     return;
   }
   await drawNow(next);
@@ -198,9 +209,12 @@ function shownAgain(around) {
     if (!drawnFigures.has(figure)) continue;
     const plot = figure.querySelector(".plot.js-plotly-plot");
     if (!plot) continue;
-    fit(plot);
-    if (figure.isStale) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
-    figure.isStale = false;
+    if (figure.isStale) draw(figure);
+    else {
+      fit(plot);
+      if (figure.isUnmarked) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
+    }
+    figure.isStale = figure.isUnmarked = false;
   }
 }
 

@@ -1,6 +1,7 @@
 // The numbers of every head, as `headcats/reports/page/numbers.py` packs them.
 const MISSING = -32768;
 let heads = null; // grid, categories, verdicts, tasks and blocks
+const headsReady = loadHeads();
 
 async function loadHeads() {
   const [about, bytes] = await Promise.all([unpackedJson("heads"), unpacked("numbers")]);

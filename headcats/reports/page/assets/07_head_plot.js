@@ -33,8 +33,8 @@ function plotOf(layer, head) {
     width: 460, height, margin: { l: 150, r: 12, t: 30, b: 44 }, shapes, showlegend: blocks.length > 1,
     legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
     paper_bgcolor: ink("--page"), plot_bgcolor: ink("--page"), font: { color: ink("--text"), family: "Arial, Helvetica, sans-serif", size: 11 },
-    xaxis: { title: { text: "effect, in shares of the gap", standoff: 4 }, zeroline: true, zerolinecolor: ink("--quiet"), gridcolor: ink("--line"), nticks: 6 },
-    yaxis: { range: [rows.length - 0.5, -0.5], tickvals: rows.map((_, place) => place), ticktext: rows.map(({ name, group }) => (name ? asPlotlyText(name) : `<b>${asPlotlyText(group)}</b>`)), showgrid: true, gridcolor: ink("--line"), zeroline: false, ticklabelstandoff: 12 },
+    xaxis: { title: { text: "effect, in shares of the gap", standoff: 4 }, zeroline: true, zerolinecolor: ink("--quiet"), gridcolor: ink("--line"), nticks: 6, ticklabeloverflow: "allow" },
+    yaxis: { range: [rows.length - 0.5, -0.5], tickvals: rows.map((_, place) => place), ticktext: rows.map(({ name, group }) => (name ? asPlotlyText(name) : `<b>${asPlotlyText(group)}</b>`)), showgrid: true, gridcolor: ink("--line"), zeroline: false, ticklabelstandoff: 12, ticklabeloverflow: "allow" },
   };
   return { data, layout };
 }
@@ -42,6 +42,11 @@ function plotOf(layer, head) {
 function drawPanelPlot(layer, head) {
   const plot = plotOf(layer, head);
   if (plot) plotlyReady.then(() => Plotly.react(panelPlot, plot.data, plot.layout, CONFIG)).then(connectPanelPlot);
+}
+
+// The first plot of its kind takes Plotly twice as long as the next: so it is not the one that a reader waits for.
+function rehearsePanelPlot() {
+  if (heads?.blocks.length && panel.hidden) drawPanelPlot(0, 0);
 }
 
 function connectPanelPlot() {

@@ -9,14 +9,13 @@ function showHead(layer, head) {
   if (panel.hidden) openedBy = document.activeElement;
   document.getElementById("head-name").textContent = headName(layer, head);
   const plot = plotOf(layer, head);
-  const numbers = [byCategory, described, byTask].flatMap((part) => part(layer, head));
   panelBody.replaceChildren(
     ...verdictLines(layer, head),
     ...sharing(layer, head),
     ...attentionThumbnails(layer, head),
     ...(plot ? [element("h3", {}, "On every task"), element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Effect on every task, by method" }, panelPlot)] : []),
     ...alike(layer, head),
-    element("details", {}, element("summary", {}, "All numbers"), ...numbers),
+    allNumbers(layer, head),
   );
   const wasHidden = panel.hidden;
   panel.hidden = false;
@@ -25,6 +24,14 @@ function showHead(layer, head) {
   if (wasHidden) panel.focus({ preventScroll: true });
   if (plot) drawPanelPlot(layer, head);
   if (wasHidden) requestAnimationFrame(() => setTimeout(fitAll));
+}
+
+// Tables that few look at are made when they are unfolded.
+function allNumbers(layer, head) {
+  const folded = element("details", {}, element("summary", {}, "All numbers"));
+  const unfold = () => folded.append(...[byCategory, described, byTask].flatMap((part) => part(layer, head)));
+  folded.addEventListener("toggle", unfold, { once: true });
+  return folded;
 }
 
 function closeHead() {
@@ -84,11 +91,18 @@ function attentionThumbnails(layer, head) {
   const chosen = views.find(({ category }) => category === selection.category) ?? views[0];
   if (!chosen) return [];
   const { task, item, clean, corrupted } = chosen.thumbnails[name];
-  const pictures = [["clean", clean], ["corrupted", corrupted]].map(([side, pattern]) => element("figure", {}, thumbnail(pattern), element("figcaption", {}, side)));
+  const pictures = [["clean", clean], ["corrupted", corrupted]].map(([side, pattern]) => element("figure", {}, thumbnail(pattern), element("figcaption", {}, side, looksOf(pattern))));
   const link = (view, ...content) => element("a", { href: view.href }, ...content);
   const others = views.filter((view) => view !== chosen).flatMap((view) => [" ", link(view, view.category)]);
   const about = element("p", { class: "quiet" }, `Attention on ${task}, “${item}”; the last tokens, the answer is read after the lowest row.`, ...(others.length ? [" Also on:", ...others] : []));
   return [element("h3", {}, "Where it looks"), link(chosen, element("span", { class: "thumbnails" }, ...pictures)), about];
+}
+
+// What the last token gives the most weight.
+function looksOf({ from, looks }) {
+  if (!looks) return ""; // of an earlier version
+  const texts = looks.map(([token, weight]) => `${token} ${fixed(weight, 2)}`);
+  return element("span", { class: "quiet looks" }, `${from} looks at ${texts.join(", ") || "nothing above 0.05"}`);
 }
 
 // Dark cells where a token (row) gives much of its attention to another one (column).
@@ -206,9 +220,10 @@ function alike(layer, head) {
 }
 
 function similarity(block, [l1, h1], [l2, h2]) {
+  const { effect } = block.numbers, [rows, layers, perLayer] = block.shape;
   let both = 0, one = 0, other = 0;
-  for (let row = 0; row < block.shape[0]; row++) {
-    const a = block.numbers.effect[placeOf(block, row, l1, h1)], b = block.numbers.effect[placeOf(block, row, l2, h2)];
+  for (let row = 0, start = 0; row < rows; row++, start += layers * perLayer) {
+    const a = effect[start + l1 * perLayer + h1], b = effect[start + l2 * perLayer + h2];
     if (Number.isNaN(a) || Number.isNaN(b)) continue;
     both += a * b;
     one += a * a;

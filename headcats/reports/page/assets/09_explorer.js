@@ -1,6 +1,6 @@
 // Any method on any task or category: a map of the numbers of every head, and the ten largest.
 const explorerPlot = document.getElementById("explorer-plot");
-const TOP = 10;
+const TOP = 10, MOST_TICKS = 16;
 
 function connectExplorer() {
   if (!explorerPlot) return;
@@ -20,20 +20,15 @@ function connectExplorer() {
   blocks.addEventListener("change", choose);
   rows.addEventListener("change", explore);
   explorerPlot.closest(".explorer").hidden = false;
-  const around = element("div", { class: "around" });
-  explorerPlot.replaceWith(around);
-  around.append(explorerPlot);
-  const figure = explorerPlot.closest("figure");
-  Object.assign(figure.dataset, { figure: "explorer", heads: "layer-head" });
-  figure.append(element("pre", { class: "code", hidden: "" }));
-  figure.append(toolsOf(figure));
-  themeListeners.push(explore);
   selectionListeners.push((changed) => {
-    if (changed.has("task")) chooseTask(rows);
-    if (["head", "task", "tab"].some((key) => changed.has(key))) explore();
+    if (!changed.has("task")) return;
+    chooseTask(rows);
+    explore();
   });
   choose();
 }
+
+if (explorerPlot) makers.set(explorerPlot.closest("figure"), () => headsReady.then(explored));
 
 // The row of the chosen task, where these numbers have it.
 function chooseTask(rows) {
@@ -41,9 +36,13 @@ function chooseTask(rows) {
   if (block.what === "task" && place >= 0) rows.value = String(place);
 }
 
-function explore() {
-  const block = heads.blocks[document.getElementById("explorer-block").value];
-  const row = Number(document.getElementById("explorer-row").value);
+function chosenRow() {
+  const [block, row] = ["explorer-block", "explorer-row"].map((id) => Number(document.getElementById(id).value));
+  return [heads.blocks[block], row];
+}
+
+// Numbers of every head in a row, as a grid, and as a list of layer, head and number.
+function numbersOf(block, row) {
   const [layers, perLayer] = heads.grid, field = mainField(block);
   const grid = [], listed = [];
   for (let head = 0; head < perLayer; head++) {
@@ -54,10 +53,15 @@ function explore() {
       if (!Number.isNaN(value)) listed.push([layer, head, value]);
     }
   }
+  return { grid, listed };
+}
+
+function explore() {
+  const [block, row] = chosenRow(), { listed } = numbersOf(block, row);
   const figure = explorerPlot.closest("figure"), code = block.code.replace("{row}", JSON.stringify(block.names[row]));
   figure.querySelector(".code").textContent = code;
   figure.querySelector(".figure-tools button").hidden = !code; // it copies the lines
-  drawExplored(block, row, grid, listed.map(([, , value]) => Math.abs(value)));
+  drawAgain(figure);
   listed.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
   const shown = listed.slice(0, TOP).map(([layer, head, value]) => element("span", {}, headButton(layer, head), ` ${fixed(value)} `));
   document.getElementById("explorer-top").replaceChildren(element("p", {}, `Largest (${block.unit}): `, ...shown));
@@ -68,8 +72,9 @@ function asPlotlyText(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("$", "&#36;");
 }
 
-function step(n) {
-  return Math.ceil(n / 16);
+// An axis over whole numbers, some of which are written.
+function numbered(n) {
+  return { nticks: MOST_TICKS, tickmode: n > MOST_TICKS ? "auto" : "linear", tick0: 0, dtick: 1, showgrid: false, zeroline: false };
 }
 
 // Ends that stand for larger numbers too say so.
@@ -81,7 +86,9 @@ function barTicks(limit, largest, signed) {
   return { tickvals: parts.map((part) => part * limit), ticktext };
 }
 
-function drawExplored(block, row, grid, sizes) {
+function explored() {
+  const [block, row] = chosenRow(), { grid, listed } = numbersOf(block, row);
+  const sizes = listed.map(([, , value]) => Math.abs(value));
   const [layers, perLayer] = heads.grid, style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
   sizes.sort((a, b) => a - b);
@@ -97,8 +104,8 @@ function drawExplored(block, row, grid, sizes) {
     plot_bgcolor: colour("--card"),
     font: { color: colour("--text"), family: "Arial, Helvetica, sans-serif", size: 12 },
     title: { text: asPlotlyText(`${block.label}: ${block.names[row]}`), x: 0.01, xanchor: "left", font: { size: 14 } },
-    xaxis: { title: { text: "layer" }, showgrid: false, zeroline: false, range: [-0.5, layers - 0.5], dtick: step(layers) },
-    yaxis: { title: { text: "head" }, showgrid: false, zeroline: false, range: [perLayer - 0.5, -0.5], dtick: step(perLayer) },
+    xaxis: { ...numbered(layers), title: { text: "layer" }, range: [-0.5, layers - 0.5] },
+    yaxis: { ...numbered(perLayer), title: { text: "head" }, range: [perLayer - 0.5, -0.5] },
   };
   const trace = {
     type: "heatmap",
@@ -113,9 +120,5 @@ function drawExplored(block, row, grid, sizes) {
     zmax: limit,
     colorbar: { thickness: 12, outlinewidth: 0, title: { text: mainField(block) }, ...barTicks(limit, sizes.at(-1), signed) },
   };
-  layout.shapes = marksOf(explorerPlot.closest("figure"), { xaxis: layout.xaxis, yaxis: layout.yaxis });
-  const first = !explorerPlot.classList.contains("js-plotly-plot");
-  Plotly.react(explorerPlot, [trace], layout, CONFIG);
-  if (first) explorerPlot.on("plotly_click", ({ points: [point] }) => select({ head: headName(Number(point.x), Number(point.y)) }));
-  fit(explorerPlot);
+  return { data: [trace], layout };
 }

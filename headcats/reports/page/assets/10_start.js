@@ -3,7 +3,7 @@ document.querySelector(".tools").hidden = false;
 connectTables();
 connectTabs();
 whenIdle(drawRest);
-loadHeads()
+headsReady
   .then(() => {
     connectFirst();
     connectHeads();
