@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
+from headcats.cli import console
+from headcats.cli.short_answer import MOST_LINES
 from headcats.errors import HeadcatsError, OptionError
 
 LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
@@ -58,8 +60,22 @@ def test_map_gives_the_numbers_of_every_revision(folder):
 
 
 def test_map_prints_a_row_per_revision(folder):
-    printed = " ".join(command("map", folder).replace("│", " ").split())
+    printed = " ".join(command("map", folder, "--details").replace("│", " ").split())
     assert "step3 2 1 L1H3* Knowledge L1H2* Knowledge" in printed
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_map_ends_in_short(folder, monkeypatch, width):
+    monkeypatch.setattr(console.out, "width", width)
+    lines = command("map", folder).splitlines()
+    rows = {
+        cells[0].strip(): [cell.strip() for cell in cells[1:]] for line in lines if len(cells := line.split("│")) > 1
+    }
+    assert len(lines) <= MOST_LINES
+    # At step2, the first that is judged, and at step3; L1H3 comes and L1H2 goes.
+    assert rows["Knowledge"] == ["2", "2", "2", "2"]
+    assert any(line.startswith("! step1: all 4 tasks") for line in lines)
+    assert f"headcats evidence {folder}/step3" in " ".join(lines)
 
 
 def test_figure_draws_chosen_heads_and_says_what_is_of_a_series(folder, tmp_path):

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from figures.examples import EXAMPLES
+from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.cli import console
+from headcats.cli.short_answer import MOST_LINES
 from headcats.results.folder import ResultsFolder
 
 TASKS = "country_capital,capital_country,plural,next_letter"
@@ -61,7 +64,7 @@ def test_run_says_what_it_found_and_draws_it(capfd, monkeypatch, tmp_path):
 
 
 def test_map_of_relations(capfd, monkeypatch, scored):
-    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv")
+    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", "--details")
     assert code == 0, text
     assert "Knowledge 2 5 L0H2" in text
     assert "saturates" in text
@@ -72,14 +75,14 @@ def test_map_of_relations(capfd, monkeypatch, scored):
                for word in (f"--{key.replace('_', '-')}", value)]  # fmt: skip
     names = ("ov_map.html", "heads-ov_map.csv")
     first = {name: (scored / name).read_bytes() for name in names}
-    paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", *reading)
+    paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", "--details", *reading)
     assert paper[0] == 0, paper[1]
     for name in names:
         assert (scored / name).read_bytes() == first[name], "not replaced"
         stem, _, suffix = name.rpartition(".")
         assert (scored / f"{stem}-threshold-value=0.15.{suffix}").exists()
     assert " 0.15 " in paper[1]
-    again = command(capfd, monkeypatch, "map", scored)
+    again = command(capfd, monkeypatch, "map", scored, "--details")
     assert "ov_relation," in again[1].split()[:4]
 
 
@@ -180,11 +183,28 @@ def test_methods_that_tasks_without_demonstrations_do_not_fit(capfd, monkeypatch
 
 
 def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypatch, scored):
-    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation")
+    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--details")
     assert code == 0, text
     assert "Translation" not in text
     assert "3 categories" not in text
     assert "skipped: next_letter" in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_runs_and_maps_of_relations_end_in_short(monkeypatch, tmp_path, width):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console.out, "width", width)
+    run = CliRunner().invoke(cli.app, ["run", "--methods", "ov_relation", "--tasks", TASKS, "--out", "r", "-q"])
+    said = run.stdout.splitlines()
+    assert len(said) <= MOST_LINES
+    assert said[0].startswith("ov_relation on mini: 3 of 3 relations")
+    assert "Figure: r/ov_map.html" in run.stdout
+    mapped = CliRunner().invoke(cli.app, ["map", "r"]).stdout
+    rows = [[cell.strip() for cell in row.split("│")] for row in mapped.splitlines() if "│" in row]
+    assert len(mapped.splitlines()) <= MOST_LINES
+    assert [(row[0], row[2]) for row in rows] == [("Knowledge", "2"), ("Linguistic", "1")]
+    assert all(row[1].startswith("L0H") for row in rows)
+    assert "Algorithmic" in mapped  # no relation of it could be judged
 
 
 def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):

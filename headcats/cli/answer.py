@@ -61,7 +61,12 @@ class Answer:
             hint: What follows that among the details.
         """
         self._files[name] = path
-        if self.as_json or not sentence:
+        if sentence:
+            self.close(sentence, hint=hint)
+
+    def close(self, sentence: str, *, hint: str = "") -> None:
+        """A sentence that closes a short answer; among the details, it comes now, with a hint behind it."""
+        if self.as_json:
             return
         if self.short is not None and self.details is False:
             self._closing.append(sentence)
@@ -80,7 +85,9 @@ class Answer:
         elif self.short is not None and self.details is False:
             put_short(self.short, self._closing)
         elif self.short is not None:
-            tell([*map(_as_item, self.short.warnings), line("short.next", command=self.short.next_command)])
+            command = self.short.next_command
+            following = [line("short.next", command=command)] if command else []
+            tell([*map(_as_item, self.short.warnings), *following])
 
 
 def _as_item(finding: Finding) -> Finding:

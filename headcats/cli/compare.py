@@ -27,6 +27,7 @@ from headcats.reports.text.agreement import (
     agreement_findings,
     half_findings,
     judged_sizes,
+    pair_findings,
     replicate_findings,
     replicates,
 )
@@ -149,7 +150,7 @@ def _compare_protocols(
     )
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
-    answer.detail(agreement_findings(table, protocols.left_out))
+    answer.detail([*agreement_findings(table, protocols.left_out), *pair_findings(table)])
     answer.detail(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
         "protocols": [

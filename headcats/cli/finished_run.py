@@ -18,6 +18,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
+from headcats.reports.text.short_joint import short_joint
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, paragraph
@@ -52,6 +53,8 @@ def tell_run(
     if not all(spec.is_joint for spec in specs):
         _tell_map(run, specs, folder, answer)
     joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
+    if joint and answer.short is None:
+        answer.short = short_joint([blocks[spec.label] for spec in joint])
     for spec in joint:
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
     mapped = answer.numbers["map"] is not None
@@ -109,13 +112,12 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     from headcats.figures.figure import write
 
     findings = suite_findings(block)
-    tell = answer.say if answer.short is None else answer.detail  # beside a map, what it says is a detail
-    tell([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
+    answer.detail([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
     figure, page = spec.method.declaration.figure, None
     try:
         if figure:
             page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
-            tell([f"Figure: {page}"])
+            answer.close(f"Figure: {page}")
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
     answer.numbers["joint_methods"].append(

@@ -1,6 +1,7 @@
 """`headcats map`: the heads of every category, and the overlap map."""
 
 import contextlib
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import relation_map, suite_title, threshold_of
 from headcats.reports.text.maps import map_findings
+from headcats.reports.text.short_joint import short_relations
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
 from headcats.results.label import Label
@@ -152,6 +154,8 @@ def _write_heads(answer: Answer, heads: pd.DataFrame, path: Path) -> None:
 
 def _map_relations(run: RunResults, place: Place, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
     """The map of a joint method that sorts heads by their weights."""
+    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
+
     declaration = _joint_declaration(run, method)
     if not declaration.sorts_heads:
         drawn_by = quoted_figure_commands(run, place, method)
@@ -169,7 +173,11 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
     with as_written(f"The block of {method}", again="The same `headcats run`"):
         shared, findings = relation_map(block, threshold=threshold, tried=tried)
     shared = with_descriptors(shared, run.descriptors)
-    answer.say(findings)
+    following = f"headcats compare {shlex.quote(str(place))}" if len(run.joint_blocks) + len(run.scored) > 1 else ""
+    answer.short = short_relations(
+        shared, method, tried=list(tried), next_command=following, colours=listed_colours(shared)
+    )
+    answer.detail(findings)
     answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried) | {"missing": run.missing}
     stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix
     page = place.pages / f"{stem}.html"

@@ -1,5 +1,6 @@
 """What the commands do with a series of revisions: run it, and show the categories over it."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.revisions import judge_revisions
-from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
+from headcats.reports.text.revisions import check_reading, course_reading, judged_revisions, revision_findings
+from headcats.reports.text.short_revisions import short_revisions
 from headcats.results.run_results import RunResults
 from headcats.results.series import load_series
 
@@ -68,12 +70,21 @@ def revisions_table(folder: Path, reading: Reading) -> tuple[xr.Dataset, str]:
 
 
 def _tell(series: xr.DataTree, reading: Reading, folder: Path, answer: Answer) -> tuple[xr.Dataset, Reading]:
+    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
+
     check_reading(reading, by="A map over revisions")
     for results in series.children.values():
         note_unfinished(RunResults(results))
     course = judge_revisions(series, reading)
     reading = course_reading(course, reading)
-    answer.say(revision_findings(course, reading))
+    run, (*_, last) = RunResults(next(iter(series.children.values()))), judged_revisions(course)
+    answer.short = short_revisions(
+        course,
+        suite=run.manifest.plan.suite,
+        next_command=f"headcats evidence {shlex.quote(series.children[last].encoding['source'])}",
+        colours=listed_colours(course),
+    )
+    answer.detail(revision_findings(course, reading))
     answer.numbers = {"folder": folder, **_numbers(course)}
     return course, reading
 

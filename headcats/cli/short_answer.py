@@ -70,8 +70,8 @@ def _parts(
     parts += [f"! {_joined([finding], short)}" for finding in short.warnings[:n_warnings]]
     n_left = len(short.warnings) - n_warnings
     more = line("short.more_warnings", n=n_left) if n_left else None
-    following = str(line("short.next", command=short.next_command))
-    parts.append("  ".join([*closing, following, str(line("short.details", more=more))]))
+    following = [str(line("short.next", command=short.next_command))] if short.next_command else []
+    parts.append("  ".join([*closing, *following, str(line("short.details", more=more))]))
     return parts
 
 

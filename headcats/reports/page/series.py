@@ -17,7 +17,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.one_run import target_of, write_run
 from headcats.reports.page.parts import Drawn, Link, Part, Section, Tab
 from headcats.reports.page.python_lines import figure_command
-from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
+from headcats.reports.text.revisions import check_reading, course_reading, judged_revisions, revision_findings
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
@@ -31,7 +31,7 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     """
     check_reading(reading, by="The page of a series")
     course = judge_revisions(series, reading)
-    run = RunResults(series.children[_last_judged(course)]).without_untried()
+    run = RunResults(series.children[judged_revisions(course)[-1]]).without_untried()
     judged_by = course_reading(course, reading)
     target = target_of(path, find_place(series.encoding["source"]), judged_by.file_suffix(run))
     pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
@@ -59,7 +59,7 @@ def _revisions(course: xr.Dataset, reading: Reading, material: Material, series:
     yield line("revisions.in_short", n=course.sizes["revision"], model=course.attrs["model"], suite=suite)
     code = figure_command(find_place(series), "checkpoints", reading.options)
     yield Drawn("checkpoints", checkpoints(course, title=reading.title), line("revisions.figure"), code)
-    yield line("revisions.head_numbers", revision=_last_judged(course))
+    yield line("revisions.head_numbers", revision=judged_revisions(course)[-1])
     yield from revision_findings(course, reading)
 
 
@@ -72,8 +72,3 @@ def _content(revision: xr.Dataset) -> Finding:
     sizes = revision["size"].to_series().dropna()
     listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
     return line("revisions.page", sizes=listing) if len(sizes) else line("revisions.page_not_judged")
-
-
-def _last_judged(course: xr.Dataset) -> str:
-    judged = course["effect"].notnull().any(("category", "layer", "head"))
-    return str(course["revision"].values[judged.values][-1])

@@ -23,7 +23,7 @@ def revision_findings(course: xr.Dataset, reading: Reading) -> Iterator[Finding]
     rows = [
         [
             name,
-            *(_size(course.sel(revision=name, category=category)) for category in categories),
+            *(size_text(course.sel(revision=name, category=category)) for category in categories),
             *_changes(course, name),
         ]
         for name in course["revision"].values.tolist()
@@ -31,15 +31,31 @@ def revision_findings(course: xr.Dataset, reading: Reading) -> Iterator[Finding]
     yield table("revisions.heads", ["revision", *categories, "comes", "goes"], rows, reading=reading.title)
     yield line("revisions.columns")
     if tests := int(course["difference_p"].notnull().sum()):
-        found, calls = course["difference_q"] <= course.attrs["alpha"], course["change"] != 0
-        numbers = {"found": int(found.sum()), "calls": int(calls.sum()), "of_calls": int(course["change_found"].sum())}
         yield line("revisions.test", alpha=course.attrs["alpha"], tests=tests)
-        yield line("revisions.found", **numbers)
-    else:
-        yield line("revisions.no_test")
+    yield changes_finding(course)
+    yield from other_prompts(course)
+    yield from skipped_findings(course)
+
+
+def changes_finding(course: xr.Dataset) -> Finding:
+    """For how many changes of a call a difference of effects is found."""
+    if not course["difference_p"].notnull().any():
+        return line("revisions.no_test")
+    found, calls = course["difference_q"] <= course.attrs["alpha"], course["change"] != 0
+    of_calls = int(course["change_found"].sum())
+    return line("revisions.found", found=int(found.sum()), calls=int(calls.sum()), of_calls=of_calls)
+
+
+def other_prompts(course: xr.Dataset) -> Iterator[Finding]:
+    """How many tasks have other prompts at the next revision, so that nothing can be paired."""
     if (n := int(course["n_other_prompts"].sum())) > 0:
         yield line("revisions.other_prompts", n=n)
-    yield from skipped_findings(course)
+
+
+def judged_revisions(course: xr.Dataset) -> list[str]:
+    """Names of the revisions at which any category is judged, in order."""
+    judged = course["effect"].notnull().any(("category", "layer", "head"))
+    return course["revision"].values[judged.values].tolist()
 
 
 def skipped_findings(course: xr.Dataset) -> Iterator[Finding]:
@@ -72,7 +88,8 @@ def course_reading(course: xr.Dataset, reading: Reading) -> Reading:
     return replace(reading, label=label, metric=course.attrs["metric"], model=course.attrs["model"])
 
 
-def _size(cell: xr.Dataset) -> str:
+def size_text(cell: xr.Dataset) -> str:
+    """Heads of a category at a revision, with the undecided ones, and its tasks where some are skipped."""
     tasks, skipped = int(cell["n_tasks"]), int(cell["n_skipped"])
     share = f" in {tasks}/{tasks + skipped} tasks" if skipped else ""
     if not np.isfinite(cell["size"]):

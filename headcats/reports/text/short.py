@@ -8,6 +8,7 @@ import xarray as xr
 from headcats.categories.run_maps import RunMaps
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.reports.text.answer import (
+    approximated,
     category_rows,
     cautions,
     contradictions,
@@ -28,7 +29,7 @@ class Short:
         table: How many names a cell may hold -> the table; None where there is nothing to list.
         below: What stands below the table.
         warnings: The weightiest first.
-        next_command: What to do now.
+        next_command: What to do now; "" where nothing suggests itself.
         colours: Category -> its colour, `#rrggbb`.
     """
 
@@ -36,7 +37,7 @@ class Short:
     table: Callable[[int], Table] | None
     below: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
-    next_command: str
+    next_command: str = ""
     colours: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,7 +62,7 @@ def short_map(
     verdict = list(headline(maps, evidence)) + ([] if not_judged else list(resampled(maps.mapped)))
     # How many are left in each category stands in the table.
     against = [replace(each, fields={**each.fields, "counts": None}) for each in contradictions(maps)]
-    known = [*against, *warnings, *cautions(maps, evidence)]
+    known = [*approximated(maps.mapped), *against, *warnings, *cautions(maps, evidence)]
 
     def listed(most: int) -> Table:
         return replace(_category_table(maps, verdicts_by_category(evidence), most=most), colours=colours)
