@@ -29,7 +29,7 @@ _COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
 
 
 def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
-    """The protocols, how far each two agree, what the disagreement is about, and a verdict for each category.
+    """The protocols, how many heads each finds, and, of three or more, what the disagreement is about.
 
     `agreement` is what `hc.evidence.agreement` returns; `left_out` says of a protocol why it is not compared.
     """
@@ -50,18 +50,24 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
     yield from approximation_findings(agreement["approximation"].values.tolist())
     if len(protocols) < 2:
         yield paragraph("agreement.single")
+    elif len(protocols) > 2:
+        compared = pairs(agreement)
+        yield _differences(compared[compared["category"].isin([name for name, sizes in judged.items() if sizes])])
+
+
+def pair_findings(agreement: xr.Dataset) -> Iterator[Finding]:
+    """How far each two protocols agree, and the lowest agreement in each category; nothing for a single protocol."""
+    protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
+    if len(protocols) < 2:
         return
     compared = pairs(agreement)
-    with_numbers = [category for category, sizes in judged.items() if sizes]
     if len(protocols) == 2:
         yield _pair(compared, judged, protocols)
     elif len(protocols) <= WIDEST_MATRIX:
-        for category in with_numbers:
+        for category in (name for name, sizes in judged.items() if sizes):
             yield _matrix(agreement.sel(category=category), category)
     else:
         yield paragraph("agreement.too_many", n=len(protocols))
-    if len(protocols) > 2:
-        yield _differences(compared[compared["category"].isin(with_numbers)])
     for place, (category, sizes) in enumerate(judged.items()):
         finding = _verdict(category, compared[compared["category"] == category], sizes, n=len(protocols))
         yield finding if place else paragraph(finding.id, **finding.fields)

@@ -13,7 +13,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.saved import Robustness, robustness_folder, saved_robustness, without_place
-from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note
 from headcats.results.head_axes import HEAD
@@ -88,10 +88,12 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
     yield from replicate_findings(saved.members, sign=sign)
     if saved.halves is not None:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
+    if in_pairs := tuple(pair_findings(saved.agreement)):
+        yield Folded(line("robustness.pairs"), in_pairs)
 
 
 def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) -> Iterator[Part]:
-    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
+    """The figures and the verdicts; what the numbers say, how heads were tested and the numbers themselves folded."""
     options = json.loads(tree.attrs["options"])
     chosen = {option: str(options[option]) for option in ("method", "metric", "effect", "positions")}
     # With the colours of the suite.
@@ -109,9 +111,6 @@ def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) ->
         yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"), code=code)
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
-    yield tested
     yield verdicts
-    yield units
-    yield from findings[start + 1 :]
-    if start:
-        yield Folded(line("evidence.numbers"), tuple(findings[:start]))
+    yield Folded(line("evidence.statements"), tuple(findings[start + 1 :]))
+    yield Folded(line("evidence.numbers"), (tested, units, *findings[:start]))

@@ -13,7 +13,7 @@ from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part
 from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.sections.caution import caution
 from headcats.reports.page.several.compared import Compared, Protocol
-from headcats.reports.text.agreement import agreement_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings, structure_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
 from headcats.results.finding import Finding, Table, line, note, table
@@ -64,7 +64,11 @@ def agreement_of_runs(compared: Compared) -> Iterator[Part]:
     for place, protocol in enumerate(compared.protocols):
         members = {name: each.tables["members"] for name, each in protocol.maps.items()}
         sign = compared.reading.sign
-        parts = (*agreement_findings(protocol.agreement, {}), *replicate_findings(members, sign=sign))
+        parts = (
+            *agreement_findings(protocol.agreement, {}),
+            *pair_findings(protocol.agreement),
+            *replicate_findings(members, sign=sign),
+        )
         if place:
             yield Folded(line("several.agreement_by", method=protocol.name), parts)
         else:
