@@ -60,5 +60,7 @@ if __name__ == "__main__":
         text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
         if missing := [fact for fact in facts(maps, Path(run)) if fact not in text]:
             sys.exit(f"README.md has to say: {'; '.join(missing)}.")
+        if not saved_evidence(Path(run)).contents:
+            print(f"The verdicts in README.md were not checked: `headcats evidence {run}` comes first.")
         sys.exit(0 if made == PICTURE.read_text(encoding="utf-8") else f"Write {PICTURE.name} again: {__doc__}")
     PICTURE.write_text(made, encoding="utf-8")

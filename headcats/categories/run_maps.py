@@ -41,11 +41,11 @@ class RunMap:
         """Whether each head is in each category, in the order of `overlap`."""
         return (self.tables["overlap"]["member"] == 1).transpose("category", "layer", "head").to_numpy()
 
-    def members_of(self, category: int) -> list[tuple[int, int]]:
-        """Places along `layer` and `head` of the heads in a category, by its place; the largest effect first."""
-        effect = self.tables["overlap"]["effect"].transpose("category", "layer", "head").to_numpy()[category]
-        places = np.argwhere(self.inside[category])
-        order = np.argsort(-abs(effect[self.inside[category]]), kind="stable")
+    def members_of(self, place: int) -> list[tuple[int, int]]:
+        """Places along `layer` and `head` of the heads in the category at a place; the largest effect first."""
+        effect = self.tables["overlap"]["effect"].transpose("category", "layer", "head").to_numpy()[place]
+        places = np.argwhere(self.inside[place])
+        order = np.argsort(-abs(effect[self.inside[place]]), kind="stable")
         return [(i, j) for i, j in places[order].tolist()]
 
     def outcomes_on(self, mapped: "RunMap") -> Shaped[np.ndarray, "category layer head"]:

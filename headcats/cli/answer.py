@@ -34,11 +34,14 @@ class Answer:
         self._sentences: list[str] = []
         self._files: dict[str, Path | None] = {}
         self._closing: list[str] = []
+        self._printed: set[str] = set()
 
     def say(self, findings: Iterable[Finding | str]) -> None:
         """Findings as text; JSON keeps their sentences, since their tables are given as numbers."""
         if not self.as_json:
+            findings = list(findings)
             tell(findings)
+            self._printed |= set(map(str, findings))
             return
         for finding in findings:
             if isinstance(finding, Finding) and finding.place == "note":
@@ -87,7 +90,8 @@ class Answer:
         elif self.short is not None:
             command = self.short.next_command
             following = [line("short.next", command=command)] if command else []
-            tell([*map(_as_item, self.short.warnings), *following])
+            further = [each for each in self.short.warnings if str(each) not in self._printed]
+            tell([*map(_as_item, further), *following])
 
 
 def _as_item(finding: Finding) -> Finding:

@@ -1,6 +1,7 @@
 """`headcats evidence`: are the categories supported? Needs the model."""
 
 import json
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -85,8 +86,9 @@ def evidence_command(
     place, answer = find_place(folder), Answer(as_json, details=details)
     tested = run.without_untried()
     answer.short = short_run(tested, run_maps(tested, resolve_tested(reading, tested)), place, evidence)
-    written = f"Numbers: {target} ({', '.join(files)}).{replaced} `headcats report {folder}` puts them on the page."
+    written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
     answer.detail([*evidence_findings(evidence), paragraph("text.plain", text=written)])
+    answer.close(f"`headcats report {shlex.quote(str(folder))}` puts this on the page.")
     answer.end()
 
 

@@ -1,6 +1,8 @@
 """What `headcats run` tells when it is done: heads of every category, figures of joint methods, and pages."""
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from headcats.cli.map_answer import short_run
 from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
+from headcats.reports.text.answer import of_a_toy
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.short_joint import short_joint
@@ -54,7 +57,7 @@ def tell_run(
         _tell_map(run, specs, folder, answer)
     joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
     if joint and answer.short is None:
-        answer.short = short_joint([blocks[spec.label] for spec in joint])
+        answer.short = short_joint([blocks[spec.label] for spec in joint], warnings=of_a_toy(manifest.model))
     for spec in joint:
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
     mapped = answer.numbers["map"] is not None
@@ -78,7 +81,9 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
         tables = kept_map(run, reading)
     else:
         maps = run_maps(run, reading)
-        tables, answer.short = maps.mapped.tables, short_run(run, maps, find_place(folder))
+        short = short_run(run, maps, find_place(folder))
+        details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
+        tables, answer.short = maps.mapped.tables, replace(short, details=details)
     answer.detail([summary, *map_findings(tables, reading)])
     answer.numbers["map"] = map_numbers(tables, reading)
     answer.detail(_further_methods(run, reading, {spec.label for spec in specs}, folder))
@@ -117,8 +122,11 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     try:
         if figure:
             page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
-            answer.close(f"Figure: {page}")
-    except DataError as error:
+            if answer.numbers["map"] is None:
+                answer.close(f"Figure: {page}")
+            else:  # which the report shows as well
+                answer.detail([paragraph("text.plain", text=f"Figure: {page}")])
+    except (DataError, StorageError) as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
     answer.numbers["joint_methods"].append(
         {"method": spec.label, "sentences": list(map(str, findings)), "figure": page}

@@ -24,6 +24,7 @@ from headcats.cli.map_answer import short_run
 from headcats.cli.series import map_revisions
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup
+from headcats.reports.text.answer import of_a_toy
 from headcats.reports.text.joint_blocks import relation_map, suite_title, threshold_of
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.short_joint import short_relations
@@ -172,10 +173,16 @@ def _map_relations(run: RunResults, place: Place, method: str, *, reading: Readi
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     with as_written(f"The block of {method}", again="The same `headcats run`"):
         shared, findings = relation_map(block, threshold=threshold, tried=tried)
+        colours = listed_colours(shared)
     shared = with_descriptors(shared, run.descriptors)
-    following = f"headcats compare {shlex.quote(str(place))}" if len(run.joint_blocks) + len(run.scored) > 1 else ""
+    has_others = len(run.joint_blocks) + len(run.scored) > 1
     answer.short = short_relations(
-        shared, method, tried=list(tried), next_command=following, colours=listed_colours(shared)
+        shared,
+        method,
+        tried=tried,
+        warnings=of_a_toy(run.manifest.model),
+        next_command=f"headcats compare {shlex.quote(str(place))}" if has_others else "",
+        colours=colours,
     )
     answer.detail(findings)
     answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried) | {"missing": run.missing}

@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.categories.run_maps import RunMaps
 from headcats.reports.page.material import Material
 from headcats.reports.page.saved import robustness_folder
-from headcats.reports.text.answer import other_tests, prompts_wanted
+from headcats.reports.text.answer import of_a_toy, other_tests, prompts_wanted
 from headcats.reports.text.short import Short, short_map
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Finding, line
@@ -43,8 +43,7 @@ def _warnings(material: Material) -> Iterator[Finding]:
         yield line("answer.test_lost" if material.lost_evidence else "answer.not_tested")
     if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
         yield line("answer.skipped", n=skipped)
-    if material.is_bundled:
-        yield line("answer.bundled")
+    yield from of_a_toy(material.run.manifest_or_empty.model)
 
 
 def _next_command(material: Material, place: Place) -> str:

@@ -13,8 +13,10 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.revisions import judge_revisions
+from headcats.reports.text.answer import of_a_toy
 from headcats.reports.text.revisions import check_reading, course_reading, judged_revisions, revision_findings
 from headcats.reports.text.short_revisions import short_revisions
+from headcats.results.head_axes import HEAD
 from headcats.results.run_results import RunResults
 from headcats.results.series import load_series
 
@@ -77,16 +79,26 @@ def _tell(series: xr.DataTree, reading: Reading, folder: Path, answer: Answer) -
         note_unfinished(RunResults(results))
     course = judge_revisions(series, reading)
     reading = course_reading(course, reading)
-    run, (*_, last) = RunResults(next(iter(series.children.values()))), judged_revisions(course)
+    last = RunResults(series.children[judged_revisions(course)[-1]])
     answer.short = short_revisions(
         course,
-        suite=run.manifest.plan.suite,
-        next_command=f"headcats evidence {shlex.quote(series.children[last].encoding['source'])}",
+        warnings=of_a_toy(last.manifest.model),
+        next_command=_next_command(course, last, reading, folder),
         colours=listed_colours(course),
     )
     answer.detail(revision_findings(course, reading))
     answer.numbers = {"folder": folder, **_numbers(course)}
     return course, reading
+
+
+def _next_command(course: xr.Dataset, last: RunResults, reading: Reading, folder: Path) -> str:
+    """The test of the categories at the last revision, where it has any; else the pages."""
+    at_last = course.sel(revision=judged_revisions(course)[-1])
+    if last.place is None or reading.label.unit != HEAD or not (at_last["member"] == 1).any():
+        return f"headcats report {shlex.quote(str(folder))}"
+    values = reading.options_for(last)
+    chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in ("method", "metric") if key in values)
+    return f"headcats evidence {shlex.quote(str(last.place))}{chosen}"
 
 
 def _numbers(course: xr.Dataset) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _parts(
     n_left = len(short.warnings) - n_warnings
     more = line("short.more_warnings", n=n_left) if n_left else None
     following = [str(line("short.next", command=short.next_command))] if short.next_command else []
-    parts.append("  ".join([*closing, *following, str(line("short.details", more=more))]))
+    parts.append("  ".join([*closing, *following, str(line("short.details", more=more, command=short.details))]))
     return parts
 
 

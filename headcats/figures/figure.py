@@ -217,6 +217,6 @@ def _image(fig: go.Figure, image_format: str) -> bytes:
     except Exception as problem:
         message = textwrap.shorten(" ".join(map(str, problem.args)), 160, placeholder=" …") or type(problem).__name__
         raise OptionError(
-            f"Writing .{image_format} failed ({message}). It needs kaleido (pip install 'headcats[images]') and Chrome "
+            f"Writing .{image_format} failed ({message}). It needs kaleido (pip install kaleido) and Chrome "
             "or Chromium (`plotly_get_chrome` fetches one). Or write .html, which needs neither."
         ) from problem

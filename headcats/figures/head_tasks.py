@@ -10,12 +10,10 @@ import xarray as xr
 from headcats.bounds import check_count
 from headcats.categories.membership import categorize
 from headcats.figures.colours import (
-    ON_DARK,
-    ON_LIGHT,
+    BACKGROUND,
     QUIET_TEXT,
     UNCLASSIFIED,
     category_colours,
-    ink_on,
     named_palette,
 )
 from headcats.figures.figure import figure
@@ -100,11 +98,9 @@ def head_tasks(
     cells = Cells(x, y, (width, _CELL))
     limit = signed_scale(frame["effect"].to_numpy(), name="effect").limit
     traces = [_coloured(cells, frame[frame["category"] == name], name, colours[name], limit) for name, _ in groups]
-    strong = np.minimum(frame["effect"].to_numpy() / limit, 1) > 0.5
-    inks = np.where(strong, frame["category"].map({name: ink_on(colour) for name, colour in colours.items()}), ON_LIGHT)
-    for ink in (ON_LIGHT, ON_DARK):
-        passing = frame[frame["passes"] & (inks == ink)]
-        traces.append(cells.symbols(passing, name="passes", symbol="circle", share=0.3, colour=ink))
+    # A ring in the other neutral colour: dots are then seen on pale and on full cells, on light and on dark pages.
+    ring = {"color": BACKGROUND, "width": 1}
+    traces.append(cells.symbols(frame[frame["passes"]], name="passes", symbol="circle", share=0.4, line=ring))
     traces.append(cells.crosses(frame[frame["effect"].isna()]))
     kind = noun(unit_of(scores))
     caption = [f"full colour: effect of {limit:.2f} or more", "grey: negative", f"● the {kind} passes on this task"]

@@ -2,7 +2,7 @@
 
 // A figure's description with its neutral colours replaced; colours that mean something stay.
 function withColours(value, colours) {
-  if (typeof value === "string") return colours[value] ?? value;
+  if (typeof value === "string") return Object.hasOwn(colours, value) ? colours[value] : value;
   if (Array.isArray(value)) return value.map((inner) => withColours(inner, colours));
   if (!value || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withColours(inner, colours)]));

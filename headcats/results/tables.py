@@ -19,7 +19,6 @@ T = TypeVar("T")
 
 WRITTEN_WITH = "written_with"
 """Attribute of tables that were written together: the same in all of them."""
-_NAMED_AXES = frozenset({"category", "half", "other", "protocol", "side", "target", "task"})
 _TRIES, _PAUSE = 20, 0.1
 
 
@@ -88,14 +87,6 @@ def as_written(what: str, *, again: str) -> Iterator[None]:
         raise DamagedFileError(
             f"{what} is not as this version of headcats writes it ({problem}). {again} makes it again."
         ) from error
-
-
-def check_names(tables: Iterable[xr.Dataset]) -> None:
-    """Refuse tables with an axis of names that has none, for which xarray would put numbers: a ValueError."""
-    for table in tables:
-        named = {name for name, labels in table.coords.items() if labels.dtype.kind in "OU"}
-        if lacking := sorted(_NAMED_AXES.intersection(map(str, table.dims)) - named):
-            raise ValueError(f"no names along {', '.join(lacking)}")
 
 
 class MixedTablesError(DamagedFileError):

@@ -148,7 +148,8 @@ class TaskWork:
         def assess_tasks(names: Sequence[str]) -> dict[str, TaskRecord]:
             if progress is not False:
                 _log.info(
-                    "Checking which of %s the model can do; the others corrupt none.", pluralize(len(names), "task")
+                    "Checking which of %s the model can do; prompts are corrupted by these alone.",
+                    pluralize(len(names), "task"),
                 )
             records = {}
             with progress_bar(len(names), show=progress, unit="tasks,") as advance:

@@ -27,7 +27,7 @@ def test_the_words_are_those_of_the_overlap():
         blocks, categories={name: "Knowledge" if place % 2 else "Linguistic" for place, name in enumerate(blocks)}
     )
     overlap = hc.overlap(hc.categorize(hc.score(results)))
-    found = outcomes(overlap)
-    assert {*np.unique(found)} >= {IN, UNDECIDED}
-    assert ((found == IN) == (overlap["member"] == 1)).all()
-    assert ((found == UNDECIDED) == overlap["undecided"]).all()
+    words = outcomes(overlap)
+    assert {*np.unique(words)} >= {IN, UNDECIDED}
+    assert ((words == IN) == (overlap["member"] == 1)).all()
+    assert ((words == UNDECIDED) == overlap["undecided"]).all()

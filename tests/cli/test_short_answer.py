@@ -159,7 +159,7 @@ def test_the_answer_says_what_the_other_methods_say(printed):
     rows = {row.split("│")[0].strip(): [cell.strip() for cell in row.split("│")[1:]] for row in text.split("\n")
             if "│" in row}  # fmt: skip
     assert rows == {"Knowledge": ["L0H0", "L0H0"], "Linguistic": ["L1H0", "none"]}
-    assert "Of the 2, mean ablation names 1 and 1 other." in " ".join(text.split())
+    assert "Of 2 memberships, mean ablation names 1, and adds 1." in " ".join(text.split())
     assert "Next: `headcats evidence r`" in text
 
 

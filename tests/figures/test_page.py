@@ -44,6 +44,11 @@ def test_it_follows_the_system_and_is_printed_on_white(page: Page) -> None:
     assert page.evaluate(_LOOK) == dark
 
 
+def test_names_that_objects_have_are_no_colours(page: Page) -> None:
+    names = ["constructor", "toString", "valueOf"]
+    assert page.evaluate("(names) => withColours({ names }, dark)", names) == {"names": names}
+
+
 def test_panels_zoom_together_and_number_whole_layers(page: Page) -> None:
     assert page.evaluate(_AXES) == [["auto", 31.5]] * 2
     page.evaluate("Plotly.relayout(figure, {'xaxis.range': [3.5, 6.5]})")

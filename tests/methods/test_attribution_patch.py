@@ -302,13 +302,14 @@ class TestCommandLine:
         hc.run(counting, methods=["denoising_patch"], out=tmp_path / "exact", **STUDY)
         hc.run(counting, methods=["attribution_patch"], out=tmp_path / "attribution", **STUDY)
         said = self.said("map", tmp_path / "attribution", "--csv", capfd=capfd)
-        assert "attribution_patch, first-order" in said
+        assert "first-order approximation" in said
         assert "estimates for choosing" in said
+        assert "attribution_patch, first-order" in self.said("map", tmp_path / "attribution", "--details", capfd=capfd)
         mapped = tmp_path / "attribution"
         assert "first-order approximation" in (mapped / "overlap_map.html").read_text(encoding="utf-8")
         assert (mapped / "heads.csv").read_text(encoding="utf-8").splitlines()[0].endswith(",approximation")
         hc.run(counting, methods=["denoising_patch"], out=tmp_path / "attribution", **STUDY)
-        assert "by denoising_patch" in self.said("map", tmp_path / "attribution", capfd=capfd)
+        assert "heads by denoising patch" in self.said("map", tmp_path / "attribution", capfd=capfd)
         said = self.said("map", tmp_path / "exact", capfd=capfd)
         assert "approximation" not in said.replace(str(tmp_path), "")
         hc.run(counting, methods=["attribution_patch"], out=tmp_path / "only", **STUDY)

@@ -15,6 +15,7 @@ from headcats.bounds import check_count
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import approximation_label
+from headcats.results.finding import first_names
 from headcats.results.head_axes import noun, unit_of
 from headcats.scores.items import first_half, of_items
 from headcats.statistics.agreement import pairwise
@@ -264,5 +265,12 @@ def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
                 raise DataError(f"The protocols have different {axis}s ({counts}); heads cannot be compared.")
         common = [category for category in common if category in table["category"].values.tolist()]
     if not common:
-        raise DataError(f"The protocols {', '.join(members)} have no category in common.")
+        listed = [
+            f"{name} has {first_names([str(category) for category in table['category'].values], 4)}"
+            for name, table in members.items()
+        ]
+        raise DataError(
+            f"The protocols have no category in common: {first_names(listed, 3, '; ')}. Compare runs of one suite; "
+            "`headcats report DIR DIR` shows others side by side."
+        )
     return common

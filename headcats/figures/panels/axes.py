@@ -84,7 +84,7 @@ class Axis:
             "scaleanchor": False,  # pictures would make their cells square
         }
         if self.most and self.most < self.n:
-            # In the smallest parts plotly would number halves of cells too; pages of figures then set the step to 1.
+            # In the smallest parts plotly would number halves of cells too; pages then set the step to 1 (in_pages.js).
             return layout | {"tickmode": "auto", "nticks": self.most}
         cells = range(len(self.labels) or self.n) if self.labels or self.most else self.ticks
         layout["tickvals"] = list(cells)

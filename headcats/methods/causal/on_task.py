@@ -108,7 +108,8 @@ def task_block(
         reason = "give finished prompts one, PromptPair(..., second=hc.SecondCorruption(...))."
         if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
             reason = (
-                "no other distractor task answers their demonstrations, and their labels have no other wrong order."
+                "no other distractor task answers their demonstrations, and no labels of theirs have another wrong "
+                "order. A third task on the same words gives one."
             )
         raise DataError(
             f"{intervention.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: "

@@ -50,7 +50,7 @@ class Card:
 
     Attributes:
         colour: Of the category.
-        verdict: What the evidence says of it; "" for nothing.
+        verdict: What the evidence says of it; "" for nothing, or the same of all.
         rows: The heads with the largest effects.
         n_heads: All of them.
         about: What is said where there are no rows, or more than are shown.
@@ -68,6 +68,8 @@ def cards(maps: RunMaps, shown: RunMap, evidence: xr.DataTree | None) -> Iterato
     """A card per category of one of the maps; verdicts are those of the mapped one."""
     overlap, others = shown.tables["overlap"], [each for each in maps.all if each is not shown and not each.not_judged]
     colours, verdicts = listed_colours(overlap), verdicts_by_category(evidence if shown is maps.mapped else None)
+    if len({*verdicts.values()}) == 1 < len(verdicts):
+        verdicts = {}  # the headline says it of all
     inside = shown.inside
     n_categories = inside.sum(0)
     elsewhere = {each.name: each.outcomes_on(shown) for each in others}

@@ -9,7 +9,7 @@ from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.errors import pluralize
 from headcats.figures.head_tasks import head_tasks
 from headcats.figures.overlap_map import hero_panel
-from headcats.reports.page.cards import Card, cards
+from headcats.reports.page.cards import MARKS, Card, cards
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn
 from headcats.reports.page.python_lines import figure_lines
@@ -20,6 +20,7 @@ from headcats.reports.text.answer import (
     certainty,
     contradictions,
     headline,
+    of_a_toy,
     other_tests,
 )
 from headcats.results.finding import Finding, line
@@ -42,6 +43,12 @@ class MapShown:
     views: Mapping[str, Sequence[bool]]
     cards: tuple[Card, ...]
     by_task: Drawn | None
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """Mark -> the outcome that it stands for, of those that the cards show."""
+        shown = {outcome for card in self.cards for row in card.rows for outcome in row.elsewhere.values()}
+        return {mark: outcome for outcome, mark in MARKS.items() if outcome in shown}
 
 
 @dataclass(frozen=True)
@@ -96,14 +103,13 @@ def _joint(material: Material) -> Iterator[Finding]:
 
 
 def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:
-    yield from approximated(maps.mapped)
+    yield from approximated(maps.mapped.tables["scores"])
     yield from contradictions(maps)
     yield from other_tests(material.evidence)
     yield from cautions(maps, evidence)
     if not material.evidence and maps.mapped.inside.any():
         yield line("answer.test_lost" if material.lost_evidence else "answer.not_tested")
-    if material.is_bundled:
-        yield line("answer.bundled")
+    yield from of_a_toy(material.run.manifest.model)
 
 
 def _shown(material: Material, each: RunMap, place: int, evidence: xr.DataTree | None) -> MapShown:

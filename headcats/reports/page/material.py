@@ -22,8 +22,6 @@ from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
-_BUNDLED = ("mini", "mini-cognitive")
-
 
 @dataclass(frozen=True)
 class Material:
@@ -174,12 +172,6 @@ class Material:
             for task, records in self.run.manifest.blocks.items()
             for label, record in records.items()
         ]
-
-    @property
-    def is_bundled(self) -> bool:
-        """Whether the model is one that comes with headcats."""
-        model = self.run.manifest.model
-        return model.name in _BUNDLED and model.revision is None
 
     @property
     def not_judged(self) -> str:

@@ -4,7 +4,7 @@ import base64
 import functools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -18,11 +18,12 @@ from headcats.reports.text.evidence import evidence_findings
 from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.place import Place
-from headcats.results.tables import MixedTablesError, as_written, check_names, check_set, read_whole, set_bytes
+from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
 from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
+_NAMED_AXES = frozenset({"category", "half", "other", "protocol", "side", "target", "task"})
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
@@ -97,8 +98,9 @@ def _tree(test: Path) -> xr.DataTree:
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
-        check_names(nodes.values())
-        if unknown := set(nodes["/relabelling"]["verdict"].values.tolist()) - set(VERDICTS):
+        _check_names(nodes.values())
+        relabelling = nodes["/relabelling"][["verdict", "error_rate"]]
+        if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
         tree.attrs = {name: str(nodes["/specificity"].attrs[name]) for name in ("reading", "options", "left_out")}
         options = json.loads(tree.attrs["options"])
@@ -108,6 +110,14 @@ def _tree(test: Path) -> xr.DataTree:
         list(map(str, evidence_findings(tree)))
         json.loads(tree.attrs["left_out"])
     return tree
+
+
+def _check_names(tables: Iterable[xr.Dataset]) -> None:
+    """Refuse tables that lack the names along an axis, in whose place xarray would put numbers: a ValueError."""
+    for table in tables:
+        named = {name for name, labels in table.coords.items() if labels.dtype.kind in "OU"}
+        if lacking := sorted(_NAMED_AXES.intersection(map(str, table.dims)) - named):
+            raise ValueError(f"no names along {', '.join(lacking)}")
 
 
 def robustness_folder(reading: Reading) -> str:
@@ -166,7 +176,7 @@ def _robustness(home: Path, folder: Path) -> Robustness:
     tables = {name: results.read_table(path, again=again) for name, path in paths.items()}
     check_set([agreement, *tables.values()])
     with as_written(str(home), again=again):
-        check_names([agreement, *tables.values()])
+        _check_names([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
     return Robustness(agreement, members, left_out, halves)
@@ -221,9 +231,17 @@ def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
                 raise ValueError("a pattern is no square")
             # Those of earlier versions do not say where the last token looks.
-            if not all(isinstance(token, str) and float(weight) >= 0 for token, weight in side.get("looks", [])):
+            if "looks" in side and not _are_looks(side["from"], side["looks"]):
                 raise ValueError("what the last token looks at is not as it was written")
     return {str(head): dict(picture) for head, picture in pictures.items()}
+
+
+def _are_looks(token: Any, looks: Any) -> bool:
+    """Whether these are a token, and tokens with their weights."""
+    return isinstance(token, str) and all(
+        isinstance(seen, str) and isinstance(weight, float | int) and not isinstance(weight, bool)
+        for seen, weight in looks
+    )
 
 
 def _view_problem(path: Path, expected: str | None) -> str:

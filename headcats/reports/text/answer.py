@@ -12,11 +12,13 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.membership import SETTLED
+from headcats.categories.outcome import NOT_JUDGED, UNDECIDED
 from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.evidence.verdicts import VERDICTS, damaged_more
-from headcats.results.declaration import approximation_label
+from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
+from headcats.results.records import ModelRecord
 from headcats.scores.reach import items_wanted
 
 NAMED = 4
@@ -104,7 +106,7 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
 def certainty(mapped: RunMap) -> Iterator[Finding]:
     """How many memberships hold under resampling, and what chance would share."""
     yield from resampled(mapped)
-    yield from shared_by_chance(mapped)
+    yield from shared_by_chance(mapped.tables["overlap"])
 
 
 def resampled(mapped: RunMap) -> Iterator[Finding]:
@@ -115,9 +117,8 @@ def resampled(mapped: RunMap) -> Iterator[Finding]:
         yield line("answer.held", held=int(held.sum()), n=total, share=SETTLED)
 
 
-def shared_by_chance(mapped: RunMap) -> Iterator[Finding]:
+def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
     """How many heads are in the largest number of categories that any is in, beside chance; nothing if none shares."""
-    overlap = mapped.tables["overlap"]
     if shared := [group for group in groups(overlap) if len(group.categories) > 1]:
         k = len(shared[0].categories)
         row = overlap.sel(k=k)
@@ -142,25 +143,32 @@ def contradictions(maps: RunMaps) -> Iterator[Finding]:
         left = maps.task_specific.names_too(mapped)
         counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
         named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
-        open_ones = _undecided_by(maps.task_specific, mapped)
-        yield line("answer.task_specific", left=int(left.sum()), n=n, undecided=open_ones, counts=named)
+        left_open = _left_open(maps.task_specific, mapped)
+        yield line("answer.task_specific", left=int(left.sum()), n=n, left_open=left_open, counts=named)
+    agreeing = _agreeing(maps)
     for other in maps.others:
-        if not other.not_judged and other.name not in _agreeing(maps):
+        if not other.not_judged and other.name not in agreeing:
             both, theirs = int(other.names_too(mapped).sum()), int(other.inside.sum())
             yield line(
                 "answer.other_method",
                 method=other.name,
                 both=both,
                 n=n,
-                undecided=_undecided_by(other, mapped),
+                left_open=_left_open(other, mapped),
                 others=theirs - both,
             )
 
 
-def approximated(mapped: RunMap) -> Iterator[Finding]:
-    """That the map rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
-    if kind := approximation_label(mapped.tables["scores"]):
+def approximated(table: xr.Dataset) -> Iterator[Finding]:
+    """That a table rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
+    if kind := approximation_label(table):
         yield line("map.approximation", kind=kind)
+
+
+def of_a_toy(model: ModelRecord) -> Iterator[Finding]:
+    """That the model comes with headcats, to show how it works."""
+    if model.is_bundled:
+        yield line("answer.bundled")
 
 
 def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
@@ -177,6 +185,15 @@ def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     empty = [name for name, row in by_category(overlap) if row["effect"].isnull().all()]
     if empty:
         yield line("answer.categories_not_judged", categories=_categories(empty))
+    alone = [name for name, row in by_category(overlap) if int(row["n_tasks"]) == 1 and name not in empty]
+    if alone:
+        yield line("answer.single_task", categories=_categories(alone), n=len(alone))
+    if (
+        maps.task_specific is None
+        and mapped.reading.effect == "total"
+        and "task" in controls_of(mapped.reading.label.name)
+    ):
+        yield line("answer.no_control")
     if unit_of(overlap) != HEAD:
         yield line("answer.groups", unit=noun(unit_of(overlap)))
     judged = overlap["effect"].notnull()
@@ -241,7 +258,9 @@ def _verdicts(evidence: xr.DataTree) -> Iterator[Finding]:
     given = verdicts_by_category(evidence)
     for verdict in VERDICTS:
         if names := [category for category, of_category in given.items() if of_category == verdict]:
-            yield line("answer.verdict", verdict=verdict, categories=_categories(names), n=len(names))
+            are_all = 1 < len(names) == len(given)
+            categories = line("answer.all_categories") if are_all else _categories(names)
+            yield line("answer.verdict", verdict=verdict, categories=categories, n=len(names))
 
 
 def _categories(names: Sequence[str]) -> Finding:
@@ -256,10 +275,13 @@ def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
 
 
-def _undecided_by(other: RunMap, mapped: RunMap) -> Finding | None:
-    """How many memberships of the mapped map another one leaves open; None for none."""
-    n = int(other.leaves_open(mapped).sum())
-    return line("answer.left_open", n=n) if n else None
+def _left_open(other: RunMap, mapped: RunMap) -> Finding | None:
+    """How many memberships of the mapped map another one leaves undecided, or does not judge; None for none."""
+    words = other.outcomes_on(mapped)[mapped.inside].tolist()
+    counts = [
+        line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words
+    ]
+    return line("answer.left_open", outcomes=counts) if counts else None
 
 
 def _undecided(overlap: xr.Dataset) -> int:

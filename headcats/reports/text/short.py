@@ -31,6 +31,7 @@ class Short:
         warnings: The weightiest first.
         next_command: What to do now; "" where nothing suggests itself.
         colours: Category -> its colour, `#rrggbb`.
+        details: The option, or the command, that prints everything.
     """
 
     verdict: tuple[Finding, ...]
@@ -39,6 +40,7 @@ class Short:
     warnings: tuple[Finding, ...]
     next_command: str = ""
     colours: Mapping[str, str] = field(default_factory=dict)
+    details: str = "--details"
 
 
 def short_map(
@@ -62,12 +64,12 @@ def short_map(
     verdict = list(headline(maps, evidence)) + ([] if not_judged else list(resampled(maps.mapped)))
     # How many are left in each category stands in the table.
     against = [replace(each, fields={**each.fields, "counts": None}) for each in contradictions(maps)]
-    known = [*approximated(maps.mapped), *against, *warnings, *cautions(maps, evidence)]
+    known = [*approximated(maps.mapped.tables["scores"]), *against, *warnings, *cautions(maps, evidence)]
 
     def listed(most: int) -> Table:
         return replace(_category_table(maps, verdicts_by_category(evidence), most=most), colours=colours)
 
-    below = tuple(shared_by_chance(maps.mapped))
+    below = tuple(shared_by_chance(maps.mapped.tables["overlap"]))
     return Short(tuple(verdict), None if not_judged else listed, below, tuple(known), next_command, colours)
 
 

@@ -1,10 +1,11 @@
 """What the commands on a series end in: heads at its first and last revision, and changes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import xarray as xr
 
+from headcats.reports.text.answer import approximated
 from headcats.reports.text.revisions import (
     changes_finding,
     judged_revisions,
@@ -13,23 +14,28 @@ from headcats.reports.text.revisions import (
     skipped_findings,
 )
 from headcats.reports.text.short import Short
-from headcats.results.finding import Table, line, table
+from headcats.results.finding import Finding, Table, line, table
+
+_LONGEST_NAME = 16
+"""Characters of a revision that a heading names."""
 
 
-def short_revisions(course: xr.Dataset, *, suite: str, next_command: str, colours: Mapping[str, str]) -> Short:
+def short_revisions(
+    course: xr.Dataset, *, warnings: Iterable[Finding], next_command: str, colours: Mapping[str, str]
+) -> Short:
     """The answer on what `hc.evidence.over_revisions` returns.
 
     Args:
         course: The categories at every revision.
-        suite: What all were run on.
+        warnings: Further ones, which come last.
         next_command: What to do now.
         colours: Category -> its colour.
     """
-    n = course.sizes["revision"]
-    verdict = (line("revisions.in_short", n=n, model=course.attrs["model"], suite=suite), changes_finding(course))
-    warnings = (*other_prompts(course), *skipped_findings(course))
+    of_run = {name: course.attrs[name] for name in ("model", "method", "metric", "rule")}
+    verdict = (line("short.revisions", n=course.sizes["revision"], **of_run), changes_finding(course))
+    known = (*approximated(course), *other_prompts(course), *skipped_findings(course), *warnings)
     listed = replace(_category_table(course), colours=colours)
-    return Short(verdict, lambda most: listed, (), warnings, next_command, colours)
+    return Short(verdict, lambda most: listed, (), known, next_command, colours)
 
 
 def _category_table(course: xr.Dataset) -> Table:
@@ -43,5 +49,11 @@ def _category_table(course: xr.Dataset) -> Table:
         counts = [str(int((cell["change"] != 0).sum())), str(int(cell["change_found"].sum()))]
         rows.append([category, *sizes, *counts])
     changes = [str(line(f"short.{name}")) for name in ("changes", "differences")]
-    columns = ["category", *(str(line("short.heads_at", revision=name)) for name in ends), *changes]
-    return table("text.untitled", columns, rows, numeric=changes, optional=[*reversed(changes)])
+    headings = [str(line("short.heads_at", revision=_shortened(name))) for name in ends]
+    return table(
+        "text.untitled", ["category", *headings, *changes], rows, numeric=changes, optional=[*reversed(changes)]
+    )
+
+
+def _shortened(revision: str) -> str:
+    return revision if len(revision) <= _LONGEST_NAME else f"{revision[: _LONGEST_NAME - 1]}…"

@@ -11,12 +11,12 @@ from headcats.reports.attention.thumbnails import thumbnails
 
 
 def test_a_thumbnail_holds_the_pattern_and_where_the_last_token_looks(model: hc.HookedModel) -> None:
-    (one,) = examples(model, [prompts(["w40"])], HEADS, n=1)
-    small = thumbnails(one, HEADS)
+    (example,) = examples(model, [prompts(["w40"])], HEADS, n=1)
+    small = thumbnails(example, HEADS)
     assert list(small) == ["L0H0", "L1H3"]
     about = small["L0H0"]
-    assert (about["task"], about["item"]) == ("always_a", one.item)
-    for side, shown in ((one.clean, about["clean"]), (one.corrupted, about["corrupted"])):
+    assert (about["task"], about["item"]) == ("always_a", example.item)
+    for side, shown in ((example.clean, about["clean"]), (example.corrupted, about["corrupted"])):
         n = len(side.tokens)
         shades = np.frombuffer(base64.b64decode(shown["shades"]), np.uint8).reshape(n, n)
         assert shown["n"] == n
@@ -24,4 +24,6 @@ def test_a_thumbnail_holds_the_pattern_and_where_the_last_token_looks(model: hc.
         assert shades[0, 0] == 255
         # Eleven tokens with the same weight: the first three of them, each with a rounded eleventh.
         assert shown["from"] == side.tokens[-1]
-        assert shown["looks"] == [[token, 0.09] for token in side.tokens[:3]]
+        assert shown["looks"] == [
+            [f"{token} ({role})", 0.09] for token, role in list(zip(side.tokens, side.roles, strict=True))[:3]
+        ]

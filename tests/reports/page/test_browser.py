@@ -232,7 +232,8 @@ def test_a_head_is_marked_in_every_figure_that_shows_heads(tab: Tab):
     tab.page.fill("#find-text", "always_b")
     tab.page.keyboard.press("Enter")
     open_tab(tab, "tab-tasks")
-    tab.page.wait_for_function("document.getElementById('explorer-plot').layout.shapes?.length === 1")
+    tab.page.wait_for_function("document.getElementById('explorer-plot').layout.title.text.endsWith(': always_b')")
+    assert tab.page.evaluate("document.getElementById('explorer-plot').layout.shapes.length") == 1
     assert tab.page.locator("#explorer-row option:checked").inner_text() == "always_b"
     assert tab.page.locator("#explorer-plot").locator("xpath=ancestor::figure").locator("button").count() == 3
     open_tab(tab, "tab-heads")
@@ -368,6 +369,20 @@ def test_no_tab_is_longer_than_five_screens(tab: Tab):
     assert max(heights.values()) <= 5
 
 
+def test_a_phone_shows_the_whole_plot_of_every_head(browser: Browser, page: Path):
+    with Tab.on(browser, page, width=390) as tab:
+        tab.page.locator("button[data-head=L0H0]").first.click()
+        for head in ("L0H0", "L0H1"):  # the second without opening the panel
+            tab.page.wait_for_function(f"document.getElementById('head-name').textContent === '{head}'")
+            tab.page.wait_for_selector("#head .around[style*=height] .point")
+            plot, around = (tab.page.locator(f"#head {each}").first.bounding_box() for each in (".main-svg", ".around"))
+            assert plot is not None
+            assert around is not None
+            assert plot["y"] + plot["height"] <= around["y"] + around["height"] + 1
+            assert plot["height"] == pytest.approx(around["height"], abs=2)
+            tab.page.click("#head-after")
+
+
 def test_a_name_that_nothing_has_is_said(tab: Tab):
     tab.page.fill("#find-text", "H6")
     tab.page.keyboard.press("Enter")
@@ -457,7 +472,8 @@ def test_tables_are_there_without_scripts(browser: Browser, page: Path):
     # What is behind a tab otherwise, and a picture of every figure.
     assert tab.locator("#heads table").first.is_visible()
     assert tab.locator("#run pre").first.is_visible()
-    figures = tab.locator("figure[data-figure]")
+    assert tab.locator("#explorer .without-script").is_visible()
+    figures = tab.locator("figure[data-figure]:not([data-figure=explorer])")
     for place in range(figures.count()):
         figure = figures.nth(place)
         folded = figure.evaluate("(figure) => Boolean(figure.closest('details'))")
@@ -465,6 +481,15 @@ def test_tables_are_there_without_scripts(browser: Browser, page: Path):
     assert tab.locator(".map").count() == 3
     assert all(tab.locator(".map").nth(place).is_visible() for place in range(3))
     assert not tab.is_visible(".switches")
+    context.close()
+
+
+def test_figures_are_drawn_where_blobs_have_no_addresses(browser: Browser, page: Path):
+    context = browser.new_context(offline=True)
+    tab = context.new_page()
+    tab.add_init_script("URL.createObjectURL = () => { throw new DOMException('forbidden'); };")
+    tab.goto(page.resolve().as_uri())
+    tab.wait_for_selector("#figure-hero_0 .main-svg")
     context.close()
 
 

@@ -136,8 +136,10 @@ LOOK_AT_ALL = """async () => {
     for (const row of rows.options) {
       rows.value = row.value;
       rows.dispatchEvent(new Event("change"));
-      do await new Promise((done) => setTimeout(done, 20)); while (!document.querySelector("#explorer-plot .gtitle"));
-      texts.push(row.textContent, document.querySelector("#explorer-plot .gtitle").textContent);
+      const title = () => document.querySelector("#explorer-plot .gtitle")?.textContent ?? "";
+      const wait = () => new Promise((done) => setTimeout(done, 20));
+      for (let i = 0; i < 100 && !title().endsWith(row.textContent); i++) await wait();
+      texts.push(row.textContent, title());
     }
   }
   texts.push(...[...document.querySelectorAll("svg text")].map((text) => text.textContent));
@@ -168,7 +170,7 @@ def test_a_browser_shows_what_the_last_token_looks_at_as_text(
         text = tab.page.inner_text("#head .looks >> nth=0")
         assert tab.injected() == []
         assert not unseen(text, keep=_OF_BROWSER)
-        assert seen(text).startswith(seen(f"{clean.tokens[-1]} looks at {clean.tokens[-2]} 0.65"))
+        assert seen(text).startswith(seen(f"{clean.tokens[-1]} looks at {clean.tokens[-2]} ({clean.roles[-2]}) 0.65"))
 
 
 @pytest.mark.ci

@@ -32,9 +32,27 @@ def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path):
     assert "L0H0" in section(written(copied), "answer")
 
 
+def with_looks(**side: object) -> str:
+    """A list with one view, of whose head L0H0 the panel shows this."""
+    pattern = {"n": 1, "shades": "AA==", **side}
+    small = {"L0H0": {"task": "t", "item": "i", "clean": pattern, "corrupted": pattern}}
+    return json.dumps({"views": [{"file": "a.html", "category": "A", "what": "B", "thumbnails": small}]})
+
+
 @pytest.mark.parametrize(
     "index",
-    ["", "[]", "null", "{}", '{"views": [{}]}', '{"views": [{"file": 3, "category": "A", "what": "B"}]}'],
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"views": [{}]}',
+        '{"views": [{"file": 3, "category": "A", "what": "B"}]}',
+        with_looks(n=2),
+        with_looks(looks=[]),
+        with_looks(**{"from": "x", "looks": [["a", "0.5"]]}),
+        with_looks(**{"from": 3, "looks": []}),
+    ],
 )
 def test_a_damaged_list_of_views_is_named(copied: Path, index: str):
     (copied / "views").mkdir()

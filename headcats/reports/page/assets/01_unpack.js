@@ -16,18 +16,22 @@ async function unpackedJson(name) {
 }
 
 // plotly.js takes four fifths of a page: packed it takes two.
-const plotlyReady = unpacked("plotly").then(run).then(() => {
+const plotlyReady = unpacked("plotly").then(runScript).then(() => {
   // Upstream defect: on every hover of an image trace Plotly warns that the colour below the pointer is no text.
   Plotly.setPlotConfig({ logging: 0 });
 });
 
-// With an address of its own a script is compiled beside the page; where such addresses are forbidden, within it.
-async function run(bytes) {
+// A script with an address is compiled beside the page; where addresses of blobs are forbidden, within it.
+async function runScript(bytes) {
   const source = new Blob([bytes], { type: "text/javascript" });
-  const script = element("script", { src: URL.createObjectURL(source) });
-  const loaded = new Promise((done, failed) => Object.assign(script, { onload: done, onerror: failed }));
-  document.head.append(script);
-  await loaded.catch(async () => document.head.append(element("script", {}, await source.text())));
+  try {
+    const address = URL.createObjectURL(source), script = element("script", { src: address });
+    const loaded = new Promise((done, refused) => Object.assign(script, { onload: done, onerror: refused }));
+    document.head.append(script);
+    await loaded.finally(() => URL.revokeObjectURL(address));
+  } catch {
+    document.head.append(element("script", {}, await source.text()));
+  }
 }
 
 // One element with its text, classes and other attributes, and its children.

@@ -40,6 +40,14 @@ function fitAll() {
 }
 
 async function draw(figure) {
+  try {
+    await drawn(figure);
+  } catch (problem) {
+    failed(figure, problem);
+  }
+}
+
+async function drawn(figure) {
   await plotlyReady;
   const plot = figure.querySelector(".plot");
   const isNew = !drawnFigures.has(figure), maker = makers.get(figure);
@@ -94,8 +102,8 @@ function marksOf(figure, layout) {
 
 function markAll() {
   for (const figure of drawnFigures.keys()) {
-    const plot = figure.querySelector(".plot.js-plotly-plot");
-    if (plot && figure.dataset.heads && plot.offsetParent) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
+    const plot = figure.dataset.heads && figure.querySelector(".plot.js-plotly-plot");
+    if (plot && plot.offsetParent) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
     else if (plot) figure.isUnmarked = true; // behind a tab: marked when it is seen
   }
 }
@@ -122,7 +130,7 @@ for (const figure of waiting) {
 }
 reserveRoom();
 
-// As much room as every figure will take, so that nothing below it moves. All is measured before anything is changed,
+// As much room as figures of known size will take, so that nothing below them moves. All is measured before anything is changed,
 // as the browser lays the page out again after each change.
 function reserveRoom() {
   const heights = [...waiting].map((figure) => {
@@ -173,12 +181,7 @@ async function copyText(text, button) {
 }
 
 async function drawNow(figure) {
-  if (!waiting.delete(figure)) return;
-  try {
-    await draw(figure);
-  } catch (problem) {
-    failed(figure, problem);
-  }
+  if (waiting.delete(figure)) await draw(figure);
 }
 
 const near = new IntersectionObserver(

@@ -1,5 +1,6 @@
 // The plot of the panel: effects of one head on every task, a symbol per method.
 const panelPlot = element("div", { class: "plot" });
+const aroundPanelPlot = element("div", { class: "around" }, panelPlot);
 const SYMBOLS = ["circle", "square-open", "diamond", "cross-thin-open", "triangle-up"];
 
 // A dot with its interval for every task and method, tasks under their categories, the mapped method on top.
@@ -41,7 +42,7 @@ function plotOf(layer, head) {
 
 function drawPanelPlot(layer, head) {
   const plot = plotOf(layer, head);
-  if (plot) plotlyReady.then(() => Plotly.react(panelPlot, plot.data, plot.layout, CONFIG)).then(connectPanelPlot);
+  if (plot) plotlyReady.then(() => Plotly.react(panelPlot, plot.data, plot.layout, CONFIG)).then(connectPanelPlot).then(() => panel.hidden || fit(panelPlot));
 }
 
 // The first plot of its kind takes Plotly twice as long as the next: so it is not the one that a reader waits for.

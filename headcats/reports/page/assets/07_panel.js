@@ -13,7 +13,7 @@ function showHead(layer, head) {
     ...verdictLines(layer, head),
     ...sharing(layer, head),
     ...attentionThumbnails(layer, head),
-    ...(plot ? [element("h3", {}, "On every task"), element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Effect on every task, by method" }, panelPlot)] : []),
+    ...(plot ? [element("h3", {}, "On every task"), element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Effect on every task, by method" }, aroundPanelPlot)] : []),
     ...alike(layer, head),
     allNumbers(layer, head),
   );
@@ -26,11 +26,15 @@ function showHead(layer, head) {
   if (wasHidden) requestAnimationFrame(() => setTimeout(fitAll));
 }
 
-// Tables that few look at are made when they are unfolded.
+// Tables that few look at are made when they are unfolded; they stay so for the next head.
 function allNumbers(layer, head) {
+  const wasOpen = panelBody.querySelector("details")?.open;
   const folded = element("details", {}, element("summary", {}, "All numbers"));
   const unfold = () => folded.append(...[byCategory, described, byTask].flatMap((part) => part(layer, head)));
-  folded.addEventListener("toggle", unfold, { once: true });
+  if (wasOpen) {
+    unfold();
+    folded.open = true;
+  } else folded.addEventListener("toggle", unfold, { once: true });
   return folded;
 }
 
@@ -88,7 +92,7 @@ function sharing(layer, head) {
 function attentionThumbnails(layer, head) {
   const name = headName(layer, head);
   const views = heads.views.filter(({ thumbnails }) => thumbnails[name]);
-  const chosen = views.find(({ category }) => category === selection.category) ?? views[0];
+  const chosen = views.find(({ category }) => category === selection.category) ?? largestOf(views, layer, head);
   if (!chosen) return [];
   const { task, item, clean, corrupted } = chosen.thumbnails[name];
   const pictures = [["clean", clean], ["corrupted", corrupted]].map(([side, pattern]) => element("figure", {}, thumbnail(pattern), element("figcaption", {}, side, looksOf(pattern))));
@@ -98,11 +102,18 @@ function attentionThumbnails(layer, head) {
   return [element("h3", {}, "Where it looks"), link(chosen, element("span", { class: "thumbnails" }, ...pictures)), about];
 }
 
+// The view of the category on which the head has the largest effect.
+function largestOf(views, layer, head) {
+  const block = blockOfMap(shownMap());
+  const size = ({ category }) => (block?.names.includes(category) ? Math.abs(block.numbers.effect[placeOf(block, block.names.indexOf(category), layer, head)]) || 0 : 0);
+  return views.reduce((first, view) => (size(view) > size(first) ? view : first), views[0]);
+}
+
 // What the last token gives the most weight.
 function looksOf({ from, looks }) {
   if (!looks) return ""; // of an earlier version
   const texts = looks.map(([token, weight]) => `${token} ${fixed(weight, 2)}`);
-  return element("span", { class: "quiet looks" }, `${from} looks at ${texts.join(", ") || "nothing above 0.05"}`);
+  return element("span", { class: "quiet looks" }, `${from} looks at ${texts.join(", ") || "no token in particular"}`);
 }
 
 // Dark cells where a token (row) gives much of its attention to another one (column).

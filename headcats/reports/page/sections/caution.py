@@ -29,7 +29,7 @@ def words(material: Material) -> Iterator[Part]:
 
 def _of_run(material: Material) -> Iterator[Finding]:
     manifest = material.run.manifest
-    if material.is_bundled:
+    if manifest.model.is_bundled:
         yield note("caution.bundled")
     if missing := material.run.missing:
         yield note("caution.missing", n=len(missing), files=list(missing))

@@ -112,5 +112,6 @@ def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) ->
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield verdicts
+    yield units
     yield Folded(line("evidence.statements"), tuple(findings[start + 1 :]))
-    yield Folded(line("evidence.numbers"), (tested, units, *findings[:start]))
+    yield Folded(line("evidence.numbers"), (tested, *findings[:start]))

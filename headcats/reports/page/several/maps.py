@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.figures.overlap_map import hero_panel
 from headcats.figures.overlap_rows import ALL
 from headcats.figures.panels.grid import PanelGrid
@@ -72,10 +73,8 @@ def _sets(overlaps: Mapping[str, xr.Dataset]) -> dict[tuple[int, int], str]:
     lines: dict[tuple[int, int], list[str]] = {}
     for name, overlap in overlaps.items():
         names = overlap["category"].values.tolist()
-        tables = overlap[["member", "undecided", "effect"]].transpose("layer", "head", "category")
-        inside = (tables["member"] == 1).to_numpy()
-        has_number = tables["effect"].notnull().to_numpy()
-        undecided = tables["undecided"].to_numpy().astype(bool) & has_number
+        words = outcomes(overlap).transpose("layer", "head", "category").to_numpy()
+        inside, undecided, has_number = words == IN, words == UNDECIDED, words != NOT_JUDGED
         for i, layer in enumerate(overlap["layer"].values.tolist()):
             for j, head in enumerate(overlap["head"].values.tolist()):
                 if has_number[i, j].any():

@@ -72,7 +72,7 @@ def write_several(
         )
         for name, run in compared.runs.items()
     }
-    first = first_screen(compared, is_bundled=any(each.is_bundled for each in materials.values()))
+    first = first_screen(compared, is_bundled=any(run.manifest.model.is_bundled for run in compared.runs.values()))
     names = list(compared.runs)
     page = document(
         _together(compared, target),
