@@ -76,7 +76,6 @@ class PlanRecord(Record):
     """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
 
 
-_BUNDLED = ("mini", "mini-cognitive")
 _IDENTITY = ("weights_hash", "model_class", "weight_processing", "dtype")
 
 
@@ -116,11 +115,6 @@ class ModelRecord(Record):
     def with_sources(self, changed: Callable[[str], str]) -> "ModelRecord":
         """The same with other names or paths of the model and its tokenizer."""
         return replace(self, source=changed(self.source), tokenizer=changed(self.tokenizer))
-
-    @property
-    def is_bundled(self) -> bool:
-        """Whether it comes with headcats."""
-        return self.name in _BUNDLED and self.revision is None
 
     @property
     def identity(self) -> str:

@@ -7,6 +7,8 @@ from headcats.errors import OptionError
 from headcats.registry import names
 from headcats.results.records import ModelRecord
 
+_BUNDLED = ("mini", "mini-cognitive")
+
 
 def stored_source(source: str, results: Path | None) -> str:
     """A source as results keep it: a name as it is, a path from the results folder.
@@ -59,6 +61,11 @@ def source_of(record: ModelRecord, results: Path) -> str:
 def can_be_named(record: ModelRecord) -> bool:
     """Whether results say where their model is; those of version 0.1 do so of bundled models and those of the hub."""
     return bool(record.source) or record.revision is not None or record.name in names("model")
+
+
+def is_bundled(record: ModelRecord) -> bool:
+    """Whether a model comes with headcats."""
+    return record.name in _BUNDLED and record.revision is None
 
 
 def shown_source(source: str) -> str:

@@ -19,6 +19,7 @@ from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.results.records import ModelRecord
+from headcats.results.sources import is_bundled
 from headcats.scores.reach import items_wanted
 
 NAMED = 4
@@ -167,7 +168,7 @@ def approximated(table: xr.Dataset) -> Iterator[Finding]:
 
 def of_a_toy(model: ModelRecord) -> Iterator[Finding]:
     """That the model comes with headcats, to show how it works."""
-    if model.is_bundled:
+    if is_bundled(model):
         yield line("answer.bundled")
 
 

@@ -40,7 +40,9 @@ class Tab:
     def on(cls, browser: Browser, file: Path, *, width: int, dark: bool = False, address: str = "") -> Iterator["Tab"]:
         """Open a file; at the end there must have been no problem and no request but for the file itself."""
         scheme = "dark" if dark else "light"
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+        )
         found = cls(context.new_page())
         found.watch()
         uri = file.resolve().as_uri()

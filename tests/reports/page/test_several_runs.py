@@ -73,7 +73,7 @@ def test_other_prompts_are_not_compared(tmp_path, folders):
 
 
 def test_the_first_screen_says_what_differs(compared):
-    screen = first_screen(compared, is_bundled=False)
+    screen = first_screen(compared, with_toy=False)
     assert [part.fields["part"] for part in screen.ran.fields["differing"].fields["parts"]] == ["seed"]
     assert screen.headline[0].fields["same"] == 2
     assert screen.headline[0].fields["n"] == 4
@@ -182,7 +182,7 @@ def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
     assert {name: reason.id for name, reason in compared.left_out.items()} == {
         "tasks": "several.other_tasks", "kinds": "several.other_categories", "empty": "several.no_task",
     }  # fmt: skip
-    said = [finding.fields["name"] for finding in first_screen(compared, is_bundled=False).but]
+    said = [finding.fields["name"] for finding in first_screen(compared, with_toy=False).but]
     assert said == ["tasks", "kinds", "empty"]
 
 

@@ -9,6 +9,7 @@ from headcats.reports.page.parts import Facts, Folded, Part, section
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.records import NOT_USED
+from headcats.results.sources import is_bundled
 
 _UNRELIABLE = 0.5
 
@@ -29,7 +30,7 @@ def words(material: Material) -> Iterator[Part]:
 
 def _of_run(material: Material) -> Iterator[Finding]:
     manifest = material.run.manifest
-    if manifest.model.is_bundled:
+    if is_bundled(manifest.model):
         yield note("caution.bundled")
     if missing := material.run.missing:
         yield note("caution.missing", n=len(missing), files=list(missing))

@@ -20,8 +20,8 @@ _UNTOLD = ("model weights_hash", "model device", "model source")
 """What differs in every comparison of its kind, or says only where."""
 
 
-def first_screen(compared: Compared, *, is_bundled: bool) -> FirstScreen:
-    """The first screen; `is_bundled` if a model is one that comes with headcats."""
+def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
+    """The first screen; `with_toy` if a model is one that comes with headcats."""
     mapped, n = compared.protocols[0], len(compared.runs)
     if compared.corresponds:
         headline = tuple(agreeing(mapped.memberships, n_runs=n))
@@ -31,7 +31,7 @@ def first_screen(compared: Compared, *, is_bundled: bool) -> FirstScreen:
         headline = (line("several.unlike", models=len(models)),)
         sure = (line("several.sizes", runs=[_sizes(name, mapped) for name in mapped.maps]),)
     shown = tuple(_shown(compared, protocol, place) for place, protocol in enumerate(compared.protocols))
-    return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, is_bundled)), shown)
+    return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, with_toy)), shown)
 
 
 def _ran(compared: Compared) -> Finding:
@@ -59,13 +59,13 @@ def _sizes(name: str, protocol: Protocol) -> Finding:
     return line("several.size", run=name, counts=[f"{category} {n}" for category, n in sizes.items()])
 
 
-def _but(compared: Compared, is_bundled: bool) -> Iterator[Finding]:
+def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
     for name, reason in compared.left_out.items():
         yield line("several.left_out", name=name, reason=reason)
     for name, each in compared.maps.items():
         if each.mapped.not_judged:
             yield line("several.left_out", name=name, reason=each.mapped.not_judged)
-    if is_bundled:
+    if with_toy:
         yield line("answer.bundled")
 
 

@@ -26,6 +26,7 @@ from headcats.reports.page.several.sections import (
 )
 from headcats.results.finding import first_names
 from headcats.results.folder import slug
+from headcats.results.sources import is_bundled
 from headcats.results.whole_file import write_whole
 from headcats.spending import spent_on
 
@@ -72,7 +73,7 @@ def write_several(
         )
         for name, run in compared.runs.items()
     }
-    first = first_screen(compared, is_bundled=any(run.manifest.model.is_bundled for run in compared.runs.values()))
+    first = first_screen(compared, with_toy=any(is_bundled(run.manifest.model) for run in compared.runs.values()))
     names = list(compared.runs)
     page = document(
         _together(compared, target),
