@@ -148,7 +148,7 @@ class TaskWork:
         def assess_tasks(names: Sequence[str]) -> dict[str, TaskRecord]:
             if progress is not False:
                 _log.info(
-                    "Checking which of %s the model can do; prompts are corrupted by these alone.",
+                    "Checking which of %s the model can do; only those corrupt prompts.",
                     pluralize(len(names), "task"),
                 )
             records = {}
