@@ -147,7 +147,7 @@ def test_images_without_kaleido_or_a_browser_say_what_to_install(
         raise RuntimeError(f"\nImages require {part} to be installed.\n" + 30 * " and more")
 
     monkeypatch.setattr(go.Figure, "to_image", missing)
-    with pytest.raises(OptionError, match=rf"\.svg.*\(Images require {part}.* …\)\..*headcats\[images\]") as said:
+    with pytest.raises(OptionError, match=rf"\.svg.*\(Images require {part}.* …\)\..*pip install kaleido") as said:
         write(small, tmp_path / "a.svg")
     assert len(str(said.value)) < 400
     assert os.listdir(tmp_path) == []
