@@ -33,6 +33,10 @@ def test_it_is_short():
     assert len(README.split()) <= 900
 
 
+def test_the_torch_that_it_names_is_the_one_that_is_tested():
+    assert set(re.findall(r"torch==\S+", README)) == {line for line in CONSTRAINTS if line.startswith("torch==")}
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -13,7 +13,7 @@ from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.figures.static.svg import svg
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.answer import headline, verdicts_by_category
+from headcats.reports.text.answer import contradictions, headline, verdicts_by_category
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
@@ -30,15 +30,12 @@ def facts(maps: RunMaps, run: Path) -> list[str]:
     verdicts = {
         verdict for tree in saved_evidence(run).contents.values() for verdict in verdicts_by_category(tree).values()
     }
-    mapped, specific, (other,) = maps.mapped, maps.task_specific, maps.others
-    assert specific is not None
-    n, left, both = (int(each.names_too(mapped).sum()) for each in (mapped, specific, other))
-    open_left, open_both = (int(each.leaves_open(mapped).sum()) for each in (specific, other))
-    by_chance = mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
+    specific, other = (finding.fields for finding in contradictions(maps))
+    by_chance = maps.mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
     return [
         f"chance within layers would put {by_chance:.1f} there",
-        f"Task-specific effects leave {left} of these {n} memberships ({open_left} undecided)",
-        f"{other.name} names {both} of them ({open_both} undecided) and {int(other.inside.sum()) - both} others",
+        f"Task-specific effects leave {specific['left']} of these {specific['n']} memberships{specific['left_open']}",
+        f"{other['method']} names {other['both']} of them{other['left_open']} and {other['others']} others",
         *(f"all four categories are {verdict}" for verdict in verdicts),
     ]
 

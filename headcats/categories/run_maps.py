@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Shaped
 
 from headcats.categories.map_tables import kept_judged, kept_map
-from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
+from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.results.head_axes import noun
@@ -56,10 +56,6 @@ class RunMap:
     def names_too(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
         """Which memberships of another map this one has as well; categories that were not judged here have none."""
         return mapped.inside & (self.outcomes_on(mapped) == IN)
-
-    def leaves_open(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
-        """Which memberships of another map are undecided in this one."""
-        return mapped.inside & (self.outcomes_on(mapped) == UNDECIDED)
 
 
 @dataclass(frozen=True)

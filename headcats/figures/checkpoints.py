@@ -18,8 +18,9 @@ from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
-from headcats.figures.panels.text import SMALL, escaped, hover, shortened, text_width
+from headcats.figures.panels.text import SMALL, escaped, hover, text_width
 from headcats.figures.tables import require
+from headcats.results.visible import shortened
 
 _CALLS = {1: ("comes", "triangle-up"), -1: ("goes", "triangle-down")}
 _NOT_JUDGED = "not judged"

@@ -22,9 +22,10 @@ from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel
-from headcats.figures.panels.text import LARGE, escaped, shortened, text_width
+from headcats.figures.panels.text import LARGE, escaped, text_width
 from headcats.figures.tables import NUMBERS, require
 from headcats.results.head_axes import cell_name, noun, unit_of
+from headcats.results.visible import shortened
 
 _CELL, _LEAST = 18, 5  # pixels
 _BESIDE = 220

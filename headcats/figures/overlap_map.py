@@ -24,11 +24,12 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
-from headcats.figures.panels.text import MISSING, escaped, shortened
+from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS
 from headcats.registry import unknown_name_message
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import noun, unit_of
+from headcats.results.visible import shortened
 
 AUTO, NONE = "auto", "none"
 PAPER, HERO = "paper", "hero"

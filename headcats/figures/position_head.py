@@ -14,10 +14,10 @@ from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel
-from headcats.figures.panels.text import MISSING, escaped, shortened
+from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import require
 from headcats.registry import unknown_name_message
-from headcats.results.visible import visible, with_visible_ends
+from headcats.results.visible import shortened, visible, with_visible_ends
 from headcats.scores.given_blocks import usual_metric
 
 _UNPATCHED = ("metric", "prompt")

@@ -29,6 +29,12 @@ def visible(text: str, *, keep: str = "") -> str:
     )
 
 
+def shortened(text: str, *, most: int = 48) -> str:
+    """Text that is visible, cut where it has more characters than that."""
+    text = visible(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def with_visible_ends(text: str) -> str:
     """`visible` text, such as that of a token, whose spaces at both ends are seen too.
 

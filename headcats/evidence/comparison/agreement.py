@@ -270,7 +270,6 @@ def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
             for name, table in members.items()
         ]
         raise DataError(
-            f"The protocols have no category in common: {first_names(listed, 3, '; ')}. Compare runs of one suite; "
-            "`headcats report DIR DIR` shows others side by side."
+            f"The protocols have no category in common: {first_names(listed, 3, '; ')}. Compare runs of one suite."
         )
     return common

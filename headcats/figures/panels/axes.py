@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.figures.colours import GRID, TICK
-from headcats.figures.panels.text import MEDIUM, SMALL, escaped, shortened, text_width
+from headcats.figures.panels.text import MEDIUM, SMALL, escaped, text_width
+from headcats.results.visible import shortened
 
 _TICK_ROOM = 15  # pixels between two labels of an axis
 _NUMBER_ROOM = 24  # pixels between two numbers of which plotly chooses the distance, which it rounds up

@@ -23,9 +23,9 @@ from headcats.figures.panels.text import (
     escaped,
     fold,
     line_height,
-    shortened,
     text_width,
 )
+from headcats.results.visible import shortened
 
 WIDEST = 1380
 """Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""

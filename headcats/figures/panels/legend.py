@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import MARK, OUTLINE
 from headcats.figures.panels.layout import Canvas
-from headcats.figures.panels.text import MEDIUM, escaped, shortened, text_width
-from headcats.results.visible import visible
+from headcats.figures.panels.text import MEDIUM, escaped, text_width
+from headcats.results.visible import shortened, visible
 
 _SWATCH = 44  # pixels of a swatch and the spaces around it
 _ENTRY = 20

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headcats.results.visible import visible
+from headcats.results.visible import shortened, visible
 
 EDGE = 16
 """Pixels left and right of titles and captions."""
@@ -32,12 +32,6 @@ def escaped(text: object) -> str:
         '&lt;b&gt;&#37;{x}&lt;/b&gt; &amp; &#36;y&#36;'
     """
     return html.escape(visible(str(text)), quote=False).replace("$", "&#36;").replace("%{", "&#37;{")
-
-
-def shortened(text: str, *, most: int = 48) -> str:
-    """Text that is visible, cut where it has more characters than that."""
-    text = visible(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def text_width(text: str, size: int = MEDIUM) -> int:

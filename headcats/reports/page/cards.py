@@ -10,7 +10,7 @@ from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
 from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.figures.colours import listed_colours
-from headcats.reports.text.answer import verdicts_by_category
+from headcats.reports.text.answer import differing_verdicts
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import cell_name, unit_of
 
@@ -50,7 +50,7 @@ class Card:
 
     Attributes:
         colour: Of the category.
-        verdict: What the evidence says of it; "" for nothing, or the same of all.
+        verdict: What the evidence says of it; "" for nothing, or where it is the same of all.
         rows: The heads with the largest effects.
         n_heads: All of them.
         about: What is said where there are no rows, or more than are shown.
@@ -67,9 +67,7 @@ class Card:
 def cards(maps: RunMaps, shown: RunMap, evidence: xr.DataTree | None) -> Iterator[Card]:
     """A card per category of one of the maps; verdicts are those of the mapped one."""
     overlap, others = shown.tables["overlap"], [each for each in maps.all if each is not shown and not each.not_judged]
-    colours, verdicts = listed_colours(overlap), verdicts_by_category(evidence if shown is maps.mapped else None)
-    if len({*verdicts.values()}) == 1 < len(verdicts):
-        verdicts = {}  # the headline says it of all
+    colours, verdicts = listed_colours(overlap), differing_verdicts(evidence if shown is maps.mapped else None)
     inside = shown.inside
     n_categories = inside.sum(0)
     elsewhere = {each.name: each.outcomes_on(shown) for each in others}

@@ -239,6 +239,12 @@ def verdicts_by_category(evidence: xr.DataTree | None) -> dict[str, str]:
     return {name: row["verdict"].item() for name, row in by_category(evidence["relabelling"].to_dataset())}
 
 
+def differing_verdicts(evidence: xr.DataTree | None) -> dict[str, str]:
+    """The same; {} where all are alike, which the headline says."""
+    verdicts = verdicts_by_category(evidence)
+    return verdicts if len({*verdicts.values()}) > 1 else {}
+
+
 def other_tests(evidence: Sequence[xr.DataTree]) -> Iterator[Finding]:
     """Further tests of the same categories, with heads ablated at other positions, whose verdicts are others."""
     for each in evidence[1:]:

@@ -12,10 +12,10 @@ from headcats.reports.text.answer import (
     category_rows,
     cautions,
     contradictions,
+    differing_verdicts,
     headline,
     resampled,
     shared_by_chance,
-    verdicts_by_category,
 )
 from headcats.results.finding import Finding, Table, first_names, line, table
 
@@ -67,7 +67,7 @@ def short_map(
     known = [*approximated(maps.mapped.tables["scores"]), *against, *warnings, *cautions(maps, evidence)]
 
     def listed(most: int) -> Table:
-        return replace(_category_table(maps, verdicts_by_category(evidence), most=most), colours=colours)
+        return replace(_category_table(maps, differing_verdicts(evidence), most=most), colours=colours)
 
     below = tuple(shared_by_chance(maps.mapped.tables["overlap"]))
     return Short(tuple(verdict), None if not_judged else listed, below, tuple(known), next_command, colours)
@@ -77,8 +77,6 @@ def _category_table(maps: RunMaps, verdicts: Mapping[str, str], *, most: int) ->
     """A row per category; cells name at most so many heads before they count."""
     others = [each.name for each in maps.others if not each.not_judged]
     specific = maps.task_specific.name if maps.task_specific and not maps.task_specific.not_judged else None
-    # Where all are alike, the first sentence says it.
-    verdicts = verdicts if len({*verdicts.values()}) > 1 else {}
     rows = []
     for row in category_rows(maps):
         if not row.heads:

@@ -15,6 +15,7 @@ from headcats.reports.text.revisions import (
 )
 from headcats.reports.text.short import Short
 from headcats.results.finding import Finding, Table, line, table
+from headcats.results.visible import shortened
 
 _LONGEST_NAME = 16
 """Characters of a revision that a heading names."""
@@ -49,11 +50,7 @@ def _category_table(course: xr.Dataset) -> Table:
         counts = [str(int((cell["change"] != 0).sum())), str(int(cell["change_found"].sum()))]
         rows.append([category, *sizes, *counts])
     changes = [str(line(f"short.{name}")) for name in ("changes", "differences")]
-    headings = [str(line("short.heads_at", revision=_shortened(name))) for name in ends]
+    headings = [str(line("short.heads_at", revision=shortened(name, most=_LONGEST_NAME))) for name in ends]
     return table(
         "text.untitled", ["category", *headings, *changes], rows, numeric=changes, optional=[*reversed(changes)]
     )
-
-
-def _shortened(revision: str) -> str:
-    return revision if len(revision) <= _LONGEST_NAME else f"{revision[: _LONGEST_NAME - 1]}…"

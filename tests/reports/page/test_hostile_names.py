@@ -12,13 +12,13 @@ from reports.attention import test_page as views
 from reports.page.browser import Tab, watched
 
 import headcats as hc
-from headcats.figures.panels.text import shortened
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.page import Shared, view_page
 from headcats.reports.attention.thumbnails import thumbnails
 from headcats.reports.page.markup import _sentence
 from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
+from headcats.results.visible import shortened
 
 _OF_BROWSER = "\n\t\u00a0"  # between cells of tables, and in our captions
 

@@ -130,8 +130,8 @@ for (const figure of waiting) {
 }
 reserveRoom();
 
-// As much room as figures of known size will take, so that nothing below them moves. All is measured before anything is changed,
-// as the browser lays the page out again after each change.
+// As much room as figures of known size will take, so that nothing below them moves. All is measured before anything is
+// changed, as the browser lays the page out again after each change.
 function reserveRoom() {
   const heights = [...waiting].map((figure) => {
     const [wide, high] = ["--wide", "--high"].map((name) => Number(figure.style.getPropertyValue(name)));
