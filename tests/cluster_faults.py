@@ -100,12 +100,13 @@ def after_blocks(n: int, act: Callable[[], None]) -> Iterator[None]:
 
 
 def workers() -> list[psutil.Process]:
-    """Processes of this machine that hold a model for a run."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if any("ray::Worker" in part for part in process.info["cmdline"] or ())
-    ]
+    """Processes that hold a model for a run, on nodes that this process has started."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any("ray::Worker" in part for part in process.cmdline()):
+                found.append(process)
+    return found
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def fixed_seeds(_one_thread: None) -> None:
     torch.manual_seed(0)
 
 
-# A few tests that take minutes each: begun last, they would run alone while the other processes wait.
+# A few tests that take a minute or more: begun last, they would run alone while the other processes wait.
 LONGEST = ("test_faults.py", "test_fuzzing.py")
 
 

@@ -19,6 +19,6 @@ def test_a_few_inputs():
     assert fuzzed(30, seed=9) == "30 inputs, 0 with a foreign error, a hang or a write outside"
 
 
-@pytest.mark.ci
+@pytest.mark.slow  # ten minutes and more
 def test_five_hundred_inputs():
     assert fuzzed(500, seed=0) == "500 inputs, 0 with a foreign error, a hang or a write outside"

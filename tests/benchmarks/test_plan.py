@@ -6,7 +6,7 @@ import pytest
 pytestmark = pytest.mark.ci
 
 
-@pytest.mark.parametrize("shape", ["6x8", "16x8-gqa"])
+@pytest.mark.parametrize("shape", ["6x8", pytest.param("16x8-gqa", marks=pytest.mark.slow)])
 def test_a_plan_is_within_a_fifth_of_the_run(shape, capsys):
     table = plan.main(["--shape", shape, "--untimed", "--prompts", "8"])
     assert [line.quantity for line in table] == ["operations", "memory", "storage"]

@@ -242,7 +242,7 @@ def test_categories_have_their_colours_in_terminals_only(monkeypatch, capsys):
     assert escapes() == 0
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [80, *(pytest.param(width, marks=pytest.mark.slow) for width in WIDTHS[1:])])
 def test_a_run_and_its_test_end_in_as_many_lines(printed, tmp_path, width):
     """From the line of the verdict on: before it, a command tells what it does."""
     model = counting_folder(tmp_path / "model")

@@ -1,17 +1,17 @@
 """Headless Chromium: where a page puts its texts, what it asks the network for, and a screenshot as an array."""
 
 import html
+import io
 import itertools
 import json
 import shutil
-import struct
 import subprocess
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 _FLAGS = [
     "--headless",
@@ -142,43 +142,9 @@ def take_picture(page: Path, picture: Path, *, size: tuple[int, int], theme: str
 
 
 def read_png(data: bytes) -> np.ndarray:
-    """Pixels of an 8-bit RGB or RGBA picture (the two kinds that Chromium writes), without an imaging library."""
-    width, height, depth, kind, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
-    assert (depth, interlaced) == (8, 0)
-    assert kind in (2, 6)
-    packed, at = b"", 8
-    while at < len(data):
-        length, name = struct.unpack(">I4s", data[at : at + 8])
-        packed += data[at + 8 : at + 8 + length] if name == b"IDAT" else b""
-        at += length + 12
-    step = 3 if kind == 2 else 4
-    raw = zlib.decompress(packed)
-    line_length = width * step
-    above = bytearray(line_length)
-    lines = []
-    for row in range(height):
-        start = row * (line_length + 1)
-        line = bytearray(raw[start + 1 : start + 1 + line_length])
-        _undo_filter(raw[start], line, above, step)
-        lines.append(np.frombuffer(bytes(line), dtype=np.uint8))
-        above = line
-    return np.stack(lines).reshape(height, width, step)[..., :3]
-
-
-def _undo_filter(kind: int, line: bytearray, above: bytearray, step: int) -> None:
-    for i in range(len(line)) if kind else ():
-        left, up = (line[i - step] if i >= step else 0), above[i]
-        if kind == 1:
-            guess = left
-        elif kind == 2:
-            guess = up
-        elif kind == 3:
-            guess = (left + up) // 2
-        else:
-            corner = above[i - step] if i >= step else 0
-            estimate = left + up - corner
-            guess = min((left, up, corner), key=lambda value: abs(estimate - value))
-        line[i] = (line[i] + guess) & 255
+    """Pixels of a picture as `(height, width, 3)` bytes."""
+    with Image.open(io.BytesIO(data)) as picture:
+        return np.asarray(picture.convert("RGB"))
 
 
 def _chromium(page: Path, action: str, *, size: tuple[int, int], theme: str = "light") -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
+from covering import spread
 from figures.examples import EXAMPLES, FIGURES, REGISTERED
 from hostile_names import GROUPS, NAMES, seen, unseen
 from playwright.sync_api import Browser
@@ -137,9 +138,8 @@ HOVER = """async () => {
 }"""
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("group", [0, 1, 3])
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.ci  # every figure with one group of names, the next with another
+@pytest.mark.parametrize(("name", "group"), spread(FIGURES, [(0,), (1,), (3,)], per_name=1))
 def test_a_browser_shows_names_as_text(name: str, group: int, browser: Browser, tmp_path: Path) -> None:
     names = GROUPS[group]
     page = write(drawn(name, names), tmp_path / "figure.html")

@@ -21,6 +21,6 @@ def test_a_few_faults():
     assert run_faults(12, seed=1)[-1] == "12 faults, 0 with a loss"
 
 
-@pytest.mark.ci
+@pytest.mark.slow  # ten minutes and more
 def test_two_hundred_faults():
     assert run_faults(200, seed=0)[-1] == "200 faults, 0 with a loss"

@@ -435,8 +435,15 @@ def test_nothing_sticks_out_of_the_window(browser: Browser, page: Path, width: i
         assert tab.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1440, False),
+        (390, True),
+        pytest.param(1440, True, marks=pytest.mark.slow),
+        pytest.param(390, False, marks=pytest.mark.slow),
+    ],
+)
 def test_axe_finds_nothing_above_minor(browser: Browser, page: Path, width: int, dark: bool):
     with Tab.on(browser, page, width=width, dark=dark) as tab:
         assert tab.weighty_findings() == []
