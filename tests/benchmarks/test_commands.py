@@ -6,7 +6,7 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 
-pytestmark = pytest.mark.slow  # every command is a process of its own
+pytestmark = pytest.mark.ci
 
 
 def contents(folder):

@@ -5,7 +5,7 @@ import re
 import pytest
 import shared_runs
 
-pytestmark = pytest.mark.slow  # three runs, each operation of which is counted
+pytestmark = pytest.mark.ci
 
 
 def test_methods_share_unpatched_runs_and_no_rows(capsys):
