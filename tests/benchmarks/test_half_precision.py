@@ -1,4 +1,4 @@
-"""Small versions of what is printed: a random shape, and two tasks of the bundled model."""
+"""Small versions of what is printed for a random shape; for the bundled model by hand."""
 
 import re
 
