@@ -141,7 +141,7 @@ def test_the_largest_offloaded_module_is_planned_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "n_layers", "memory"), [(256, 8, "3MB"), pytest.param(1024, 16, "60MB", marks=pytest.mark.slow)]
+    ("width", "n_layers", "memory"), [(256, 4, "3MB"), pytest.param(1024, 16, "60MB", marks=pytest.mark.slow)]
 )
 def test_weights_on_disk_take_no_memory(tmp_path: Path, width: int, n_layers: int, memory: str) -> None:
     """A model whose blocks are larger than the limit: within it, and equal to the resident one to the bit."""
