@@ -139,7 +139,7 @@ def test_an_idle_worker_that_died_loads_the_model_again(pool: Pool) -> None:
     processes = workers()
     for process in processes:
         process.kill()
-    psutil.wait_procs(processes)
+    psutil.wait_procs(processes, timeout=60)
     back = [actor.__ray_ready__.options(max_task_retries=-1).remote() for actor in pool._idle]
     assert all(ray.get(back))
     assert done(pool, *calls) == before
@@ -173,7 +173,7 @@ def test_a_worker_without_a_place_is_not_waited_for_when_the_others_are_gone(
     import ray
 
     pool.close()
-    psutil.wait_procs(workers())
+    psutil.wait_procs(workers(), timeout=60)
     assert workers() == []
     monkeypatch.setattr(of_pools, "_PATIENCE", 0.0)
     monkeypatch.setattr(of_pools, "_LOOKS", 0.1)

@@ -5,11 +5,11 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from cluster_faults import OPTIONS, Study, workers
 from toys import as_bridge, hf_model, word_tokenizer
@@ -74,9 +74,7 @@ def test_the_numbers_are_those_of_one_process(study: Study, finished: Path) -> N
 
 @pytest.mark.ci
 def test_no_worker_is_left_behind(finished: Path) -> None:
-    deadline = time.monotonic() + 60
-    while workers() and time.monotonic() < deadline:
-        pass
+    psutil.wait_procs(workers(), timeout=60)
     assert workers() == []
 
 

@@ -438,10 +438,10 @@ def test_nothing_sticks_out_of_the_window(browser: Browser, page: Path, width: i
 @pytest.mark.parametrize(
     ("width", "dark"),
     [
-        (1440, False),
-        (390, True),
-        pytest.param(1440, True, marks=pytest.mark.slow),
-        pytest.param(390, False, marks=pytest.mark.slow),
+        pytest.param(1440, False, id="1440-light"),
+        pytest.param(390, True, id="390-dark"),
+        pytest.param(1440, True, id="1440-dark", marks=pytest.mark.slow),
+        pytest.param(390, False, id="390-light", marks=pytest.mark.slow),
     ],
 )
 def test_axe_finds_nothing_above_minor(browser: Browser, page: Path, width: int, dark: bool):
