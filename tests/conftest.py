@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import huggingface_hub
 import numpy as np
@@ -15,6 +15,9 @@ from hub_server import Hub, serving
 from hypothesis import settings
 
 from headcats import registry
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 N_EXAMPLES = 50 if "CI" in os.environ else 10  # .ci/run sets it
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
@@ -69,6 +72,15 @@ def _registry_as_it_was() -> Iterator[None]:
     for kind, items in before.items():
         registry._tables[kind].clear()
         registry._tables[kind].update(items)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Headless Chromium, until the module ends."""
+    from browser import opened_browser
+
+    with opened_browser() as found:
+        yield found
 
 
 @pytest.fixture

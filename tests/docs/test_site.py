@@ -8,13 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from examples_run import SmallRun
 from live_report import report_of
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from public_names import NAMESPACES, PublicName, public_names
 
 import headcats as hc
@@ -23,7 +22,6 @@ from headcats import registry
 pytestmark = pytest.mark.ci
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = "/usr/bin/chromium"
 COMMAND = 'pip install -c constraints.txt -e ".[docs]" && mkdocs build --strict'
 
 
@@ -182,14 +180,6 @@ def test_the_search_knows_every_name(site: Path) -> None:
     (_, index) = (site / "search" / "search_index.js").read_text(encoding="utf-8").split("=", 1)
     found = {entry["location"] for entry in json.loads(index)["docs"]}
     assert {f"{page_of(public)}#headcats.{public.name}" for public in public_names()} <= found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def search(page: Page, word: str, *, answer: str) -> list[str]:

@@ -1,96 +1,69 @@
-"""Headless Chromium: where a page puts its texts, what it asks the network for, and a screenshot as an array."""
+"""What Chromium makes of a page: where its texts are, what it asks the network for, and a screenshot as an array."""
 
-import html
+import contextlib
 import io
 import itertools
-import json
-import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from browser import Tab
 from PIL import Image
+from playwright.sync_api import Browser
 
-_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--force-color-profile=srgb",
-]
+_DRAWN = """async () => {
+  const figures = [...document.querySelectorAll(".js-plotly-plot")].filter((figure) => figure.layout);
+  await Promise.all(figures.flatMap((figure) => figure._promises));
+  await document.fonts.ready;
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
 
-_WATCH = """<script>
-window.problems = [];
-addEventListener("error", e => window.problems.push(String(e.message)));
-const consoleError = console.error;
-console.error = (...said) => { window.problems.push(said.join(" ")); consoleError(...said); };
-</script>"""
-
-_MEASURE = """<script>
-addEventListener("load", () => setTimeout(() => {
-  const seen = [...document.querySelectorAll("svg text")].map(e => {
-    const b = e.getBoundingClientRect();
-    const box = e.getBBox(), turned = e.getScreenCTM();
+_MEASURE = """() => {
+  const boxOf = (element) => {
+    const { left, top, right, bottom } = element.getBoundingClientRect();
+    return { left, top, right, bottom };
+  };
+  const texts = [...document.querySelectorAll("svg text")].map((element) => {
+    const box = element.getBBox(), turned = element.getScreenCTM();
     const corners = [[0, 0], [1, 0], [1, 1], [0, 1]].map(([x, y]) => {
-      const p = new DOMPoint(box.x + x * box.width, box.y + y * box.height).matrixTransform(turned);
-      return [p.x, p.y];
+      const at = new DOMPoint(box.x + x * box.width, box.y + y * box.height).matrixTransform(turned);
+      return [at.x, at.y];
     });
-    const around = e.closest(".js-plotly-plot");
-    return {text: e.textContent, left: b.left, top: b.top, right: b.right, bottom: b.bottom,
-            corners: corners, figure: around ? around.id : "", size: parseFloat(getComputedStyle(e).fontSize)};
-  }).filter(t => t.text.trim() && t.right > t.left);
-  const figures = [...document.querySelectorAll(".js-plotly-plot")].map(e => {
-    const b = e.getBoundingClientRect();
-    return [e.id, {left: b.left, top: b.top, right: b.right, bottom: b.bottom}];
-  });
-  const figure = document.querySelector(".js-plotly-plot");
+    const around = element.closest(".js-plotly-plot"), size = parseFloat(getComputedStyle(element).fontSize);
+    return { text: element.textContent, ...boxOf(element), corners, figure: around ? around.id : "", size };
+  }).filter((text) => text.text.trim() && text.right > text.left);
+  const figures = [...document.querySelectorAll(".js-plotly-plot")].map((figure) => [figure.id, boxOf(figure)]);
   const pages = [document.documentElement, document.querySelector("main")];
-  const hidden = Math.max(...pages.map(e => e.scrollWidth - e.clientWidth));
-  const hovers = HOVERS;
-  const said = [];
-  const point = (x, y) => {
+  const hidden = Math.max(...pages.map((page) => page.scrollWidth - page.clientWidth));
+  return { texts, figures: Object.fromEntries(figures), hidden };
+}"""
+
+_HOVER = """async ([subplot, x, y]) => {
+  const figure = document.querySelector(".js-plotly-plot");
+  const settled = () => new Promise((done) => setTimeout(done, 200));  // plotly waits 50 ms between two hovers
+  if (subplot === "pointer") {
     for (const kind of ["mouseover", "mousemove"]) {
-      const event = new MouseEvent(kind, {clientX: x, clientY: y, bubbles: true, view: window});
+      const event = new MouseEvent(kind, { clientX: x, clientY: y, bubbles: true, view: window });
       document.elementFromPoint(x, y).dispatchEvent(event);
     }
-  };
-  const next = () => {
-    if (hovers.length) {
-      const [subplot, x, y] = hovers.shift();
-      if (subplot === "pointer") point(x, y);
-      else Plotly.Fx.hover(figure, {xval: x, yval: y}, subplot);
-      setTimeout(() => {
-        said.push([...document.querySelectorAll(".hoverlayer .hovertext text")].map(e => e.textContent).join(" | "));
-        Plotly.Fx.unhover(figure);
-        setTimeout(next, 200);
-      }, 200);
-    } else {
-      const out = document.createElement("pre");
-      out.id = "measured";
-      out.textContent = JSON.stringify({
-        texts: seen, figures: Object.fromEntries(figures), hovers: said, problems: window.problems, hidden: hidden,
-        requests: performance.getEntriesByType("resource").map(r => r.name),
-      });
-      document.body.append(out);
-    }
-  };
-  next();
-}, 500));
-</script>"""
+  } else Plotly.Fx.hover(figure, { xval: x, yval: y }, subplot);
+  await settled();
+  const said = [...document.querySelectorAll(".hoverlayer .hovertext text")].map((text) => text.textContent);
+  Plotly.Fx.unhover(figure);
+  await settled();
+  return said.join(" | ");
+}"""
 
 
-def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, int], ...] = ()) -> dict[str, Any]:
-    """What a browser makes of a plotly page in a window of that size.
+def measure(
+    browser: Browser, page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, int], ...] = ()
+) -> dict[str, Any]:
+    """What a browser makes of a page in a window of that size.
 
     Args:
-        page: Written by `write`.
+        browser: See `conftest.py`.
+        page: Written by `write`, or any other.
         size: Width and height of the window in pixels.
         hovers: `(subplot, layer, head)`, or `("pointer", x, y)` in pixels of the window.
 
@@ -98,16 +71,30 @@ def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, 
         `texts`: boxes of all texts, each with its `corners` (a slanted text fills little of its box), its font
         `size` and the id of its `figure`. `figures`: id -> box.
         `hovers`: texts at the hovers. `hidden`: how many pixels one has to scroll sideways
-        to see all. `problems`: script errors. `requests`: addresses asked for.
+        to see all. `problems`: errors, warnings not among them. `requests`: addresses asked for.
     """
-    text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_WATCH}", 1)
-    before, after = text.rsplit("</body>", 1)
-    watched = page.with_name(f"measured_{page.name}")
-    watched.write_text(before + _MEASURE.replace("HOVERS", json.dumps(hovers)) + "</body>" + after, encoding="utf-8")
-    dom = _chromium(watched, "--dump-dom", size=size).decode("utf-8")
-    found = dom.rpartition('<pre id="measured">')[2].partition("</pre>")
-    assert found[1], f"the page never finished drawing: {dom[-2000:]}"
-    return json.loads(html.unescape(found[0]))
+    with drawn(browser, page, size=size) as tab:
+        found = tab.page.evaluate(_MEASURE)
+        found["hovers"] = [tab.page.evaluate(_HOVER, list(hover)) for hover in hovers]
+        return found | {"problems": errors(tab), "requests": tab.requests[1:]}
+
+
+@contextlib.contextmanager
+def drawn(browser: Browser, page: Path, *, size: tuple[int, int], theme: str = "light") -> Iterator[Tab]:
+    """A page whose figures are there, in a window of that size."""
+    width, height = size
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, offline=True)
+    tab = Tab(context.new_page())
+    tab.watch()
+    tab.page.goto(page.resolve().as_uri())
+    tab.page.evaluate(_DRAWN)
+    yield tab
+    context.close()
+
+
+def errors(tab: Tab) -> list[str]:
+    """What went wrong, warnings not among it: CircuitsVis gives many."""
+    return [said for said in tab.problems if not said.startswith("warning: ")]
 
 
 def overlapping(texts: list[dict]) -> list[tuple[str, str]]:
@@ -129,35 +116,19 @@ def depth(one: np.ndarray, other: np.ndarray) -> float:
     return float((np.minimum(first.max(0), second.max(0)) - np.maximum(first.min(0), second.min(0))).min())
 
 
-def screenshot(page: Path, *, size: tuple[int, int], theme: str = "light") -> np.ndarray:
+def screenshot(browser: Browser, page: Path, *, size: tuple[int, int]) -> np.ndarray:
     """The page as `(height, width, 3)` bytes."""
-    picture = page.with_suffix(".png")
-    take_picture(page, picture, size=size, theme=theme)
-    return read_png(picture.read_bytes())
+    with drawn(browser, page, size=size) as tab:
+        return read_png(tab.page.screenshot())
 
 
-def take_picture(page: Path, picture: Path, *, size: tuple[int, int], theme: str = "light") -> None:
+def take_picture(browser: Browser, page: Path, picture: Path, *, size: tuple[int, int], theme: str) -> None:
     """Write the page as a PNG, as somebody sees it whose system is light or dark."""
-    _chromium(page, f"--screenshot={picture}", size=size, theme=theme)
+    with drawn(browser, page, size=size, theme=theme) as tab:
+        tab.page.screenshot(path=picture)
 
 
 def read_png(data: bytes) -> np.ndarray:
     """Pixels of a picture as `(height, width, 3)` bytes."""
     with Image.open(io.BytesIO(data)) as picture:
         return np.asarray(picture.convert("RGB"))
-
-
-def _chromium(page: Path, action: str, *, size: tuple[int, int], theme: str = "light") -> bytes:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.fail("Chromium is needed to look at the figures, and none was found: apt-get install chromium")
-    profile = page.with_suffix(".profile")
-    command = [program, *_FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=20000"]
-    # 1 is light, 0 dark: an enumeration of Blink.
-    command += [f"--blink-settings=preferredColorScheme={int(theme == 'light')}"]
-    command += [f"--window-size={size[0]},{size[1]}", action, page.resolve().as_uri()]
-    # Chromium holds inherited handles of stderr open; a file takes them without blocking the pipe.
-    with page.with_suffix(".log").open("wb") as log:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, timeout=120, check=False)
-    assert done.returncode == 0, page.with_suffix(".log").read_text(encoding="utf-8", errors="replace")[-2000:]
-    return done.stdout

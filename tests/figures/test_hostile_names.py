@@ -10,11 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
+from browser import watched
 from covering import spread
 from figures.examples import EXAMPLES, FIGURES, REGISTERED
 from hostile_names import GROUPS, NAMES, seen, unseen
 from playwright.sync_api import Browser
-from reports.page.browser import opened_browser, watched
 
 from headcats.errors import DataError
 from headcats.figures import write
@@ -114,12 +114,6 @@ def test_what_is_no_colour_is_named_with_its_category(name: str, colour: object)
         REGISTERED[name](table.assign_attrs(categories=json.dumps(entries)))
     entries[0]["colour"] = "Teal"
     assert "#008080" in REGISTERED[name](table.assign_attrs(categories=json.dumps(entries))).to_json()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with opened_browser() as found:
-        yield found
 
 
 HOVER = """async () => {

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from figures.examples import EXAMPLES
 from playwright.sync_api import Browser, Page
-from reports.page.browser import opened_browser
 
 from headcats.figures import head_grid, write
 from headcats.figures.colours import BACKGROUND, DARK, TEXT
@@ -15,12 +14,6 @@ pytestmark = pytest.mark.ci
 
 _LOOK = "[figure.layout.paper_bgcolor, figure.layout.font.color]"
 _AXES = "['xaxis', 'xaxis2'].map((name) => [figure.layout[name].tickmode, figure._fullLayout[name].range[1]])"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with opened_browser() as opened:
-        yield opened
 
 
 @pytest.fixture

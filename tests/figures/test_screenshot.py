@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.chromium import measure, overlapping, screenshot
 from figures.examples import EXAMPLES, ICL, gates_of, mixed_overlap, scores_of
+from playwright.sync_api import Browser
 
 from headcats.figures import data, head_grid, overlap_map, write
 from headcats.methods.head_gating.figure import always_any
@@ -31,11 +32,11 @@ def panel_box(fig: go.Figure, number: int) -> tuple[float, float, float, float]:
 
 
 @pytest.mark.parametrize("grid", [(2, 2), (6, 8), (12, 12), (80, 64)], ids="{0[0]}x{0[1]}".format)
-def test_overlap_map_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> None:
+def test_overlap_map_in_the_browser(grid: tuple[int, int], browser: Browser, tmp_path: Path) -> None:
     fig = overlap_map(mixed_overlap(*grid), title="Denoising patch")
     page = write(fig, tmp_path / "map.html")
     hovers = (("xy", 1, 0), ("x3y3", 0, 1))
-    seen = measure(page, size=window(fig), hovers=hovers)
+    seen = measure(browser, page, size=window(fig), hovers=hovers)
     texts = seen["texts"]
 
     assert seen["problems"] == []
@@ -61,13 +62,13 @@ def test_overlap_map_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("figure", "width"), [(overlap_map, 1400), (overlap_map, 1000), (ov_map, 1000)])
-def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, tmp_path: Path) -> None:
+def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, browser: Browser, tmp_path: Path) -> None:
     fig = figure(EXAMPLES[figure.__name__](6, 8), title="A title")
     left, top, right, bottom = panel_box(fig, 5)
     scale = min(1.0, width / window(fig)[0])
     at = [(left + (layer + 0.5) / 6 * (right - left), top + (head + 0.5) / 8 * (bottom - top)) for layer, head in HEADS]
     hovers = tuple(("pointer", round(scale * x), round(scale * y)) for x, y in at)
-    seen = measure(write(fig, tmp_path / "map.html"), size=(width, 900), hovers=hovers)
+    seen = measure(browser, write(fig, tmp_path / "map.html"), size=(width, 900), hovers=hovers)
     assert seen["problems"] == []
     assert seen["hidden"] == 0
     rightmost = max(t["right"] for t in seen["texts"])
@@ -76,16 +77,16 @@ def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, tmp_path:
     assert [said.partition(":")[0] for said in seen["hovers"]] == [f"L{layer}H{head}" for layer, head in HEADS]
 
 
-def test_a_narrow_window_scrolls_before_texts_become_unreadable(tmp_path: Path) -> None:
+def test_a_narrow_window_scrolls_before_texts_become_unreadable(browser: Browser, tmp_path: Path) -> None:
     fig = overlap_map(mixed_overlap(6, 8))
-    seen = measure(write(fig, tmp_path / "map.html"), size=(600, 900))
+    seen = measure(browser, write(fig, tmp_path / "map.html"), size=(600, 900))
     assert seen["hidden"] == pytest.approx(0.6 * window(fig)[0] - 600, abs=2)
 
 
-def test_lines_part_the_cells_of_black_heads(tmp_path: Path) -> None:
+def test_lines_part_the_cells_of_black_heads(browser: Browser, tmp_path: Path) -> None:
     nothing = np.zeros((1, 2, 6, 8))
     fig = always_any(gates_of(nothing, nothing, datasets=["one"]), layout="paper")
-    pixels = screenshot(write(fig, tmp_path / "gates.html"), size=window(fig))
+    pixels = screenshot(browser, write(fig, tmp_path / "gates.html"), size=window(fig))
     left, top, right, bottom = panel_box(fig, 1)
     width, height = round(right - left) // 8, round(bottom - top) // 6
     across = pixels[round(top) + height // 2, round(left) : round(right)].astype(int).max(-1)
@@ -96,10 +97,10 @@ def test_lines_part_the_cells_of_black_heads(tmp_path: Path) -> None:
         assert (line[step // 2 :: step] == 0).all()
 
 
-def test_overlap_map_pixels(tmp_path: Path) -> None:
+def test_overlap_map_pixels(browser: Browser, tmp_path: Path) -> None:
     # Letters would cover part of the colour.
     fig = overlap_map(mixed_overlap(6, 8), letters="none")
-    pixels = screenshot(write(fig, tmp_path / "map.html"), size=window(fig))
+    pixels = screenshot(browser, write(fig, tmp_path / "map.html"), size=window(fig))
     frame = data(fig)
     assert frame[~frame.hatched].groupby("panel").colour.nunique().max() >= 5
     for number, panel in enumerate(PANELS, start=1):
@@ -114,13 +115,13 @@ def test_overlap_map_pixels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("grid", [(2, 2), (6, 8), (80, 64)], ids="{0[0]}x{0[1]}".format)
-def test_head_grid_of_36_tasks_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> None:
+def test_head_grid_of_36_tasks_in_the_browser(grid: tuple[int, int], browser: Browser, tmp_path: Path) -> None:
     tasks = [f"a_task_of_usual_length_{i}" for i in range(36)]
     draw = np.random.default_rng(0)
     effect, q_value = draw.normal(0, 0.05, (36, *grid)), np.where(draw.random((36, *grid)) < 0.02, 0.001, 0.5)
     scores = scores_of(effect, tasks=tasks, belongs=np.repeat(list(ICL), 9).tolist(), q_value=q_value)
     fig = head_grid(scores, title="Noising patch")
-    seen = measure(write(fig, tmp_path / "grid.html"), size=window(fig), hovers=(("xy", 1, 0),))
+    seen = measure(browser, write(fig, tmp_path / "grid.html"), size=window(fig), hovers=(("xy", 1, 0),))
     texts = seen["texts"]
 
     assert seen["problems"] == []

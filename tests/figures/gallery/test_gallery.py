@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.chromium import measure, overlapping
 from figures.gallery.shapes import gallery
+from playwright.sync_api import Browser
 
 from headcats.figures.static.svg import svg
 
@@ -19,7 +20,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page_of(figures: dict[str, go.Figure]) -> str:
-    """One page with all of them below each other: a browser takes longer to start than to draw."""
+    """One page with all of them below each other."""
     parts = [
         fig.to_html(full_html=False, include_plotlyjs=number == 0, div_id=name)
         for number, (name, fig) in enumerate(figures.items())
@@ -37,12 +38,12 @@ def shape(request: pytest.FixtureRequest) -> tuple[str, dict[str, go.Figure]]:
     return request.param, dict(dict(gallery())[request.param])
 
 
-def test_every_figure_is_legible(shape: tuple[str, dict[str, go.Figure]], tmp_path: Path) -> None:
+def test_every_figure_is_legible(shape: tuple[str, dict[str, go.Figure]], browser: Browser, tmp_path: Path) -> None:
     _, drawn = shape
     page = tmp_path / "figures.html"
     page.write_text(page_of(drawn), encoding="utf-8")
     height = sum(int(fig.layout.height) for fig in drawn.values())
-    seen = measure(page, size=(1400, height))
+    seen = measure(browser, page, size=(1400, height))
     assert seen["problems"] == []
     assert seen["requests"] == []
     assert set(seen["figures"]) == set(drawn)

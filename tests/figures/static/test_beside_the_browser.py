@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from figures.chromium import measure, screenshot
 from figures.examples import EXAMPLES, FIGURES
+from playwright.sync_api import Browser
 
 import headcats.figures
 from headcats.figures.static.svg import svg
@@ -20,7 +21,7 @@ def middle(text: dict) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("size", [(6, 8), (32, 32)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_texts_and_colours_are_where_plotly_has_them(size: tuple[int, int], tmp_path: Path) -> None:
+def test_texts_and_colours_are_where_plotly_has_them(size: tuple[int, int], browser: Browser, tmp_path: Path) -> None:
     figures = {name: getattr(headcats.figures, name)(EXAMPLES[name](*size), title="A title") for name in FIGURES}
     drawn = {
         "plotly": [
@@ -39,7 +40,8 @@ def test_texts_and_colours_are_where_plotly_has_them(size: tuple[int, int], tmp_
     for kind, parts in drawn.items():
         path = tmp_path / f"{kind}.html"
         path.write_text(PAGE.format("".join(parts)), encoding="utf-8")
-        pages[kind], pixels[kind] = measure(path, size=window), screenshot(path, size=window).astype(int)
+        pages[kind] = measure(browser, path, size=window)
+        pixels[kind] = screenshot(browser, path, size=window).astype(int)
     assert pages["static"]["requests"] == []
     top = 0
     for name, fig in figures.items():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from figures.chromium import measure
+from figures.chromium import drawn, errors
 from toys import BACKENDS, WORDS, tiny_model
 
 import headcats as hc
@@ -60,13 +60,14 @@ def test_long_texts_show_their_end_and_say_so(model, monkeypatch):
 
 
 @pytest.mark.ci
-def test_two_outputs_in_one_page_draw_their_pictures(model, tmp_path):
+def test_two_outputs_in_one_page_draw_their_pictures(model, browser, tmp_path):
     outputs = [hc.attention(model, text, heads=["L0H1"])._repr_html_() for text in (TEXT, "w5→w6")]
     page = tmp_path / "notebook.html"
     page.write_text(PAGE.replace("OUTPUTS", "".join(outputs)), encoding="utf-8")
-    found = measure(page, size=(1000, 900))
-    assert found["problems"] == []
-    assert [address for address in found["requests"] if not address.startswith("file:")] == []
+    with drawn(browser, page, size=(1000, 900)) as tab:
+        tab.page.wait_for_function("document.querySelectorAll('canvas').length === 2")
+        assert errors(tab) == []
+        assert [address for address in tab.requests if not address.startswith("file:")] == []
 
 
 @pytest.mark.parametrize(

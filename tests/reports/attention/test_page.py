@@ -1,14 +1,14 @@
 """A page in a browser: it draws without a network, and says in tables what the pictures show."""
 
 import itertools
-import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from figures.chromium import measure
+from figures.chromium import drawn, errors
+from playwright.sync_api import Browser
 
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
@@ -24,14 +24,16 @@ ITEM = "It<b>aly"
 NOTE = "One task is too few."
 LEFT_OUT = {"Linguistic": line("attention.no_numbers")}
 TOKENS = ("<bos>", "France", "→", "Paris", "↵", "</script>", "→", "Rome")
-# After the browser has drawn: whether each picture has the colour of its darkest cells, as an error it tells of.
-LOOK = """<script>addEventListener("load", () => setTimeout(() => console.error(JSON.stringify(
-  [...document.querySelectorAll("canvas")].map(drawn => {
-    const at = drawn.getContext("2d").getImageData(0, 0, drawn.width, drawn.height).data;
-    let dark = 0;
-    for (let i = 0; i < at.length; i += 4) dark += at[i] === 8 && at[i + 1] === 48 && at[i + 2] === 107;
-    return [drawn.closest("[id]").id, dark, drawn.getBoundingClientRect().width];
-  }))), 400))</script>"""
+PICTURES = 8
+HIDDEN = "Math.max(...[...document.querySelectorAll('html, main')].map((at) => at.scrollWidth - at.clientWidth))"
+DRAWN = f"document.querySelectorAll('canvas').length === {PICTURES}"
+# Of each picture: how much of it has the colour of its darkest cells, and how wide it is shown.
+LOOK = """[...document.querySelectorAll("canvas")].map((drawn) => {
+  const at = drawn.getContext("2d").getImageData(0, 0, drawn.width, drawn.height).data;
+  let dark = 0;
+  for (let i = 0; i < at.length; i += 4) dark += at[i] === 8 && at[i + 1] === 48 && at[i + 2] === 107;
+  return [drawn.closest("[id]").id, dark, drawn.getBoundingClientRect().width];
+})"""
 
 
 def side(peak: int, tokens: tuple[str, ...] = TOKENS, *, roles: bool = True) -> Side:
@@ -74,24 +76,28 @@ def words(element: ElementTree.Element) -> str:
 
 
 @pytest.mark.ci
-def test_it_draws_every_picture_and_asks_for_nothing(text: str, tmp_path: Path) -> None:
+def test_it_draws_every_picture_and_asks_for_nothing(text: str, browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "view.html"
-    path.write_text(text.replace("</body>", f"{LOOK}</body>"), encoding="utf-8")
-    found = measure(path, size=(1300, 900))
-    assert found["requests"] == []
-    assert found["hidden"] == 0
-    (said,) = found["problems"]
-    drawn = json.loads(said)
+    path.write_text(text, encoding="utf-8")
+    with drawn(browser, path, size=(1300, 900)) as tab:
+        tab.page.wait_for_function(DRAWN)
+        tab.page.wait_for_function(f"{LOOK}.every(([, dark]) => dark > 1000)")
+        pictures = tab.page.evaluate(LOOK)
+        assert tab.page.evaluate(HIDDEN) == 0
+        assert errors(tab) == []
+        assert tab.requests == [path.as_uri()]
     heads, sides = ("L1H6", "L0H3"), ("clean", "corrupted")
-    assert [one[0] for one in drawn] == [f"prompt-{n}-{h}-{s}" for n in (1, 2) for h in heads for s in sides]
-    assert all(dark > 1000 and width > 400 for _, dark, width in drawn)
+    assert [one[0] for one in pictures] == [f"prompt-{n}-{h}-{s}" for n in (1, 2) for h in heads for s in sides]
+    assert all(width > 400 for _, _, width in pictures)
 
 
 @pytest.mark.ci
-def test_it_fits_a_narrow_window(text: str, tmp_path: Path) -> None:
+def test_it_fits_a_narrow_window(text: str, browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "view.html"
     path.write_text(text, encoding="utf-8")
-    assert measure(path, size=(500, 900))["hidden"] == 0
+    with drawn(browser, path, size=(500, 900)) as tab:
+        tab.page.wait_for_function(DRAWN)
+        assert tab.page.evaluate(HIDDEN) == 0
 
 
 def test_nothing_comes_from_elsewhere(text: str) -> None:

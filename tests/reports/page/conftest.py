@@ -1,13 +1,13 @@
-"""A finished run on a tiny model, its report, and a browser without network to open it in."""
+"""A finished run on a tiny model, its report, and that in a browser without network."""
 
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import Tab
 from counting import counting_folder, counting_suite
 from playwright.sync_api import Browser
-from reports.page.browser import Tab, opened_browser
 
 import headcats as hc
 from headcats.errors import HeadcatsWarning
@@ -31,13 +31,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of that run."""
     return hc.report(finished, tmp_path_factory.mktemp("report") / "report.html")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Headless Chromium."""
-    with opened_browser() as found:
-        yield found
 
 
 @pytest.fixture

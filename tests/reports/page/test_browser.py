@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import Tab
 from playwright.sync_api import Browser
-from reports.page.browser import Tab
 
 import headcats as hc
 from headcats.errors import StatisticsWarning

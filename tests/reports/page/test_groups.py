@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Tab
 from counting import counting_folder, counting_suite
 from playwright.sync_api import Browser
-from reports.page.browser import Tab
 
 import headcats as hc
 from headcats.errors import HeadcatsWarning

@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from browser import Tab, watched
 from hostile_names import GROUPS, hostile_run, seen, task_name, unseen
 from playwright.sync_api import Browser
 from reports.attention import test_page as views
-from reports.page.browser import Tab, watched
 
 import headcats as hc
 from headcats.reports.attention.chosen import Choice, Chosen

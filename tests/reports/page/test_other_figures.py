@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from browser import Tab
 from playwright.sync_api import Browser
-from reports.page.browser import Tab
 from reports.page.saved_runs import gated_run, suite_run
 
 import headcats as hc

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reports.page.browser import Tab
+from browser import Tab
 from reports.page.synthetic_runs import PATCH, written_run
 
 import headcats as hc

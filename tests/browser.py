@@ -1,4 +1,8 @@
-"""Pages in headless Chromium, with the network off and everything watched that goes wrong."""
+"""Pages in headless Chromium, with the network off and everything watched that goes wrong.
+
+`conftest.py` has it as the fixture `browser`, for a module at a time: while it is open, nothing else in the process can
+run an event loop.
+"""
 
 import contextlib
 import re
@@ -19,10 +23,11 @@ def opened_browser() -> Iterator[Browser]:
     """The machine's own Chromium."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        pytest.fail("Chromium is needed to look at the report, and none was found: apt-get install chromium")
+        pytest.fail("Chromium is needed to look at pages, and none was found: apt-get install chromium")
     with sync_playwright() as playwright:
-        # The numbers in software, on every machine alike.
-        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        # Drawn in software and in one range of colours, on every machine alike.
+        flags = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
+        found = playwright.chromium.launch(executable_path=program, args=flags)
         yield found
         found.close()
 
