@@ -1,5 +1,6 @@
 """What every test shares: one thread, fixed seeds, a deterministic Hypothesis and the two version marks."""
 
+import gc
 import importlib.metadata
 import os
 import random
@@ -33,6 +34,13 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+def pytest_collection_finish() -> None:
+    """What the modules of the tests hold stays to the end, so that nothing is gained by looking through it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)

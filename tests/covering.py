@@ -25,6 +25,15 @@ def spread(names: Sequence[Any], cases: Sequence[tuple[Any, ...]], *, per_name: 
     return [_param(row, always=turn == 0, in_ci=turn < per_name) for row, turn in turns]
 
 
+def some(cases: Sequence[Any], *, in_ci: int) -> list[Any]:
+    """The first few cases, and the others by hand."""
+    return [*cases[:in_ci], *(pytest.param(*_row(case), marks=pytest.mark.slow) for case in cases[in_ci:])]
+
+
+def _row(case: Any) -> tuple[Any, ...]:
+    return case if isinstance(case, tuple) else (case,)
+
+
 def _covering(rows: Sequence[tuple[Any, ...]], size: int) -> list[tuple[Any, ...]]:
     """As few of the rows as hold every combination of values of `size` factors."""
     missing = {values for row in rows for values in _combinations(row, size)}

@@ -5,6 +5,7 @@ with the colour inside. On light and on dark pages alike the colour or its edge 
 unclassified heads; colours side by side have an edge between them. Cells below 6 pixels have no room for one.
 """
 
+import functools
 import itertools
 from collections.abc import Mapping
 
@@ -38,13 +39,18 @@ def edge_on(colour: str) -> str:
 
 def told_apart(colours: Mapping[str, str]) -> dict[str, str]:
     """The same colours; one that could be taken for an earlier one is replaced by the one farthest from all others."""
-    chosen = dict[str, str]()
-    for name, colour in colours.items():
-        if any(_distance(colour, earlier) < _APART for earlier in chosen.values()):
-            taken = [*chosen.values(), *colours.values(), LIGHT_GROUND, DARK_GROUND]
+    return dict(zip(colours, _apart(tuple(colours.values())), strict=True))
+
+
+@functools.lru_cache(maxsize=64)  # every figure of a page asks for those of the same few suites
+def _apart(colours: tuple[str, ...]) -> tuple[str, ...]:
+    chosen: list[str] = []
+    for colour in colours:
+        if any(_distance(colour, earlier) < _APART for earlier in chosen):
+            taken = [*chosen, *colours, LIGHT_GROUND, DARK_GROUND]
             colour = max(_candidates(), key=lambda new: min(_distance(new, old) for old in taken))
-        chosen[name] = colour
-    return chosen
+        chosen.append(colour)
+    return tuple(chosen)
 
 
 def _candidates() -> list[str]:

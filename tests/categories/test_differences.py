@@ -30,6 +30,7 @@ def scores_of(effect: np.ndarray, n_tasks: Sequence[int]) -> xr.Dataset:
     )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("n_tasks", [(5, 5, 5, 5), (2, 10, 2, 10)], ids=str)
 def test_equal_effects_differ_anywhere_in_one_study_of_twenty_at_most(n_tasks: tuple[int, ...]) -> None:
     rng, studies = np.random.default_rng(0), 100

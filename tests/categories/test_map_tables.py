@@ -75,6 +75,7 @@ def assert_same(first: dict[str, xr.Dataset], second: dict[str, xr.Dataset]) -> 
         }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("min_tasks", ["half", 1, 2])
 def test_what_is_kept_is_what_was_computed(folder: Path, min_tasks: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(min_tasks=min_tasks)
@@ -132,6 +133,7 @@ def other_categories(folder: Path) -> None:
     change_manifest(folder, change)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("change", [rescaled_block, other_categories])
 def test_changed_results_are_computed_anew(folder: Path, change: object) -> None:
     before, _ = mapped(folder)
@@ -142,6 +144,7 @@ def test_changed_results_are_computed_anew(folder: Path, change: object) -> None
     assert not before["members"].equals(after["members"])
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("never")
 @pytest.mark.parametrize(
     "reading",
@@ -228,6 +231,7 @@ def test_what_cannot_be_stored_is_computed(folder: Path, text: str) -> None:
     assert not list(folder.glob(".kept/*"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_a_damaged_copy_is_made_anew(folder: Path, table: str) -> None:
     first, _ = mapped(folder)

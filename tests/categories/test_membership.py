@@ -334,6 +334,7 @@ def test_too_few_items_for_a_category_are_told() -> None:
         categorize(scores)
 
 
+@pytest.mark.ci
 @settings(max_examples=30)
 @given(st.integers(0, 10_000))
 def test_order_of_tasks_and_heads_does_not_matter(seed: int) -> None:

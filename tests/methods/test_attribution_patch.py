@@ -218,6 +218,7 @@ class TestStudy:
         assert joined.attrs == {**parts[0].attrs, "dropped": 0}
         assert sum(done) == 2 * 8
 
+    @pytest.mark.ci
     def test_blocks_say_what_they_are(self, folder: Path, results: xr.DataTree) -> None:
         manifest = json.loads(results.attrs["manifest"])
         for label, kind in (("attribution_patch@last", "first order"), (f"{IG}@all", "integrated gradients, 2 steps")):
@@ -226,6 +227,7 @@ class TestStudy:
             assert manifest["blocks"]["always_a"][label]["path"] == "gradient"
         assert "approximation" not in results["always_a"]["denoising_patch@last"].attrs
 
+    @pytest.mark.ci
     def test_a_finished_study_is_left_as_it_is(self, counting: Any, folder: Path) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*.nc")}
         assert len(before) == 10  # with the descriptors
@@ -255,6 +257,7 @@ class TestLabels:
         assert approximation_label(exact) == ""
         assert "approximation" not in hc.categories.head_table(exact)
 
+    @pytest.mark.ci
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
     def test_figures_name_the_approximation(self, results: xr.DataTree) -> None:
         scores = hc.score(results, method="attribution_patch")
@@ -277,6 +280,7 @@ class TestLabels:
         with pytest.raises(DataError, match=r"'always_a' .*'always_b' exact"):
             hc.score(mixed, method="attribution_patch")
 
+    @pytest.mark.ci
     def test_merging_keeps_both_kinds_apart(self, counting: Any, folder: Path, tmp_path: Path) -> None:
         hc.run(counting, methods=["zero_ablation"], out=tmp_path / "other", **STUDY)
         merged = merge([folder, tmp_path / "other"], out=tmp_path / "all")

@@ -39,6 +39,7 @@ def test_relations_and_their_members(model: HookedModel) -> None:
     assert "kv_pairs" in hc.overlap(members, draws=1)
 
 
+@pytest.mark.ci
 def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
     gates = hc.methods.head_gating(model, TEXTS, preset=GATES, n_seeds=2)

@@ -266,6 +266,7 @@ def test_where_none_can_be_made_there_is_none():
     assert all(pair.second is None for pair in build(8, n_demos=2, corruption="shuffled_labels"))
 
 
+@pytest.mark.ci
 def test_it_has_a_stream_of_its_own_and_depends_on_the_seed():
     built = build(48)
     assert build(96)[:48] == built

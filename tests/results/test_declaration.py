@@ -1,6 +1,7 @@
 """What methods say of themselves: read without torch, carried by blocks, and known by no other file."""
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -122,6 +123,7 @@ def belongs(path: Path, method: str) -> bool:
     return any(inside == room or inside.startswith(f"{room}/") for room in rooms)
 
 
+@functools.cache
 def mentions(path: Path) -> set[str]:
     """Strings, names and imports of a file, without docstrings and the examples of `headcats ... --help`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ def results(n_items: int, *, sd: float, effect: float = 0.0, seed: int = 0, head
     return tree({"capitals": block(differences)}, categories={"capitals": "Knowledge"})
 
 
+@pytest.mark.ci
 def test_the_detectable_effect_is_found_four_times_in_five() -> None:
     planned = score(results(30, sd=0.2), method="denoising_patch")["detectable"].item()
     assert 0.1 < planned < 0.25
@@ -50,6 +51,7 @@ def test_no_scatter_at_all_is_no_division_by_zero() -> None:
     assert np.isnan(above(scores["detectable"].values, 0.05)).all()
 
 
+@pytest.mark.ci
 def test_a_smallest_effect_of_interest_comes_on_top() -> None:
     """Of 60 studies with the planned effect four in five find the head above `min_effect`."""
     scores = score(results(40, sd=0.1, heads=4), method="denoising_patch")

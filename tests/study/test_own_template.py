@@ -107,6 +107,7 @@ def test_a_task_is_asked_for_its_pairs_once(chatty):
 
 
 # ------------------------------------------------------------------------------------------- goes on, another process
+@pytest.mark.slow  # test_suite_of_results.py goes through the same commands
 def test_everything_works_in_another_process(chatty, model_folder, tmp_path):
     folder, own = tmp_path / "results", shutil.copytree(model_folder, tmp_path / "model")
     chatty.tokenizer.save_pretrained(own)

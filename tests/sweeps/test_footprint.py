@@ -6,9 +6,10 @@ import pytest
 import torch
 import toys
 from architectures import hf_architecture
+from covering import some
 from peaks import peak_bytes
 from prefixes import prefixed_batch
-from toys import BACKENDS, LAYOUTS, tiny_model, word_tokenizer
+from toys import BACKENDS, tiny_model, word_tokenizer
 
 from headcats.methods import denoising_patch
 from headcats.models.adapter import HookedModel, adapt
@@ -70,9 +71,21 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("layout", "path", "positions"),
+    some(
+        [
+            ("gpt2", "last_position", "last"),
+            ("llama", "suffix", "all"),
+            ("gpt2", "hooked", "all"),
+            ("llama", "last_position", "last"),
+            ("gpt2", "suffix", "all"),
+            ("llama", "hooked", "all"),
+        ],
+        in_ci=3,
+    ),
+)
 def test_sweeps(layout: Any, backend: Any, path: str, positions: str, record_property: Any) -> None:
     model = adapt(tiny_model(layout, backend, n_layers=4).model)
     ratios = [

@@ -22,6 +22,7 @@ def model(tmp_path: Path) -> object:
     return hc.load_model(counting_folder(tmp_path / "model"), device="cpu")
 
 
+@pytest.mark.ci
 def test_it_is_kept_beside_the_blocks(model: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = hc.run(model, suite=SUITE, n_prompts=8, n_demos=2, methods=METHODS, out=tmp_path / "run")
     expected = hc.evidence.method_agreement(hc.evidence.method_scores(tree))
@@ -33,6 +34,7 @@ def test_it_is_kept_beside_the_blocks(model: object, tmp_path: Path, monkeypatch
         run_agreement(open_results(place), metric="logit_diff")
 
 
+@pytest.mark.ci
 def test_a_single_method_agrees_with_none(model: object, tmp_path: Path) -> None:
     hc.run(model, suite=SUITE, n_prompts=8, n_demos=2, methods=METHODS[:1], out=tmp_path / "run")
     with pytest.raises(DataError, match="at least two methods"):

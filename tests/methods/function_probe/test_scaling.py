@@ -78,6 +78,7 @@ def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(
     assert np.isnan(found.p.sel(function="mark"))
 
 
+@pytest.mark.ci
 def test_p_values_compare_drops_with_those_of_the_controls(model: HookedModel) -> None:
     apart = 0
     for heads in itertools.combinations([Head(layer, head) for layer in range(2) for head in range(4)], 2):

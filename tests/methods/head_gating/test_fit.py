@@ -161,6 +161,7 @@ class TestPlainFunction:
         assert json.loads(ds.attrs["provenance"])["left_out"] == ds.attrs["left_out"]
         assert head_gating.summary(ds)[-1] == f"Left out: {ds.attrs['left_out']}"
 
+    @pytest.mark.ci
     def test_the_time_it_will_take_is_told_first(
         self, model: HookedModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -281,6 +282,7 @@ class TestStudy:
             head_gating.on_part(inputs, "B/1", preset="chg-mini", n_seeds=2)
 
 
+@pytest.mark.ci
 def test_a_study_goes_on_at_the_seed_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PRESETS, "chg-mini", QUICK)
     monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)

@@ -42,6 +42,7 @@ def call(model: HookedModel, out: Path | None, *, n_seeds: int = 2, **options: A
     return head_gating(model, options.pop("data", DATA), preset=options.pop("preset", QUICK), n_seeds=n_seeds, out=out)
 
 
+@pytest.mark.ci
 def test_a_call_that_was_stopped_goes_on_with_the_seed_that_is_missing(
     model: HookedModel, tmp_path: Path, fits: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_call_that_was_stopped_goes_on_with_the_seed_that_is_missing(
     assert fits == [("b", "0"), ("b", "1")]
 
 
+@pytest.mark.ci
 def test_more_seeds_are_added_to_those_that_are_there(
     model: HookedModel, tmp_path: Path, fits: list[tuple[str, str]]
 ) -> None:

@@ -102,6 +102,7 @@ class TestAgainstTheFormulas:
 
 
 class TestSeeds:
+    @pytest.mark.ci
     def test_one_alone_equals_itself_among_others(self) -> None:
         raw = tiny_model("llama", n_layers=2).model
         together = fit_each(lambda number: fit(raw, names=("data", str(number))), 3)
@@ -110,6 +111,7 @@ class TestSeeds:
         assert alone.losses == together[2].losses
         assert not torch.equal(together[0].gates["g0"], together[1].gates["g0"])
 
+    @pytest.mark.ci
     def test_batches_differ_between_seeds_data_sets_and_stages(self) -> None:
         model = adapt(tiny_model("gpt2", n_layers=2).model)
         texts, held = (gate_texts(model, list(data), name="data") for data in (DATA, HELD))
@@ -205,6 +207,7 @@ class TestDivergence:
             check_fit({"start": 2.0, "g0": 2.0}, names=("data", "0"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("n_seeds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_planted_heads_are_told_apart_from_every_start(n_seeds: int) -> None:
     model = adapt(helping_and_disturbing())

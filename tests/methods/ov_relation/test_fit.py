@@ -254,6 +254,7 @@ class TestStudy:
         (high,) = set(summary(**nothing_near | {"null": [0.2, 0.1, 0.4]})) - {first, by_category, copying}
         assert ": shift, copying." in high
 
+    @pytest.mark.ci
     def test_it_runs_in_a_study(self, tmp_path):
         tasks = ["plural", "next_letter", "antonym"]
         options = {"methods": ["ov_relation"], "tasks": tasks, "n_prompts": 4, "progress": False}

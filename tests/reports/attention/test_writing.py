@@ -39,6 +39,7 @@ def test_it_is_public() -> None:
     assert hc.write_views is write_views
 
 
+@pytest.mark.ci
 def test_one_page_for_each_category(written: writing.Views) -> None:
     assert {view.category: view.file for view in written.views} == {
         "Knowledge": "knowledge.html",
@@ -82,6 +83,7 @@ def test_the_pictures_are_of_the_prompts_of_the_run(
     assert json.dumps({"tokens": tokens})[1:-1].replace("<", "\\u003c") in text
 
 
+@pytest.mark.ci
 def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.HookedModel, folder: Path) -> None:
     write_views(model, folder, heads=1, prompts=1)
     before = files(folder)
@@ -95,6 +97,7 @@ def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.Hook
     assert after == before
 
 
+@pytest.mark.ci
 def test_only_the_tasks_that_are_shown_are_written_as_prompts(
     model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +151,7 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
+@pytest.mark.ci
 def test_only_another_suite_that_is_named_can_be_refused(
     model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         warnings.simplefilter("ignore", HeadcatsWarning)
         hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
         hc.run_evidence(model, home / "results", n_prompts=4, relabellings=19)
+    hc.report(home / "results", home / "report.html")  # copies of the folder have the tables that it keeps
     return home / "results"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser import Tab, watched
+from covering import some
 from hostile_names import GROUPS, hostile_run, seen, task_name, unseen
 from playwright.sync_api import Browser
 from reports.attention import test_page as views
@@ -61,8 +62,9 @@ def view_of(names: tuple[str, ...]) -> str:
     return view_page(chosen, [example_of(names)], Shared(model, suite, choice, files, (f"Note on {task}.",)))
 
 
-@pytest.fixture(scope="module", params=range(len(GROUPS)))
+@pytest.fixture(scope="module", params=some(range(len(GROUPS)), in_ci=3))
 def group(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Pages, figures and templates; terminals and files only by hand."""
     return GROUPS[request.param]
 
 
