@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ci
 
 
 def test_every_number_is_measured(capsys):
-    numbers = large_store.main(["--layers", "8", "--heads", "8", "--tasks", "4", "--methods", "2", "--prompts", "32"])
+    numbers = large_store.main(["--layers", "8", "--heads", "8", "--tasks", "4", "--methods", "2", "--prompts", "128"])
     assert numbers[COMPACT]["size"] < numbers[WHOLE]["size"]
     assert len(numbers[COMPACT]["losses"]) == 8
     assert all(0 < loss.mean < loss.largest < 0.01 for loss in numbers[COMPACT]["losses"])

@@ -63,6 +63,7 @@ def test_partitions_need_a_results_folder():
         session.run(recovery.options(["--work", "partitions", "--quick"]))
 
 
+@pytest.mark.slow  # evidence/test_held_out.py has the verdicts on planted heads
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 def test_dealt_to_their_own_categories_tasks_have_the_verdicts_of_evidence(tmp_path):

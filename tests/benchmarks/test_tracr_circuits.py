@@ -85,6 +85,7 @@ def test_heads_that_serve_nothing_speak(model: HookedModel):
     assert not any(clean[head.layer][..., head.head, :].any() for head in others)
 
 
+@pytest.mark.slow  # effects of the same heads are compared above
 @pytest.mark.ci
 def test_the_default_rule_calls_the_members_and_nothing_else():
     part = report.report()

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 import torch
+from covering import some
 
 import headcats as hc
 from headcats.errors import DataError
@@ -24,6 +25,7 @@ def named(advice):
     return doable.split(", ") if doable else []
 
 
+@pytest.mark.slow  # the last test asks for them, too
 def test_suites_are_named_that_the_model_can_do_something_of(model):
     advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
     assert named(advice) == ["icl", "cognitive", "induction"]
@@ -41,7 +43,7 @@ def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
     assert named(advice) == []
 
 
-@pytest.mark.parametrize(("start", "named_suites"), [("", ["icl", "cognitive"]), ("so", [])])
+@pytest.mark.parametrize(("start", "named_suites"), some([("", ["icl", "cognitive"]), ("so", [])], in_ci=1))
 def test_the_template_is_that_of_the_study(model, start, named_suites):
     """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
     tokenizer = copy.deepcopy(model.tokenizer)

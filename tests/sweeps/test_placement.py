@@ -65,7 +65,7 @@ def check(name: str, placement: str, folder: Path, positions: str) -> None:
     assert difference <= (1e-6 if placement == "two devices" else 0)
 
 
-@pytest.mark.parametrize(("name", "placement"), CASES)
+@pytest.mark.parametrize(("name", "placement"), some(CASES, in_ci=4))
 def test_the_numbers_of_the_resident_model(name: str, placement: str, tmp_path: Path) -> None:
     check(name, placement, tmp_path, "all" if len(name) % 2 else "last")
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from browser import Tab
+from covering import some
 from reports.page.synthetic_runs import PATCH, written_run
 
 import headcats as hc
@@ -73,8 +74,7 @@ def test_only_rows_that_move(tab):
     assert rows.count() == 8
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "dark"), some([(1440, False), (390, True), (1440, True), (390, False)], in_ci=2))
 def test_nothing_stands_in_the_way(browser, several, width, dark):
     with Tab.on(browser, several, width=width, dark=dark) as found:
         assert found.page.evaluate("document.documentElement.scrollWidth") == width
