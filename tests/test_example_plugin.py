@@ -15,7 +15,7 @@ import headcats as hc
 pytestmark = pytest.mark.ci
 
 PLUGIN = Path(__file__).parent / "example_plugin"
-TASKS = "half_of,plural,past_tense,country_capital,capital_country"
+TASKS = "half_of,next_letter,list_first,capital_country,french_english"
 # Several commands in one process: each import of torch takes seconds.
 COMMANDS = """
 import contextlib, io, json, sys
@@ -94,7 +94,7 @@ def test_a_run_takes_its_tasks_methods_and_metric(answers: tuple[dict[str, str],
     assert {"halved_head@last", "output_norm"} <= set(run["methods"])
     assert "half_of" in {entry["task"] for entry in run["tasks"]}
     results = hc.load(answers[1] / "a")
-    assert results["plural/halved_head@last"]["patched"].sizes["metric"] == 2
+    assert results["next_letter/halved_head@last"]["patched"].sizes["metric"] == 2
     assert results["_suite/output_norm"]["norm"].dims == ("task", "layer", "head")
 
 

@@ -21,7 +21,7 @@ from headcats.errors import ClusterError, OptionError
 from headcats.results.manifest import Manifest
 from headcats.study.shard import Shard
 
-SMALL = ["--tasks=country_capital,plural", "--methods=zero_ablation@last", "--n-prompts=4", "--n-demos=2", "--quiet"]
+SMALL = ["--tasks=capital_country,next_letter", "--methods=zero_ablation@last", "--n-prompts=4", "--n-demos=2", "--quiet"]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_the_jobs_of_an_array_are_joined_to_one_run(tmp_path: Path) -> None:
     folders = [out / "shard-1-of-2", out / "shard-2-of-2"]
     assert [answer["folder"] for answer in answers] == list(map(str, folders))
     assert [answer["blocks"] for answer in answers] == [
-        ["country_capital zero_ablation@last"],
-        ["plural zero_ablation@last"],
+        ["next_letter zero_ablation@last"],
+        ["capital_country zero_ablation@last"],
     ]
     assert not list(out.rglob("*.html"))
     merge = [sys.executable, "-m", "headcats", "merge", *map(str, folders), f"--out={out / 'all'}"]
