@@ -53,7 +53,7 @@ FINE = ("read", "named")
 LONGEST = 10.0  # seconds of computing that one input may take
 LABELS = ("denoising_patch@last", "mean_ablation@all")
 TASKS = {"capital": "Knowledge", "plural": "Linguistic", "language": "Knowledge", "tense": "Linguistic"}
-STUDY = 'suite = "icl"\nmethods = ["denoising_patch"]\nn_prompts = 8\nseed = 0\ntasks = ["plural"]\n'
+STUDY = 'suite = "icl"\nmethods = ["denoising_patch"]\nn_prompts = 8\nseed = 0\ntasks = ["next_letter"]\n'
 CSV = "input,output,category\nFrance,Paris,Knowledge\nItaly,Rome,Knowledge\nwalk,walked,Linguistic\n"
 JSON = json.dumps([{"input": "France", "output": "Paris"}, {"input": "Italy", "output": "Rome"}])
 VALUES: list[Any] = [

@@ -21,7 +21,13 @@ from headcats.errors import ClusterError, OptionError
 from headcats.results.manifest import Manifest
 from headcats.study.shard import Shard
 
-SMALL = ["--tasks=capital_country,next_letter", "--methods=zero_ablation@last", "--n-prompts=4", "--n-demos=2", "--quiet"]
+SMALL = [
+    "--tasks=capital_country,next_letter",
+    "--methods=zero_ablation@last",
+    "--n-prompts=4",
+    "--n-demos=2",
+    "--quiet",
+]
 
 
 @pytest.mark.parametrize(
