@@ -2,7 +2,7 @@
 
 import itertools
 
-from covering import pairwise, spread
+from covering import pairwise, some, spread
 
 
 def split(rows):
@@ -33,3 +33,11 @@ def test_every_name_and_every_case_are_there():
     assert {row[1:] for row in always} == set(cases)
     assert {sum(row[0] == name for row in in_ci) for name in names} == {4}
     assert {sum(row[1:] == case for row in in_ci) for case in cases} == {4, 5, 6}
+
+
+def test_the_first_few_are_left_to_ci_and_none_is_lost():
+    for cases, rows in ((["a", "b", "c"], [("b",), ("c",)]), ([("a", 1), ("b", 2), ("c", 3)], [("b", 2), ("c", 3)])):
+        chosen = some(cases, in_ci=1)
+        assert chosen[0] == cases[0]
+        assert [row.values for row in chosen[1:]] == rows
+        assert {row.marks[0].name for row in chosen[1:]} == {"slow"}
