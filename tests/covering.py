@@ -26,7 +26,7 @@ def spread(names: Sequence[Any], cases: Sequence[tuple[Any, ...]], *, per_name: 
 
 
 def some(cases: Sequence[Any], *, in_ci: int) -> list[Any]:
-    """The first few cases, and the others by hand."""
+    """The first few cases run always, the others by `pytest -m slow`."""
     return [*cases[:in_ci], *(pytest.param(*_row(case), marks=pytest.mark.slow) for case in cases[in_ci:])]
 
 

@@ -35,7 +35,7 @@ def test_two_runs_of_different_tasks(tmp_path):
             if (folder / "manifest.json").exists():
                 # A warning, of damage, would be an error.
                 assert set(RunResults(hc.load(folder)).tasks) <= set(runs)
-            time.sleep(0.2)
+            time.sleep(0.05)
         said = {task: run.stderr.read() for task, run in runs.items()}
     done = {task for task, run in runs.items() if run.returncode == 0}
     assert done, said

@@ -164,7 +164,6 @@ def test_finished_prompts_of_a_file(validate, tmp_path):
     assert "x 24 of 25 6 1.00 " in done.rows
 
 
-@pytest.mark.slow  # cli/test_short_answer.py has narrow ones
 def test_a_narrow_terminal(model_folder, folder):
     done = subprocess.run(
         [sys.executable, "-m", "headcats", "validate", "--model", model_folder, "--suite", folder, "--n-demos", "2"],

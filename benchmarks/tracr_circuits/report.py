@@ -1,6 +1,6 @@
 """The work "circuits" of the recovery benchmark: what headcats finds in the compiled transformer, beside the truth."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import xarray as xr
@@ -18,17 +18,18 @@ METHODS, POSITIONS = ("denoising_patch", "noising_patch"), ("all", "last")
 RULE = hc.rules.fdr(alpha=0.05, min_effect=0.05)
 
 
-def report(*, note: Callable[[str], None] = lambda text: None) -> Part:
-    """Sweep all tasks, and let the default rule call the heads of each.
+def report(*, tasks: Sequence[str] | None = None, note: Callable[[str], None] = lambda text: None) -> Part:
+    """Sweep tasks, and let the default rule call the heads of each.
 
     Args:
+        tasks: Default: all.
         note: Is told how far it is.
 
     Returns:
         One row per task, method and positions: heads that serve the task (`true`: at these positions; by tracr's RASP
         interpreter), heads that were called (`found`), and the largest difference of an effect from the truth.
     """
-    model, tasks, rows = adapt(compiled_model()), list(circuits()["tasks"]), []
+    model, rows, tasks = adapt(compiled_model()), [], tasks or list(circuits()["tasks"])
     manifest = Manifest(
         tasks=dict.fromkeys(tasks, TaskRecord("Circuits")), categories=(CategoryRecord("Circuits", "#1f77b4"),)
     )
@@ -70,7 +71,8 @@ def _names(chosen: xr.DataArray) -> list[str]:
 def _table(rows: list[dict[str, Any]]) -> Table:
     names = {str(head): f"{head} {name}" for head, name in heads().items()}
     cells = []
-    for task, of_task in circuits()["tasks"].items():
+    for task in dict.fromkeys(row["task"] for row in rows):
+        of_task = circuits()["tasks"][task]
         found = {(row["positions"], row["method"]): set(row["found"]) for row in rows if row["task"] == task}
         true = next(row["true"] for row in rows if row["task"] == task and row["positions"] == "all")
         counts = (

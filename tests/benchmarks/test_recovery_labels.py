@@ -63,11 +63,10 @@ def test_partitions_need_a_results_folder():
         session.run(recovery.options(["--work", "partitions", "--quick"]))
 
 
-@pytest.mark.slow  # evidence/test_held_out.py has the verdicts on planted heads
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 def test_dealt_to_their_own_categories_tasks_have_the_verdicts_of_evidence(tmp_path):
-    tasks = ["list_first", "list_last", "successor", "next_letter", "english_french", "english_german"]
+    tasks = ["list_first", "list_last", "successor", "next_letter", "french_english", "german_french"]
     model = hc.load_model("mini")
     hc.run(model, suite=tasks, methods=["denoising_patch"], n_prompts=32, out=tmp_path)
     bench = Bench(tmp_path, relabellings=39, seed=0)

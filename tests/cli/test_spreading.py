@@ -56,7 +56,7 @@ def test_nonsense_is_refused_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow  # study/test_shard.py joins parts of one process
+@pytest.mark.slow  # study/test_runner.py has such folders from one process
 @pytest.mark.ci
 def test_the_jobs_of_an_array_are_joined_to_one_run(tmp_path: Path) -> None:
     """As `sbatch --array=1-2` starts them: processes at the same time, each with its number."""

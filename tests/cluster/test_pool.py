@@ -119,7 +119,6 @@ def test_what_cannot_be_cut_is_tried_on_a_second_worker(pool: Pool, tmp_path: Pa
     pool._idle[second] = None
 
 
-@pytest.mark.slow  # test_faults.py kills all workers
 def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool: Pool) -> None:
     assert done(pool, Numbers((1, 2, 3, 4), "deadly in fours")) == {(1, 2): 103, (3, 4): 107}
     assert (pool.repeated, pool.cut) == (2, 1)

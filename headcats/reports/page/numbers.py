@@ -33,8 +33,6 @@ _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 _STEP, _LARGEST, _MISSING = 1e-4, 32000, -32768
 # q as thousandths of its decimal logarithm: to a quarter of a percent, down to 1e-32.
 _PER_DECADE = 1000
-_LEVEL = 7
-"""Of zlib: 9 takes five times as long for .6 % less."""
 _DESCRIPTIONS = 20_000
 """Characters for the names of what is packed."""
 _SEQUENTIAL = "Viridis"
@@ -146,7 +144,7 @@ def pack(blocks: Sequence[Rows], *, room: int) -> Packed:
 
 def deflated(data: bytes) -> str:
     """Compressed, as text that may stand in a page."""
-    return base64.b64encode(zlib.compress(data, _LEVEL)).decode("ascii")
+    return base64.b64encode(zlib.compress(data, 7)).decode("ascii")  # 9 takes five times as long for .6 % less
 
 
 def deflated_json(content: Any) -> str:
