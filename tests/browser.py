@@ -100,9 +100,9 @@ class Tab:
         words = [word for text in texts for word in text.split() if any(letter.isalpha() for letter in word)]
         return sum(re.match(r"L\d+H\d", word) is None for word in words)
 
-    def weighty_findings(self) -> list[str]:
-        """What axe-core finds above minor."""
-        found = Axe().run(self.page).response["violations"]
+    def weighty_findings(self, *, within: str = "html") -> list[str]:
+        """What axe-core finds above minor in the element of a selector."""
+        found = Axe().run(self.page, context=within).response["violations"]
         return [
             f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:4]]}"
             for one in found

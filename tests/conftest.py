@@ -1,10 +1,11 @@
-"""What every test shares: one thread, fixed seeds, a deterministic Hypothesis and the two version marks."""
+"""What every test shares: one thread, fixed seeds, a deterministic Hypothesis, version marks and checks of shapes."""
 
 import gc
 import importlib.metadata
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -55,12 +56,18 @@ def fixed_seeds(_one_thread: None) -> None:
 
 # A few tests that take a minute or more: begun last, they would run alone while the other processes wait.
 LONGEST = ("test_faults.py", "test_fuzzing.py")
+_CASE = pytest.StashKey[int]()  # its place among the cases of a test
+_SHAPES_EVERY = 4  # cases: checks of shapes take as long as the rest of a test
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Longest first; skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
+    n_cases: Counter[str] = Counter()
     for item in items:
+        test = item.nodeid.partition("[")[0]
+        item.stash[_CASE] = n_cases[test]
+        n_cases[test] += 1
         for major in (3, 4):
             for mark in item.iter_markers(f"needs_tl{major}"):
                 if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0].strip():
@@ -89,6 +96,15 @@ def browser() -> Iterator["Browser"]:
 
     with opened_browser() as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def _shapes_of_some_cases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--jaxtyping-packages`, the shapes of the first case of every test and of every fourth one after it."""
+    import jaxtyping
+
+    if request.node.stash[_CASE] % _SHAPES_EVERY:
+        monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

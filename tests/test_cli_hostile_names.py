@@ -25,7 +25,7 @@ __all__ = ["headcats"]  # a fixture
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 
 
-@pytest.fixture(scope="module", params=some(range(len(GROUPS))[::-1], in_ci=3))
+@pytest.fixture(scope="module", params=some(range(len(GROUPS))[::-1], in_ci=2))
 def group(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Files, terminals, rich; in pages only by hand."""
     return GROUPS[request.param]

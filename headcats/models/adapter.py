@@ -306,7 +306,8 @@ class HookedModel:
     @spent_on("model")
     def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int) -> Tensor:
         self.check_tokens(tokens)
-        if unknown := [name for name in hooks if name not in self.model.hook_dict]:
+        known = self.model.hook_dict  # a bridge gathers it from all its modules whenever it is asked
+        if unknown := [name for name in hooks if name not in known]:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
         tokens = tokens.to(self.device)
         options = forward_options(self.model, tokens, last=last)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.ci
 
 def test_methods_share_unpatched_runs_and_no_rows(capsys):
     shared_runs.main(
-        ["--tasks", "capital_country", "--prompts", "16", "--methods", "denoising_patch@last", "noising_patch@last"]
+        ["--tasks", "capital_country", "--prompts", "8", "--methods", "denoising_patch@last", "noising_patch@last"]
     )
     lines = capsys.readouterr().out.splitlines()[1:]
     numbers = {line.split(":")[0]: [float(number) for number in re.findall(r"(\d+\.\d+)", line)] for line in lines}

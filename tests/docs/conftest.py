@@ -49,6 +49,14 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
 
 
 @pytest.fixture(scope="session")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The series over the training of the bundled model; never written to."""
+    folder = tmp_path_factory.mktemp("series")
+    shutil.unpack_archive(SERIES, folder, filter="data")
+    return folder / "mini-checkpoints"
+
+
+@pytest.fixture(scope="session")
 def two_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`step8000`, the bundled model, and `step500`, which has other weights, beside the tokenizer of both."""
     folder, mini = tmp_path_factory.mktemp("checkpoints"), lookup("model", "mini")
@@ -64,14 +72,14 @@ def two_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def current_directory(
-    small_run: SmallRun, two_checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_run: SmallRun, series: Path, two_checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """A new directory with `results/mini-icl`, `results/mini-checkpoints` and `checkpoints`.
 
     An example may write there what it likes.
     """
     shutil.copytree(small_run.folder, tmp_path / "results" / "mini-icl")
-    shutil.unpack_archive(SERIES, tmp_path / "results", filter="data")
+    shutil.copytree(series, tmp_path / "results" / "mini-checkpoints")
     (tmp_path / "checkpoints").symlink_to(two_checkpoints)
     monkeypatch.chdir(tmp_path)
     return tmp_path

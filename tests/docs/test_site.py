@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from covering import some
 from examples_run import SmallRun
 from live_report import report_of
 from playwright.sync_api import Browser, Page
@@ -192,7 +193,7 @@ def search(page: Page, word: str, *, answer: str) -> list[str]:
     return page.locator(".md-search-result__item").all_text_contents()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", some([1440, 390], in_ci=1))
 def test_in_a_browser_the_search_finds_and_nothing_is_asked_of_the_network(
     site: Path, browser: Browser, width: int
 ) -> None:

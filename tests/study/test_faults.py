@@ -18,7 +18,7 @@ def run_faults(n, seed):
 
 
 def test_a_few_faults():
-    assert run_faults(12, seed=1)[-1] == "12 faults, 0 with a loss"
+    assert run_faults(6, seed=1)[-1] == "6 faults, 0 with a loss"
 
 
 @pytest.mark.slow  # ten minutes and more

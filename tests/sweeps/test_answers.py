@@ -130,8 +130,7 @@ def test_equals_plain_hooks(name: str, method: str, positions: str, n_prompts: i
 
 @pytest.mark.needs_tl3("HookedTransformer")
 @pytest.mark.filterwarnings("ignore:zero_ablation depends on weight processing")
-@pytest.mark.parametrize(("method", "positions", "n_prompts"), CASES)
-@pytest.mark.parametrize("name", HOOKED_LAYOUTS)
+@pytest.mark.parametrize(("name", "method", "positions", "n_prompts"), spread(HOOKED_LAYOUTS, CASES, per_name=3))
 def test_hooked_transformers(name: str, method: str, positions: str, n_prompts: int, record_property: Any) -> None:
     record_property("largest difference", check(hooked_layout(name), method, positions, n_prompts))
 

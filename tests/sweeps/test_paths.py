@@ -83,8 +83,7 @@ def test_equals_plain_hooks(name: str, method: str, positions: str, n_prompts: i
 
 
 @pytest.mark.needs_tl3("HookedTransformer")
-@pytest.mark.parametrize(("method", "positions", "n_prompts"), CASES[:5])
-@pytest.mark.parametrize("name", HOOKED_LAYOUTS)
+@pytest.mark.parametrize(("name", "method", "positions", "n_prompts"), spread(HOOKED_LAYOUTS, CASES[:5], per_name=3))
 def test_hooked_transformers(name: str, method: str, positions: str, n_prompts: int, record_property: Any) -> None:
     record_property("largest differences", check(hooked_layout(name), method, positions, n_prompts))
 

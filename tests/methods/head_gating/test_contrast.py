@@ -31,6 +31,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcats.methods.head_gating.contrast.check_better", lambda *numbers, **names: None)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("floor", [-5.0, 0.0, 5.0])
 def test_updates_follow_the_formula(toy: Toy, floor: float) -> None:

@@ -62,7 +62,7 @@ def view_of(names: tuple[str, ...]) -> str:
     return view_page(chosen, [example_of(names)], Shared(model, suite, choice, files, (f"Note on {task}.",)))
 
 
-@pytest.fixture(scope="module", params=some(range(len(GROUPS)), in_ci=3))
+@pytest.fixture(scope="module", params=some(range(len(GROUPS)), in_ci=2))
 def group(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Pages, figures and templates; terminals and files only by hand."""
     return GROUPS[request.param]
