@@ -54,8 +54,8 @@ def fixed_seeds(_one_thread: None) -> None:
     torch.manual_seed(0)
 
 
-# A few tests that take a minute or more: begun last, they would run alone while the other processes wait.
-LONGEST = ("test_faults.py", "test_fuzzing.py")
+# A few files that take minutes: begun last, they would run alone while the other processes wait.
+LONGEST = ("test_faults.py", "test_fuzzing.py", "test_examples.py", "test_speed.py")
 _CASE = pytest.StashKey[int]()  # its place among the cases of a test
 _SHAPES_EVERY = 4  # cases: checks of shapes take as long as the rest of a test
 

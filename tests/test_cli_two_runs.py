@@ -26,7 +26,7 @@ def begun(folder, task):
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, encoding="utf-8")
 
 
-@pytest.mark.ci
+@pytest.mark.slow  # without models: results/test_two_writers.py
 def test_two_runs_of_different_tasks(tmp_path):
     folder = tmp_path / "r"
     with contextlib.ExitStack() as stack:

@@ -58,7 +58,7 @@ def answers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
     commands = {
         "methods": ["list", "methods", "--json"],
         "presets": ["list", "presets", "--json"],
-        "run": [*run, "--methods", "halved_head,output_norm,mean_ablation", "--out", "a"],
+        "run": [*run, "--methods", "halved_head,output_norm,denoising_patch", "--out", "a"],
         "again": [*run, "--methods", "halved_head", "--seed", "1", "--out", "b"],
         "map": ["map", "a", "--method", "halved_head", "--rule", "above_median:factor=4", "--json"],
         "joint map": ["map", "a", "--method", "output_norm", "--json"],

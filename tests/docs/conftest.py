@@ -3,13 +3,15 @@
 A small finished run of the bundled model, the series over its training that `tutorials/` holds, and two checkpoints.
 """
 
+import json
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from examples_run import SmallRun, outcome_of
+from examples_run import Outcome, SmallRun, outcome_of
+from made_once import made_once
 from transformers import AutoModelForCausalLM
 
 import headcats as hc
@@ -38,13 +40,18 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
 
     The evidence about them is what the example of `hc.run_evidence` leaves, which so takes its seconds once.
     """
-    here = tmp_path_factory.mktemp("examples")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(here)
-        # Two demonstrations instead of five: prompts of half the length.
-        sizes = {"tasks": TASKS, "n_prompts": 16, "n_demos": 2}
-        hc.run("mini", methods=METHODS, out="results/mini-icl", progress=False, **sizes)
-        evidence = outcome_of("run_evidence", hc.run_evidence.__doc__ or "")
+
+    def make(here: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(here)
+            # Two demonstrations instead of five: prompts of half the length.
+            sizes = {"tasks": TASKS, "n_prompts": 16, "n_demos": 2}
+            hc.run("mini", methods=METHODS, out="results/mini-icl", progress=False, **sizes)
+            evidence = outcome_of("run_evidence", hc.run_evidence.__doc__ or "")
+            Path("evidence.json").write_text(json.dumps(evidence), encoding="utf-8")
+
+    here = made_once(tmp_path_factory, "examples", make)
+    evidence = Outcome(*json.loads((here / "evidence.json").read_text(encoding="utf-8")))
     return SmallRun(here / "results" / "mini-icl", evidence)
 
 

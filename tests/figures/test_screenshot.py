@@ -32,7 +32,7 @@ def panel_box(fig: go.Figure, number: int) -> tuple[float, float, float, float]:
     return x[0] * width, (1 - y[1]) * height, x[1] * width, (1 - y[0]) * height
 
 
-@pytest.mark.parametrize(("n_layers", "n_heads"), some([(2, 2), (80, 64), (6, 8), (12, 12)], in_ci=2))
+@pytest.mark.parametrize(("n_layers", "n_heads"), some([(80, 64), (2, 2), (6, 8), (12, 12)], in_ci=1))
 def test_overlap_map_in_the_browser(n_layers: int, n_heads: int, browser: Browser, tmp_path: Path) -> None:
     fig = overlap_map(mixed_overlap(n_layers, n_heads), title="Denoising patch")
     page = write(fig, tmp_path / "map.html")
@@ -115,7 +115,7 @@ def test_overlap_map_pixels(browser: Browser, tmp_path: Path) -> None:
             assert (0.3 < equal < 0.95) if row.hatched else equal == 1, (panel, row.name, equal)
 
 
-@pytest.mark.parametrize(("n_layers", "n_heads"), some([(2, 2), (80, 64), (6, 8)], in_ci=2))
+@pytest.mark.parametrize(("n_layers", "n_heads"), some([(80, 64), (2, 2), (6, 8)], in_ci=1))
 def test_head_grid_of_36_tasks_in_the_browser(n_layers: int, n_heads: int, browser: Browser, tmp_path: Path) -> None:
     tasks = [f"a_task_of_usual_length_{i}" for i in range(36)]
     draw, shape = np.random.default_rng(0), (36, n_layers, n_heads)

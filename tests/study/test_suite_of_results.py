@@ -55,6 +55,7 @@ def mine():
     return hc.make_suite(counting_suite().tasks, name="icl")
 
 
+@pytest.mark.slow  # in one process: the tests below
 def test_everything_works_in_another_process(model, model_folder, mine, tmp_path, tables):
     register("template", "comma", Template("comma", before="", between=" →", lead=" ", after=","))
     folder, options = tmp_path / "mine", {**OPTIONS, "template": "comma"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from browser import Tab
 from counting import counting_folder, counting_suite
+from made_once import made_once
 from playwright.sync_api import Browser
 
 import headcats as hc
@@ -18,20 +19,22 @@ METHODS = ["denoising_patch", "second_corruption_patch", "mean_ablation"]
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results folder of a run with three methods on the tiny model, and the evidence for it."""
-    home = tmp_path_factory.mktemp("page")
-    model = hc.load_model(counting_folder(home / "model"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadcatsWarning)
-        hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
-        hc.run_evidence(model, home / "results", n_prompts=4, relabellings=19)
-    hc.report(home / "results", home / "report.html")  # copies of the folder have the tables that it keeps
-    return home / "results"
+
+    def make(home: Path) -> None:
+        model = hc.load_model(counting_folder(home / "model"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadcatsWarning)
+            hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
+            hc.run_evidence(model, home / "results", n_prompts=4, relabellings=19)
+        hc.report(home / "results", home / "report.html")  # copies of the folder have the tables that it keeps
+
+    return made_once(tmp_path_factory, "page", make) / "results"
 
 
 @pytest.fixture(scope="session")
-def page(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(finished: Path) -> Path:
     """The report of that run."""
-    return hc.report(finished, tmp_path_factory.mktemp("report") / "report.html")
+    return finished.parent / "report.html"
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def with_looks(**side: object) -> str:
             with_looks(**{"from": "x", "looks": [["a", "0.5"]]}),
             with_looks(**{"from": 3, "looks": []}),
         ],
-        in_ci=3,
+        in_ci=2,
     ),
 )
 def test_a_damaged_list_of_views_is_named(copied: Path, index: str):
@@ -121,7 +121,7 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
             *(("relabelling", name) for name in ("error_rate", "signature", "causal_p", "category")),
             ("contrasts", "category"),
         ],
-        in_ci=4,
+        in_ci=3,
     ),
 )
 def test_evidence_without_a_part_of_it_is_named_and_the_rest_is_shown(copied: Path, table: str, lost: str):
