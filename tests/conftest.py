@@ -55,7 +55,7 @@ def fixed_seeds(_one_thread: None) -> None:
 
 
 # A few files that take minutes: begun last, they would run alone while the other processes wait.
-LONGEST = ("test_faults.py", "test_fuzzing.py", "test_examples.py", "test_speed.py")
+LONGEST = ("test_faults.py", "test_fuzzing.py", "test_examples.py")
 _CASE = pytest.StashKey[int]()  # its place among the cases of a test
 _SHAPES_EVERY = 4  # cases: checks of shapes take as long as the rest of a test
 

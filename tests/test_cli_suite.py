@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+from covering import some
 from figures.examples import EXAMPLES
 from typer.testing import CliRunner
 
@@ -190,7 +191,7 @@ def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypa
     assert "skipped: next_letter" in text
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", some([80, 120], in_ci=1))
 def test_runs_and_maps_of_relations_end_in_short(monkeypatch, tmp_path, width):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(console.out, "width", width)

@@ -1,6 +1,7 @@
 """What tells one run from another: the plan, the model, the versions, and what a block was made from."""
 
 import datetime
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -96,8 +97,12 @@ def fingerprint(*parts: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages whose numbers matter."""
-    installed = {package: importlib.metadata.version(package) for package in _PACKAGES}
-    return {"python": platform.python_version(), "headcats": __version__, **installed}
+    return {"python": platform.python_version(), "headcats": __version__, **_installed()}
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    return {package: importlib.metadata.version(package) for package in _PACKAGES}
 
 
 def versions_since(manifest: Manifest) -> dict[str, str]:

@@ -13,7 +13,10 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_command_has_its_line(tmp_path, capsys):
+@pytest.mark.parametrize("is_measured", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_command_has_its_line(is_measured, tmp_path, monkeypatch, capsys):
+    if not is_measured:
+        monkeypatch.setattr(commands, "seconds", lambda *command: 0.5)
     model = hc.load_model(counting_folder(tmp_path / "model"), device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], out=tmp_path / "run")
     before = contents(tmp_path / "run")

@@ -1,6 +1,6 @@
 """The speed benchmark: all sides compute the same numbers, and the operations it counts are those that are needed.
 
-Nothing here asserts a time.
+Nothing here asserts a time. CI measures the bridge alone; HookedTransformer is left to runs by hand.
 """
 
 import json

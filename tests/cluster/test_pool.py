@@ -130,6 +130,7 @@ def test_a_deadly_call_ends_the_run(pool: Pool, monkeypatch: pytest.MonkeyPatch)
         done(pool, Numbers((1,), "deadly"))
 
 
+@pytest.mark.slow
 def test_an_idle_worker_that_died_loads_the_model_again(pool: Pool) -> None:
     """Ray starts it again by itself, without a model."""
     import ray
@@ -166,6 +167,7 @@ def test_no_worker_is_left_behind_by_an_error(pool: Pool) -> None:
     assert workers() == []
 
 
+@pytest.mark.slow
 def test_a_worker_without_a_place_is_not_waited_for_when_the_others_are_gone(
     study: Study, nodes: Any, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def test_a_model_of_the_program_is_refused(nodes: Any) -> None:
         hc.run(made, cluster=hc.Cluster(nodes.address), **OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.ci
 def test_changed_weights_are_found(study: Study, nodes: Any) -> None:
     """A worker loads the folder, which has others."""

@@ -62,7 +62,7 @@ def test_overlap_map_in_the_browser(n_layers: int, n_heads: int, browser: Browse
     assert "Linguistic: effect" not in one
 
 
-@pytest.mark.parametrize(("figure", "width"), some([(overlap_map, 1000), (ov_map, 1000), (overlap_map, 1400)], in_ci=2))
+@pytest.mark.parametrize(("figure", "width"), some([(overlap_map, 1000), (ov_map, 1000), (overlap_map, 1400)], in_ci=1))
 def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, browser: Browser, tmp_path: Path) -> None:
     fig = figure(EXAMPLES[figure.__name__](6, 8), title="A title")
     left, top, right, bottom = panel_box(fig, 5)

@@ -111,6 +111,7 @@ def test_a_damaged_copy_is_said_where_the_suite_is_not_found_either(model, mine,
     assert hc.run_evidence(model, run.tree, suite=mine, **QUICK)["specificity"].sizes["task"] >= 2
 
 
+@pytest.mark.slow  # test_joint_run.py has own tasks beside those of a bundled suite, too
 def test_own_tasks_beside_those_of_a_bundled_suite(mini):
     own = Task("backwards", "translation", "made up", lambda n, *, seed: [(b, a) for a, b in capitals.pairs(n, seed=0)])
     (capitals,) = hc.suite("icl").named(["country_capital"])
