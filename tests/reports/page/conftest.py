@@ -26,7 +26,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
             warnings.simplefilter("ignore", HeadcatsWarning)
             hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
             hc.run_evidence(model, home / "results", n_prompts=4, relabellings=19)
-        hc.report(home / "results", home / "report.html")  # copies of the folder have the tables that it keeps
+        hc.report(home / "results", home / "page" / "report.html")  # copies of the folder have the tables that it keeps
 
     return made_once(tmp_path_factory, "page", make) / "results"
 
@@ -34,7 +34,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def page(finished: Path) -> Path:
     """The report of that run."""
-    return finished.parent / "report.html"
+    return finished.parent / "page" / "report.html"
 
 
 @pytest.fixture
