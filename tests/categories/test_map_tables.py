@@ -233,7 +233,6 @@ def test_what_cannot_be_stored_is_computed(folder: Path, text: str) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.ci
 @pytest.mark.parametrize("table", some(sorted(TABLES), in_ci=2))
 def test_a_damaged_copy_is_made_anew(folder: Path, table: str) -> None:
     first, _ = mapped(folder)

@@ -98,7 +98,6 @@ def test_a_model_of_the_program_is_refused(nodes: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.ci
 def test_changed_weights_are_found(study: Study, nodes: Any) -> None:
     """A worker loads the folder, which has others."""
     model = hc.load_model(study.root / "model", device="cpu")

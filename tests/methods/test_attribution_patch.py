@@ -219,7 +219,6 @@ class TestStudy:
         assert sum(done) == 2 * 8
 
     @pytest.mark.ci
-    @pytest.mark.ci
     def test_blocks_say_what_they_are(self, folder: Path, results: xr.DataTree) -> None:
         manifest = json.loads(results.attrs["manifest"])
         for label, kind in (("attribution_patch@last", "first order"), (f"{IG}@all", "integrated gradients, 2 steps")):
@@ -281,7 +280,6 @@ class TestLabels:
         with pytest.raises(DataError, match=r"'always_a' .*'always_b' exact"):
             hc.score(mixed, method="attribution_patch")
 
-    @pytest.mark.ci
     @pytest.mark.ci
     def test_merging_keeps_both_kinds_apart(self, counting: Any, folder: Path, tmp_path: Path) -> None:
         hc.run(counting, methods=["zero_ablation"], out=tmp_path / "other", **STUDY)

@@ -56,7 +56,6 @@ def test_those_that_are_alike_come_in_their_order() -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.ci
 @pytest.mark.parametrize("name", ["icl", "cognitive", "sentences"])
 def test_the_bundled_suites_have_none(name: str) -> None:
     suite = hc.suite(name)

@@ -103,7 +103,6 @@ class TestAgainstTheFormulas:
 
 class TestSeeds:
     @pytest.mark.ci
-    @pytest.mark.ci
     def test_one_alone_equals_itself_among_others(self) -> None:
         raw = tiny_model("llama", n_layers=2).model
         together = fit_each(lambda number: fit(raw, names=("data", str(number))), 3)
@@ -208,7 +207,6 @@ class TestDivergence:
             check_fit({"start": 2.0, "g0": 2.0}, names=("data", "0"))
 
 
-@pytest.mark.ci
 @pytest.mark.ci
 @pytest.mark.parametrize("n_seeds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_planted_heads_are_told_apart_from_every_start(n_seeds: int) -> None:

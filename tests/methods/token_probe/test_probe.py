@@ -33,7 +33,6 @@ def test_the_area_is_that_of_scikit_learn_ties_included() -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.ci
 def test_the_interval_is_that_of_95_percent_over_draws_of_query_items() -> None:
     draws = np.random.default_rng(3)
     wrong, scores = draws.random(40) < 0.4, draws.normal(size=40)
