@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from headcats.methods.choices import Choice, differences
 from headcats.registry import lookup, register
 
 
@@ -20,6 +21,7 @@ class Preset:
     paper: str
     run: Mapping[str, Any]
     reading: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    choices: tuple[Choice, ...] = ()
     differs: str = ""
 
     @property
@@ -27,7 +29,8 @@ class Preset:
         options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
         sentences = [f"{self.paper}: {', '.join(self.run['methods'])}."]
         sentences += [f"Its map: headcats map {options}."] if options else []
-        sentences += [f"Differs: {self.differs}."] if self.differs else []
+        differs = "; ".join(filter(None, (self.differs, differences(self.choices))))
+        sentences += [f"Differs: {differs}."] if differs else []
         return " ".join(sentences)
 
 
@@ -59,6 +62,7 @@ def add_preset(
     run: Mapping[str, Any],
     *,
     reading: Mapping[str, str] = MappingProxyType({}),
+    choices: tuple[Choice, ...] = (),
     differs: str = "",
 ) -> None:
     """Register a preset, in the file of its method.
@@ -68,6 +72,7 @@ def add_preset(
         paper: The paper it follows.
         run: Options of `hc.run`.
         reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
-        differs: Where this differs from the paper, or "".
+        choices: The paper's constants and positions beside those that run; `headcats list presets` says which differ.
+        differs: What else differs from the paper, or "".
     """
-    register("preset", name, Preset(name, paper, run, reading, differs))
+    register("preset", name, Preset(name, paper, run, reading, choices, differs))
