@@ -42,7 +42,8 @@ every head of a model on one batch, by a method or by an `Intervention` of your 
 `score` gives effects with intervals and p values: of a run, of sweeps, or of numbers from elsewhere (`as_block`).
 `diff` says whether two results hold the same numbers.
 `categorize` gives the heads of every category, and `overlap` which heads are shared and how many would be by chance.
-`headcats.categories` lists them, compares runs and reads other methods.
+`headcats.categories` lists them, compares runs and reads other methods: `hc.categories.block_members` sorts heads by
+weights, gates or probes, and `hc.categories.in_both` takes those that two methods agree on.
 
 ## Is it real?
 

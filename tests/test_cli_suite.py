@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -70,11 +71,11 @@ def test_map_of_relations(capfd, monkeypatch, scored):
     assert "Knowledge 2 5 L0H2" in text
     assert "saturates" in text
     assert "country_capital Knowledge 96" in text
-    with open(scored / "heads-ov_map.csv", encoding="utf-8") as file:
+    with open(scored / "heads-ov_relation.csv", encoding="utf-8") as file:
         assert {row["category"] for row in csv.DictReader(file)} == {"Knowledge", "Linguistic"}
     reading = [word for key, value in registry.lookup("preset", "maps2025").reading.items()
                for word in (f"--{key.replace('_', '-')}", value)]  # fmt: skip
-    names = ("ov_map.html", "heads-ov_map.csv")
+    names = ("overlap_map-ov_relation.html", "heads-ov_relation.csv")
     first = {name: (scored / name).read_bytes() for name in names}
     paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", "--details", *reading)
     assert paper[0] == 0, paper[1]
@@ -92,12 +93,18 @@ def test_map_of_relations(capfd, monkeypatch, scored):
     [
         (
             ["map", "--method", "ov_relation", "--rule", "fdr:alpha=0.01"],
-            "--rule threshold:value=0.15, or none for the",
+            "fdr reads more than one number per",
         ),
+        (["map", "--method", "head_gating"], "These results hold no head_gating: `headcats run --methods head_gating"),
         (
-            ["map", "--method", "head_gating"],
-            "head_gating sorts no heads into categories, so there is no map of it, and these results hold no such",
+            ["map", "--method", "token_probe"],
+            "token_probe sorts no heads into categories, so there is no map of it, and these results hold no such",
         ),
+        (["map", "--method", "ov_relation", "--metric", "prob"], "The map of ov_relation does not read --metric"),
+        (["map", "--method", "ov_relation", "--min-tasks", "3"], "no category has more than 2 relations."),
+        (["map", "--and", "ov_relation"], "--and takes another method than ov_relation"),
+        (["map", "--and", "mean_ablation"], "these results hold none, only ov_relation."),
+        (["figure", "ov_map", "--out", "x.html", "--and", "ov_relation"], "reads no memberships"),
         (
             ["figure", "always_any", "--out", "x.html"],
             "--methods head_gating --tasks next_letter,country_capital,capital_country,plural --out DIR` adds",
@@ -120,21 +127,12 @@ def test_map_of_relations(capfd, monkeypatch, scored):
             ["figure", "ov_map", "--out", "x.html", "--rule", "threshold:value=0.5", "--metric", "prob"],
             "Figure 'ov_map' of a joint method does not read --metric and --rule: leave that out.",
         ),
-        (
-            ["map", "--method", "ov_relation", "--min-tasks", "2"],
-            "The map of ov_relation does not read --min-tasks: leave that out.",
-        ),
         (["compare"], "Agreement needs at least two methods; there is ov_relation"),
         (["compare"], "To look at what there is: `headcats figure ov_map "),
         (["evidence"], "`headcats evidence` reads scores of tasks, and these results hold none, only ov_relation."),
         (["evidence", "--method", "ov_relation"], "so it has no scores of tasks; `headcats figure ov_map "),
         (["map", "--method", "mean_ablaton"], "'mean_ablaton'. Did you mean 'mean_ablation'"),
-        (["figure", "overlap_map", "--out", "x.html"], "these results hold none, only ov_relation. To look at that: "),
         (["figure", "head_grid", "--out", "x.html"], "To look at that: `headcats figure ov_map "),
-        (
-            ["figure", "overlap_map", "--method", "ov_relation", "--out", "x.html"],
-            "so it has no scores of tasks; `headcats figure ov_map ",
-        ),
         (
             ["figure", "head_grid", "--method", "function_probe", "--out", "x.html"],
             "These results hold ov_relation. To look at that: `headcats figure ov_map ",
@@ -154,13 +152,51 @@ def test_what_cannot_be_shown_is_said(capfd, monkeypatch, tmp_path, scored, argu
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("named", ["head_gating", "head_gating:preset=chg-mini"])
-def test_a_map_that_there_cannot_be_names_the_figure(capfd, monkeypatch, tmp_path, two_methods, named):
-    code, text = command(capfd, monkeypatch, "map", two_methods, "--method", named)
+@pytest.mark.parametrize("method", ["head_gating", "head_gating:preset=chg-mini"])
+def test_gates_have_a_map_and_figures_of_their_own(capfd, monkeypatch, tmp_path, two_methods, method):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "map", two_methods, "--method", method, "--csv", "--json")
+    assert code == 0, text
+    made = json.loads(text[: text.rindex("}") + 1])
+    always = hc.suite_blocks(hc.load(two_methods))["head_gating:preset=chg-mini"].facilitation.min("seed")
+    assert [entry["heads"] for entry in made["categories"]] == (always >= 0.5).sum(("layer", "head")).values.tolist()
+    assert made["rule"] == "threshold(value=0.5)"
+    assert len(list(two_methods.glob("heads-head_gating*.csv"))) == 1
+    for figure in ("overlap_map", "set_counts", "layer_profile"):
+        asked = ["figure", figure, two_methods, "--method", method, "--out", f"{figure}.svg", "--sign", "suppressing"]
+        code, text = command(capfd, monkeypatch, *asked, "--rule", "top_fraction:p=0.1")
+        assert code == 0, text
+
+
+def test_heads_of_two_methods(capfd, monkeypatch, two_methods):
+    asked = ["map", two_methods, "--method", "ov_relation", "--and", "head_gating", "--json"]
+    code, text = command(capfd, monkeypatch, *asked)
+    assert code == 0, text
+    made = json.loads(text[: text.rindex("}") + 1])
+    blocks = hc.suite_blocks(hc.load(two_methods))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hc.errors.StatisticsWarning)  # one relation is enough
+        weights = hc.categories.relation_members(blocks["ov_relation"])
+        gates = hc.categories.block_members(blocks["head_gating:preset=chg-mini"])
+    for entry in made["categories"]:
+        both = (weights.member.sel(category=entry["category"]) == 1) & (
+            gates.member.sel(category=entry["category"]) == 1
+        )
+        assert entry["heads"] == int(both.sum())
+        assert entry["first"] == int(weights["size"].sel(category=entry["category"]))
+    assert made["and"] == "head_gating:preset=chg-mini"
+    assert len(list(two_methods.glob("overlap_map-ov_relation-and-head_gating*.html"))) == 1
+    code, text = command(capfd, monkeypatch, *asked, "--min-tasks", "2")
     assert code == 2
-    label, page = "head_gating:preset=chg-mini", "always_any-preset=chg-mini.html"
-    assert text.startswith(f"Error: {named} ")
-    command_line = f"`headcats figure always_any {two_methods} --method {label} --out {page}`"
+    assert "A map of two joint methods" in text
+
+
+def test_a_map_that_there_cannot_be_names_the_figure(capfd, monkeypatch, tmp_path, two_methods):
+    block = EXAMPLES["layer_token"](6, 8).assign_attrs(label="token_probe", model="toy")
+    ResultsFolder(two_methods).write_block("_suite", "token_probe", block)
+    code, text = command(capfd, monkeypatch, "map", two_methods, "--method", "token_probe")
+    assert code == 2
+    command_line = f"`headcats figure layer_token {two_methods} --method token_probe --out layer_token.html`"
     assert command_line in text
     monkeypatch.chdir(tmp_path)
     code, text = command(capfd, monkeypatch, *text.partition("`headcats ")[2].partition("`")[0].split())

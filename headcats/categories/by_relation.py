@@ -1,18 +1,17 @@
 """Categories of heads from the relations that their weights implement."""
 
-import json
 import numbers
 
-import numpy as np
 import xarray as xr
 
-from headcats.categories.membership import joined_names, warn_of
+from headcats.categories.by_block import CALIBRATED, members_of
 from headcats.errors import DataError, OptionError
-from headcats.results.head_axes import head_coords
+from headcats.results.declaration import Selection
 from headcats.results.run_results import refuse_results
+from headcats.rules.by_effect import threshold as at_least
 
-CALIBRATED = "calibrated"
-_GRID = ("category", "layer", "head")
+RELATIONS = Selection("score", over="task", group="category", suppressing="suppression", threshold="threshold")
+"""What `relation_members` reads of a block."""
 _NEEDED = ("score", "suppression", "threshold", "suppression_threshold", "n")
 
 
@@ -56,56 +55,10 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
     """
     _check(relations, threshold)
-    relations = relations.transpose("task", "layer", "head")
-    order = [str(entry["name"]) for entry in json.loads(relations.attrs["categories"])]
-    of_task = relations["category"].values.astype(str)
-    if missing := sorted(set(of_task.tolist()) - set(order)):
-        raise DataError(f"The attribute `categories` does not list {', '.join(map(repr, missing))}.")
-    rows = {name: np.flatnonzero(of_task == name) for name in order}
-    several = "One relation makes a head a member of its category: an OR over many relations saturates"
-    empty = "Categories without any scored relation stay empty, nothing is known of their heads"
-    warn_of(
-        {
-            several: [f"{name} ({len(tasks)} relations)" for name, tasks in rows.items() if len(tasks) > 1],
-            empty: [name for name, tasks in rows.items() if not len(tasks)],
-        }
-    )
-    members = xr.Dataset(coords={"category": order, **head_coords(relations)})
-    for score, verdict, prefix in (("score", "member", ""), ("suppression", "suppressing", "suppressing_")):
-        outcome, effect, tasks = _outcomes(relations, score, rows, threshold)
-        members[verdict] = (_GRID, outcome)
-        members[f"{prefix}effect"] = (_GRID, -effect if prefix else effect)
-        for name in ("low", "high", "p_value", "q_value"):
-            members[f"{prefix}{name}"] = (_GRID, np.full(effect.shape, np.nan))
-        members[f"{prefix}tasks"] = (_GRID, tasks)
-        members[f"{prefix}size"] = (members[verdict] == 1).sum(("layer", "head"))
-    n_tasks = np.array([len(tasks) for tasks in rows.values()])
-    members["n_tasks"] = ("category", n_tasks)
-    members["min_tasks"] = ("category", np.minimum(n_tasks, 1))
-    n_items = [min(relations["n"].values[tasks].tolist(), default=0) for tasks in rows.values()]
-    members["n_items"] = ("category", n_items)
+    rule = None if threshold == CALIBRATED else at_least(value=float(threshold))
+    members = members_of(relations, RELATIONS, rule=rule, min_tasks=1)
     text = repr(threshold) if isinstance(threshold, str) else f"{threshold:g}"
-    return members.assign_attrs(relations.attrs | {"rule": f"relation_members(threshold={text})"})
-
-
-def _outcomes(
-    relations: xr.Dataset, score: str, rows: dict[str, np.ndarray], threshold: str | float | int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Outcome, largest score and relations that reach the threshold, `[category, layer, head]`."""
-    prefix = "" if score == "score" else "suppression_"
-    values = relations[score].values
-    least = relations[f"{prefix}threshold"].values if threshold == CALIBRATED else np.full(len(values), threshold)
-    reached = values >= least[:, None, None]
-    shape = (len(rows), *values.shape[1:])
-    outcome, effect, tasks = np.zeros(shape, dtype=np.int8), np.full(shape, np.nan), np.full(shape, "", dtype=object)
-    for place, tasks_of_category in enumerate(rows.values()):
-        if not len(tasks_of_category):
-            continue
-        exists = ~np.isnan(values[tasks_of_category]).any(axis=0)
-        outcome[place] = np.where(exists, np.where(reached[tasks_of_category].any(axis=0), 1, -1), 0)
-        effect[place] = np.where(exists, values[tasks_of_category].max(axis=0), np.nan)
-        tasks[place] = joined_names(reached[tasks_of_category], relations["task"].values[tasks_of_category])
-    return outcome, effect, tasks.astype(str)
+    return members.assign_attrs(rule=f"relation_members(threshold={text})")
 
 
 def _check(relations: xr.Dataset, threshold: str | float | int) -> None:

@@ -68,7 +68,7 @@ def judge(
 def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
     """Category -> r, of the categories with enough tasks."""
     counts = {category: len(members) for category, members in tasks.items()}
-    needed = {category: _half(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
+    needed = {category: half_of(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
     enough = {category: r for category, r in needed.items() if 0 < counts[category] >= r}
     if not enough:
         have = ", ".join(f"{category}: {n}" for category, n in counts.items())
@@ -79,5 +79,6 @@ def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str,
     return enough
 
 
-def _half(n: int) -> int:
+def half_of(n: int) -> int:
+    """Half of a category's tasks, rounded up; both of two."""
     return min(n, max(2, math.ceil(n / 2)))

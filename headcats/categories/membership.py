@@ -224,11 +224,11 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
     }
 
 
-def warn_of(problems: dict[str, list[str]]) -> None:
-    """Warn once per problem that has names; the warning points at the caller's caller."""
+def warn_of(problems: dict[str, list[str]], *, above: int = 1) -> None:
+    """Warn once per problem that has names; the warning points at the caller's caller, or further `above`."""
     for problem, names in problems.items():
         if names:
-            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=3)
+            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=above + 2)
 
 
 def _reduced_and_ruled(

@@ -54,7 +54,7 @@ class Reading:
         metric: str | None = None,
         effect: str = "total",
         rule: str | Rule | None = None,
-        min_tasks: str | int = "half",
+        min_tasks: str | int | None = None,
         sign: str = "helping",
     ) -> "Reading":
         """The options as texts, as the command line and public functions take them; None is the default.
@@ -67,6 +67,7 @@ class Reading:
         for option, value, choices in (("effect", effect, EFFECTS), ("sign", sign, SIGNS)):
             if value not in choices:
                 raise OptionError(f"{option} must be {' or '.join(map(repr, choices))}; got {value!r}.")
+        min_tasks = "half" if min_tasks is None else min_tasks
         if min_tasks != "half":
             if not str(min_tasks).isdecimal() or not int(min_tasks):
                 raise OptionError(f"min_tasks is 'half' or a whole number of at least 1; got {min_tasks!r}.")

@@ -31,6 +31,8 @@ SuiteOfResults = Annotated[
 _METHOD = "Method, as name or name@positions; default: the first exact one of the run."
 Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
+_AND = "A second method: only heads that both have in a category, beside the number by chance."
+SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND, autocompletion=completion.methods_of_results)]
 _METRIC = "Metric to read; default: the first of the run."
 Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)]
 RuleText = Annotated[
@@ -42,8 +44,8 @@ Effect = Annotated[
 ]
 _SIGN = "Heads to show: helping (the default) or suppressing."
 Sign = Annotated[str, typer.Option("--sign", help=_SIGN, autocompletion=completion.one_of("helping", "suppressing"))]
-_MIN_TASKS = "Tasks of a category that must agree: 'half' or a number."
-MinTasks = Annotated[str, typer.Option("--min-tasks", help=_MIN_TASKS, autocompletion=completion.one_of("half"))]
+_MIN_TASKS = "Tasks of a category that must agree: 'half' (the default; of relations, one) or a number."
+MinTasks = Annotated[str | None, typer.Option("--min-tasks", help=_MIN_TASKS, autocompletion=completion.one_of("half"))]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of text; notes go to stderr.")]
 
 _DETAILS = "Print every table and test, not the answer alone."

@@ -55,7 +55,7 @@ def compare_command(
         str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)
     ] = None,
     rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
+    min_tasks: MinTasks = None,
     sign: Sign = "helping",
     halves: Annotated[
         int, typer.Option("--halves", min=0, help="Random splits of the prompts of a single folder; 0 for none.")

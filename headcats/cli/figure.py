@@ -15,6 +15,7 @@ from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
+from headcats.cli.selected import select_both, select_joint
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -22,7 +23,7 @@ from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
-from headcats.reports.text.suggestions import check_scored, joint_block
+from headcats.reports.text.suggestions import check_scored, joint_block, sorting_label
 from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -30,6 +31,8 @@ from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.study.defaults import DEFAULT_RULE
 
+# Tables of memberships, which any method that sorts heads has.
+_OF_MEMBERS = ("members", "overlap")
 _SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."
 
 
@@ -53,8 +56,9 @@ def figure_command(
     metric: arguments.Metric = None,
     effect: arguments.Effect = "total",
     rule: arguments.RuleText = DEFAULT_RULE,
-    min_tasks: arguments.MinTasks = "half",
+    min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
+    other: arguments.SecondMethod = None,
     options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -65,6 +69,8 @@ def figure_command(
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
     - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
+    - `headcats figure layer_profile results/gates --method head_gating --rule threshold:value=0.9 --out layers.html`
+    - `headcats figure overlap_map results/two --method denoising_patch --and ov_relation --out both.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
@@ -89,7 +95,10 @@ def figure_command(
             )
         given = Given(*revisions_table(Path(folder), reading))
     else:
-        given = _run_table(find_place(folder), reads(draw), name, reading, method=method, positions=positions)
+        given = _run_table(
+            find_place(folder), reads(draw), name, reading,
+            method=method, positions=positions, other=other, own_min_tasks=min_tasks is None,
+        )  # fmt: skip
     known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
     file = write(draw(given.table, **(taken | figure_options)), destination)
@@ -100,10 +109,26 @@ def figure_command(
 
 
 def _run_table(
-    place: Place, kind: str, name: str, reading: Reading, *, method: str | None, positions: str | None
+    place: Place,
+    kind: str,
+    name: str,
+    reading: Reading,
+    *,
+    method: str | None,
+    positions: str | None,
+    other: str | None,
+    own_min_tasks: bool,
 ) -> Given:
     """What a figure reads of the results of one model."""
     run = open_results(place).without_untried()
+    if other is not None:
+        if kind not in _OF_MEMBERS:
+            raise OptionError(f"Figure {name!r} reads no memberships, so there is nothing to share: leave out --and.")
+        both = select_both(run, place, reading, other)
+        return Given(both.tables[kind], both.title)
+    if kind in _OF_MEMBERS and (label := sorting_label(run, place, method)) is not None:
+        selected = select_joint(run, label, reading, min_tasks=None if own_min_tasks else reading.min_tasks)
+        return Given(selected.tables[kind], selected.title)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:

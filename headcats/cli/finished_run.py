@@ -13,8 +13,9 @@ from headcats.categories.reading import Reading
 from headcats.categories.run_maps import run_maps
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
-from headcats.cli.map import draw_map, map_numbers
+from headcats.cli.map import draw_map
 from headcats.cli.map_answer import short_run
+from headcats.cli.map_numbers import map_numbers
 from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
@@ -63,7 +64,7 @@ def tell_run(
     mapped = answer.numbers["map"] is not None
     if mapped or joint:
         # Attention is drawn of the heads of categories, which other joint methods have not.
-        sorts = mapped or any(spec.method.declaration.sorts_heads for spec in joint)
+        sorts = mapped or any(spec.method.declaration.selection for spec in joint)
         _tell_pages(folder, answer, viewed=viewed if sorts else None)
 
 
@@ -102,12 +103,12 @@ def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder
         if not run.declarations[str(label)].control_of and label != reading.label
     }
     methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
-    methods += [label for label in run.joint_blocks if run.declarations[label].sorts_heads]
+    methods += [label for label in run.joint_blocks if run.declarations[label].selection]
     hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
     paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
     for label in run.joint_blocks:
         commands = quoted_figure_commands(run, folder, label)
-        if commands and not run.declarations[label].sorts_heads and label not in labels:
+        if commands and not run.declarations[label].selection and label not in labels:
             text = f"Also there: {label}, a joint method: {commands} draws it."
             paragraphs.append(paragraph("text.plain", text=text))
     return paragraphs

@@ -31,7 +31,7 @@ def report_command(
     metric: Metric = None,
     effect: Effect = "total",
     rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
+    min_tasks: MinTasks = None,
     sign: Sign = "helping",
     as_json: AsJson = False,
 ) -> None:

@@ -21,7 +21,7 @@ def views_command(
     method: Method = None,
     metric: Metric = None,
     rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
+    min_tasks: MinTasks = None,
     heads: Annotated[int, typer.Option("--heads", help="Most heads of each category.")] = 4,
     prompts: Annotated[int, typer.Option("--prompts", help="Example prompts of each category.")] = 2,
     as_json: AsJson = False,

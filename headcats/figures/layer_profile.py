@@ -77,7 +77,8 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
         line = Plot(x, effects, (width, _EFFECTS), [_line(rows, colour, size)])
         panels.append(Panel(name, [bars, line], notes=[_count(rows, cell_noun)]))
     caption = [f"bars: {cell_noun}s in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
-    caption.append(f"● mean effect of all {cell_noun}s of a layer (share of the gap)")
+    unit = members.attrs.get("measure", "share of the gap")
+    caption.append(f"● mean effect of all {cell_noun}s of a layer ({escaped(unit)})")
     return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
 
 

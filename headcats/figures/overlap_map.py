@@ -42,6 +42,7 @@ _POINTED = ("previous_token", "duplicate_token", "induction", "copying")
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
 _NUMBERS_SHOWN = "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
+_SCORE_SHOWN = "score %{{effect{0}:.3f}}".format  # of methods without tests: weights, gates, probes
 
 
 @figure
@@ -112,7 +113,7 @@ def overlap_map(
     frame = overlap_frame(overlap, colours)
     if layout == HERO:
         return _hero(overlap, frame, colours.categories, title=title)
-    return overlap_grid(overlap, frame, colours, title=title, letters=letters)
+    return overlap_grid(overlap, frame, colours, title=title, letters=letters, numbers=_shown(overlap))
 
 
 def overlap_grid(
@@ -189,13 +190,19 @@ def _hero(
         probability = overlap["probability"].sel(category=name).transpose(*GRID) if "probability" in overlap else None
         panels[name] = rows.assign(unsure=False if probability is None else probability.to_numpy().ravel() < SETTLED)
     # Of so many categories the pointer names those of a head; their numbers would fill the screen.
-    pointed, template = _pointed(first, panels, list(panels) if len(panels) <= MOST_CATEGORIES else [], _NUMBERS_SHOWN)
+    named = list(panels) if len(panels) <= MOST_CATEGORIES else []
+    pointed, template = _pointed(first, panels, named, _shown(overlap))
     template += _does([known for known in _POINTED if known in first])
     return hero_grid(
         overlap, pointed, panels, colours,
         all_name=ALL, template=template, title=title, frame=frame, notes=_counts(first, overlap),
         caption=[*_other_colours(overlap), *_nobody(overlap, frame)], within=within,
     )  # fmt: skip
+
+
+def _shown(overlap: xr.Dataset) -> Callable[[int], str]:
+    """The numbers of a head at the pointer: with interval and q where there are any."""
+    return _NUMBERS_SHOWN if "measure" not in overlap.attrs else _SCORE_SHOWN
 
 
 def _pointed(

@@ -19,7 +19,7 @@ the tokens of each layer, not heads.
 ## Add one
 
 `causal_method` makes a method, a `CausalMethod`, of one expression; `declare` registers any other by its `Declaration`
-(and the `Strength` of a head in its blocks).
+(with the `Strength` of a head in its blocks, and the `Selection` that sorts heads into categories).
 """
 
 import importlib
@@ -30,10 +30,10 @@ from headcats import registry
 from headcats.errors import UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.lazy import declare
-from headcats.results.declaration import Declaration, Strength
+from headcats.results.declaration import Declaration, Selection, Strength
 
 _public, _names = registry.public_names(__name__, __file__)
-__all__ = ["CausalMethod", "Declaration", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
+__all__ = ["CausalMethod", "Declaration", "Selection", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
 
 # Packages of other authors are not loaded here, so that a finished run is read without them.
 for _module in pkgutil.iter_modules(__path__):

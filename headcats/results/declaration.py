@@ -53,6 +53,39 @@ class Strength:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """How the heads of a joint method's block are sorted into categories (`hc.categories.block_members`).
+
+    Attributes:
+        variable: Variable that heads are judged by, the larger the more, with dims `layer`, `head` and `over`.
+        over: "task": a head is in a category if it passes in at least `min_tasks` of its tasks (one, where nothing is
+            said). "seed": seeds are reduced first, and every category is one row.
+        group: Coordinate that names the categories: "category", "dataset", "function".
+        reduce: Of seeds, "min" (always), "max" (any), "mean", or "mean_abs", the mean of absolute values.
+        rule: The paper's rule, as it is written on the command line.
+        suppressing: Variable of the opposite, such as "interference"; "" for none.
+        threshold: Variable with a threshold for every task, which is the rule where none is named (with the prefix
+            `<suppressing>_` for the opposite); "" for none.
+        text: What a head is judged by, in words: "least facilitation over seeds".
+
+    Example:
+        >>> import headcats as hc
+        >>> selection = hc.methods.head_gating.declaration.selection
+        >>> selection.variable, selection.reduce, selection.rule
+        ('facilitation', 'min', 'threshold:value=0.5')
+    """
+
+    variable: str
+    over: Literal["task", "seed"]
+    group: str
+    reduce: Literal["", "min", "max", "mean", "mean_abs"] = ""
+    rule: str = ""
+    suppressing: str = ""
+    threshold: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Declaration:
     """A method as the rest of the package knows it; finished blocks carry it as JSON in the attribute `declaration`.
 
@@ -63,8 +96,7 @@ class Declaration:
         figure: Figure that draws a block, by its registered name; "" for none.
         figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categories.relation_members".
-        sorts_heads: Whether `headcats map` and attention views can use a block: it has `score`, `suppression`, `null`
-            and `threshold` per task as `hc.categories.relation_members` reads them.
+        selection: How a block sorts heads into categories, for maps and attention views; None where it does not.
         needs: What the tasks must have: "exact answers", "two categories", or "".
         suite: A bundled suite whose tasks have that.
         control_of: Method that this one is a control of; "" for none.
@@ -89,7 +121,7 @@ class Declaration:
     figure: str = ""
     figure_heads: Literal["", "layer-head"] = ""
     reader: str = ""
-    sorts_heads: bool = False
+    selection: Selection | None = None
     needs: Literal["", "exact answers", "two categories"] = ""
     suite: str = ""
     control_of: str = ""
@@ -112,9 +144,14 @@ class Declaration:
         Args:
             text: JSON, such as the attribute `declaration` of a block.
         """
-        content = _fields(cls, json.loads(text))
+        written = json.loads(text)
+        content = _fields(cls, written)
         if strength := content.get("strength"):
             content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))
+        if selection := content.get("selection"):
+            content["selection"] = Selection(**_fields(Selection, selection))
+        elif "selection" not in written:  # of a version whose declarations had none
+            content["selection"] = registered(str(written.get("name", ""))).selection
         return cls(**content)
 
 

@@ -4,7 +4,7 @@ from headcats.methods.function_probe.summary import SAYING_NOTHING
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names
-from headcats.results.declaration import Declaration, Strength
+from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
 
@@ -20,6 +20,14 @@ function_probe = declare(
             "probe",
             "absolute importance, mean over seeds",
             void=SAYING_NOTHING,
+        ),
+        selection=Selection(
+            "importance",
+            over="seed",
+            group="function",
+            reduce="mean_abs",
+            rule="elbow",
+            text="absolute importance, mean over seeds",
         ),
         figure="importance_grid",
         figure_heads="layer-head",

@@ -3,7 +3,7 @@
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names
-from headcats.results.declaration import Declaration, Strength
+from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
 
@@ -12,6 +12,15 @@ head_gating = declare(
         name="head_gating",
         kind="joint",
         strength=Strength("facilitation", "seed", "dataset", "mean", "gates", "facilitation, mean over seeds"),
+        selection=Selection(
+            "facilitation",
+            over="seed",
+            group="dataset",
+            reduce="min",
+            rule="threshold:value=0.5",
+            suppressing="interference",
+            text="least facilitation over seeds",
+        ),
         figure="always_any",
         figure_heads="layer-head",
         reader="hc.methods.head_gating.always_any",

@@ -3,7 +3,7 @@
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names
-from headcats.results.declaration import Declaration, Strength
+from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
 
@@ -23,7 +23,15 @@ ov_relation = declare(
         figure="ov_map",
         figure_heads="layer-head",
         reader="hc.categories.relation_members",
-        sorts_heads=True,
+        selection=Selection(
+            "score",
+            over="task",
+            group="category",
+            rule="threshold:value=0.15",
+            suppressing="suppression",
+            threshold="threshold",
+            text="share of word pairs that its weights map",
+        ),
         paper="Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
         cost="weights alone, no prompts",
     ),

@@ -1,12 +1,12 @@
 """Which heads of a category are looked at, and on which of its tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
-from headcats.categories.by_relation import relation_members
+from headcats.categories.by_block import block_members
 from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import Reading, resolve_tested
 from headcats.errors import DataError, UnknownNameError
@@ -85,10 +85,14 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
     method = str(reading.label)
     if method in run.joint_blocks or registered(method).kind == "joint" or not (method or run.tasks):
         label = _sorting_method(run, method)
-        relations, declared = run.joint_blocks[label], run.declarations[label]
-        members, scores = relation_members(relations), relations["score"]
-        by = str(line("attention.by_relation", label=label, cost=declared.cost, rule=members.attrs["rule"]))
-        measure = declared.strength.unit if declared.strength else ""
+        block, declared = run.joint_blocks[label], run.declarations[label]
+        selection = declared.selection
+        assert selection is not None  # `_sorting_method` chose it for that
+        members = block_members(block)
+        by_task = selection.over == "task"
+        scores = block[selection.variable] if by_task else _by_task(members, run.manifest.joint_blocks[label].tasks)
+        by = str(line("attention.by_block", label=label, cost=declared.cost, rule=members.attrs["rule"]))
+        measure = selection.text
     else:
         reading = resolve_tested(reading, run)
         tables = kept_map(run.without_untried(), reading)
@@ -100,6 +104,14 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
         reasons = [f"{name}: {reason}" for name, reason in left_out.items()]
         raise DataError(str(line("attention.no_category", reasons=reasons)))
     return Choice(by, measure, tuple(each for each in chosen.values() if isinstance(each, Chosen)), left_out)
+
+
+def _by_task(members: xr.Dataset, categories: Mapping[str, str]) -> xr.DataArray:
+    """The scores of every category for each of its tasks, of a method that does not tell these apart."""
+    judged = set(members["category"].values.tolist())
+    tasks = {name: category for name, category in categories.items() if category in judged}
+    of_task = members["effect"].sel(category=xr.DataArray(list(tasks.values()), dims="task"))
+    return of_task.assign_coords(task=list(tasks))
 
 
 def _choose_heads(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | Finding:
@@ -147,13 +159,13 @@ def _sorting_method(run: RunResults, method: str) -> str:
     """The block of a joint method that sorts heads: that of `method`, or the first for ""."""
     blocks, manifest, first = list(run.joint_blocks), run.manifest, default_methods()[0]
     for label in blocks:
-        if run.declarations[label].sorts_heads and method in ("", label, Label.parse(label).name):
+        if run.declarations[label].selection and method in ("", label, Label.parse(label).name):
             return label
     if not method:
         contents = line("attention.contents", labels=blocks) if blocks else None
         advice = line("attention.no_demonstrations") if manifest.plan.n_demos == 0 else how_to_add(first, manifest)
         raise DataError(str(line("attention.no_categories", contents=contents, method=first, advice=advice)))
-    if registered(method).sorts_heads:
+    if registered(method).selection:
         raise UnknownNameError(str(line("suggestion.lacking", method=method, advice=how_to_add(method, manifest))))
-    sorting = [name for name, about in registered_declarations().items() if about.sorts_heads]
+    sorting = [name for name, about in registered_declarations().items() if about.selection]
     raise DataError(str(line("attention.sorts_no_heads", method=method, first=first, sorting=sorting)))

@@ -1,4 +1,4 @@
-"""Findings on blocks of joint methods: what a run says of them, and the map of relations in the weights."""
+"""Findings on blocks of joint methods: what a run says of them, and the maps of those that sort heads."""
 
 import json
 import warnings
@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from headcats.categories.by_relation import relation_members
+from headcats.categories.by_block import block_members, checked_selection
+from headcats.categories.described import with_descriptors
 from headcats.categories.membership import head_table
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import lookup
 from headcats.reports.text.maps import count_findings, head_names
 from headcats.results.finding import Finding, Table, line, number_text, table
+from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule, rule_text
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -36,66 +38,98 @@ def suite_findings(block: xr.Dataset) -> list[Finding]:
     return [line("methods.summary", text=text) for text in sentences]
 
 
-def relation_map(
-    block: xr.Dataset, *, threshold: str | float, tried: Mapping[str, Sequence[str]]
-) -> tuple[xr.Dataset, list[Finding]]:
-    """What `hc.overlap` returns of the categories of heads by their weights, and the findings.
+def block_tables(
+    run: RunResults, label: str, *, rule: Rule, min_tasks: int | str | None, sign: str
+) -> dict[str, xr.Dataset]:
+    """`members` and `overlap` of the heads that the block of a joint method sorts, with what the heads do.
 
-    Args:
-        block: The relations, as `ov_relation` gives them.
-        threshold: As in `hc.categories.relation_members`.
-        tried: Category that the method was run for -> relations of it that were skipped.
+    The default rule of maps stands for the paper's (`hc.categories.block_members`): a block has no tests. An
+    OptionError for suppressing heads of a method without them, and as there.
     """
-    categories, suite = set(block["category"].values.tolist()), json.loads(block.attrs["categories"])
-    entries = [entry for entry in suite if entry["name"] in categories]  # chance is asked of these alone
-    block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
+    block = run.joint_blocks[label]
+    selection = checked_selection(block)
+    if sign == "suppressing" and not selection.suppressing:
+        raise OptionError(f"{label} ranks heads by {selection.text}, so none is suppressing: leave out --sign.")
+    groups = set(block[selection.group].values.astype(str).tolist())
+    if "categories" in block.attrs:  # chance is asked of these alone
+        entries = [entry for entry in json.loads(block.attrs["categories"]) if entry["name"] in groups]
+        block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
-        members = relation_members(block, threshold=threshold)
-    shared, order = overlap(members), [entry["name"] for entry in suite if entry["name"] in {*categories, *tried}]
-    return shared, [
-        _heads(members, order, f"{suite_title(block)}, {members.attrs['rule']}", tried=tried),
-        line("relations.saturates"),
-        *count_findings(shared),
-        _relations(block, threshold),
-        line("relations.null"),
-    ]
+        members = block_members(block, rule=paper_or(rule), min_tasks=min_tasks)
+    return {"members": members, "overlap": with_descriptors(overlap(members, sign=sign), run.descriptors)}
 
 
-def threshold_of(rule: Rule, *, method: str) -> str | float:
-    """The threshold of `hc.categories.relation_members` that a rule stands for; the default one, the calibrated one.
+def paper_or(rule: Rule) -> Rule | None:
+    """The rule of a joint block for that of a map: None, the paper's, for the default one, which is a test."""
+    return None if rule_text(rule) == DEFAULT_RULE else rule
 
-    Raises:
-        OptionError: A rule other than a threshold.
+
+def block_title(block: xr.Dataset, tables: Mapping[str, xr.Dataset]) -> str:
+    """One line on what a map of the block shows."""
+    members = tables["members"]
+    sign = ", suppressing heads" if tables["overlap"].attrs["sign"] == "suppressing" else ""
+    needed = {int(n) for n in members["min_tasks"].values[members["n_tasks"].values > 1]}
+    least = f" in at least {' or '.join(map(str, sorted(needed)))} of a category's relations" if needed else ""
+    return f"{suite_title(block)}{sign}, rule {members.attrs['rule']}{least}"
+
+
+def block_findings(
+    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule, tried: Mapping[str, Sequence[str]]
+) -> list[Finding]:
+    """Heads of every category by a joint method, what chance would share, and of relations each one's scores.
+
+    `tried`: category that the method was run for -> relations of it that were skipped.
     """
-    if rule_text(rule) == DEFAULT_RULE:
-        return "calibrated"
-    if set(rule.options) == {"value"}:
-        return float(rule.options["value"])
-    raise OptionError(
-        f"{method} has scores without p-values: --rule threshold:value=0.15, or none for the calibrated threshold; "
-        f"got {rule_text(rule)!r}."
-    )
+    members, shared = tables["members"], tables["overlap"]
+    listed = [entry["name"] for entry in json.loads(block.attrs.get("categories", "[]"))]
+    order = [name for name in listed if name in {*members["category"].values.tolist(), *tried}]
+    findings: list[Finding] = [
+        _heads(members, order or members["category"].values.tolist(), block_title(block, tables), tried=tried),
+        *saturates(members),
+        *count_findings(shared),
+    ]
+    return [*findings, _relations(block, rule), line("relations.null")] if of_tasks(block) else findings
+
+
+def of_tasks(block: xr.Dataset) -> bool:
+    """Whether a block has a row for every task (relations) rather than one for every category."""
+    return checked_selection(block).over == "task"
+
+
+def saturates(members: xr.Dataset) -> list[Finding]:
+    """A warning where one task of several is enough."""
+    by_one = (members["min_tasks"] == 1) & (members["n_tasks"] > 1)
+    return [line("relations.saturates")] if bool(by_one.any()) else []
 
 
 def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried: Mapping[str, Sequence[str]]) -> Table:
     heads, rows = head_table(members), []
+    several = bool((members["n_tasks"] > 1).any() or any(tried.values()))
     for category in categories:
         if category not in members["category"].values:
             skipped = line("tasks.skipped_for", reason=list(tried[category]) or "all")
-            rows.append([category, "0", "-", str(skipped), "-"])
+            rows.append([category, *["0"] * several, "-", str(skipped), "-"])
             continue
         cell = members.sel(category=category)
-        rows.append([category, str(int(cell["n_tasks"])), str(int(cell["size"])), *head_names(heads, category)])
-    columns = ["category", "relations", "heads", "implementing (largest score first)", "suppressing"]
+        n_tasks = [str(int(cell["n_tasks"]))] if several else []
+        rows.append([category, *n_tasks, str(int(cell["size"])), *head_names(heads, category)])
+    columns = ["category", *["relations"] * several, "heads", "in (largest score first)", "suppressing"]
     return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
 
 
-def _relations(block: xr.Dataset, threshold: str | float) -> Table:
-    rows = []
+def least_scores(block: xr.Dataset, rule: Rule) -> xr.DataArray:
+    """The score `(task)` from which a head passes in each relation; infinite where none does."""
+    if (named := paper_or(rule)) is not None:
+        return block["n"].copy(data=named.cutoffs(block[["score"]].rename(score="effect")).effect)
+    return block[checked_selection(block).threshold]
+
+
+def _relations(block: xr.Dataset, rule: Rule) -> Table:
+    rows, least_of = [], least_scores(block, rule)
     for place, task in enumerate(block["task"].values.tolist()):
         relation = block.isel(task=place)
-        least = float(relation["threshold"]) if threshold == "calibrated" else float(threshold)
+        least = float(least_of[place])
         score = relation["score"]
         layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
         name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"

@@ -134,6 +134,31 @@ def joint_block(
     return blocks[labels[0]]
 
 
+def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> str | None:
+    """The joint method to map: None where `method` scores task by task, or where none is named and tasks are scored.
+
+    Raises:
+        OptionError: A joint method that sorts no heads, that these results lack, or that they hold with other options.
+    """
+    if method is None:
+        labels = [label for label in run.joint_blocks if run.declarations[label].selection]
+        return next(iter(labels or run.joint_blocks), None) if not run.tasks else None
+    name = Label.parse(method).name
+    declared = next((run.declarations[label] for label in run.joint_blocks if Label.parse(label).name == name), None)
+    declared = declared or registered(name)
+    if declared.kind != "joint":
+        return None
+    if declared.selection is None:
+        drawn_by = quoted_figure_commands(run, place, method)
+        raise OptionError(
+            f"{method} sorts no heads into categories, so there is no map of it"
+            + (f"; {drawn_by} draws it." if drawn_by else ", and these results hold no such method either.")
+        )
+    block = joint_block(run, declared.figure, method=method)
+    assert block is not None  # it is held, or an error names how to get it
+    return str(block.attrs["label"])
+
+
 def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 

@@ -168,14 +168,14 @@ def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
 @pytest.mark.parametrize(
     ("method", "error", "message"),
     [
-        (None, DataError, r"say nothing about those \(they hold head_gating\).*such as denoising_patch: "),
-        ("head_gating", DataError, "head_gating says nothing about single categories and their heads"),
+        (None, DataError, r"say nothing about those \(they hold token_probe\).*such as denoising_patch: "),
+        ("token_probe", DataError, "token_probe says nothing about single categories and their heads"),
         ("ov_relation", UnknownNameError, "hold no ov_relation: .*ov_relation"),
     ],
 )
 def test_results_that_say_nothing_about_categories_say_what_to_do(method: Any, error: Any, message: str) -> None:
     results = planted({})
-    results["/_suite/head_gating"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
+    results["/_suite/token_probe"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
     with pytest.raises(error, match=message):
         choice(results, method=method)
 

@@ -1,0 +1,123 @@
+"""Categories that two ways of judging a head agree on."""
+
+import json
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float
+from scipy import stats
+
+from headcats.categories.argument_checks import MEMBERS, check_is
+from headcats.categories.judging import ROWS
+from headcats.categories.membership import warn_of
+from headcats.errors import DataError
+from headcats.results.head_axes import unit_of
+
+_OUTCOMES = {"member": "", "suppressing": "suppressing_"}
+_OF_FIRST = ("effect", "low", "high", "p_value", "q_value", "tasks")
+
+
+def in_both(members: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
+    """Heads that are in a category by both of two ways to judge them, such as patching and weights.
+
+    In where both say in, out where one says out, undecided otherwise. Numbers of a head are those of `members`. Beside
+    the size stands the size by chance: both selections keep their number of heads in every layer and are placed there
+    independently (an exact sum of hypergeometric variables), so that two methods that merely favour the same layers
+    agree no more than chance.
+
+    Args:
+        members: What `hc.categorize`, `hc.categories.block_members` or `hc.overlap` returns.
+        other: The same of another method or protocol on the same heads.
+
+    Returns:
+        Memberships for `hc.overlap`, `hc.categories.head_table` and the figures, over the categories that both have:
+        `member, suppressing`; `effect, low, high, p_value, q_value, tasks` of `members`, and `n_tasks, min_tasks,
+        n_items`; `size` and, per category, `size_first, size_other` on the common heads, `size_by_chance` (mean) and
+        `p_by_chance` (at least as many heads in both, one-sided); the same with the prefix `suppressing_`. Attributes
+        of `members`, with both rules in `rule`.
+
+    Raises:
+        DataError: No memberships, groups of heads beside single ones, other layers or heads, or no common category.
+
+    Warns:
+        StatisticsWarning: Categories that only one of them has.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> strict = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.01, min_effect=0.2))
+        >>> both = hc.categories.in_both(hc.categorize(scores), strict)
+        >>> bool(both["size"].equals(strict["size"]))  # whatever is in by the stricter rule is in by the other
+        True
+        >>> both.p_by_chance.dims
+        ('category',)
+
+    References:
+        headcats' own; the hypergeometric null is that of Fisher's exact test, layer by layer.
+    """
+    for table in (members, other):
+        check_is(table, MEMBERS, by="hc.categories.in_both")
+    if unit_of(members) != unit_of(other) or any(not members[dim].equals(other[dim]) for dim in ("layer", "head")):
+        raise DataError(
+            "hc.categories.in_both compares heads one by one: both memberships must be of the same layers and heads; "
+            f"got {dict(members['member'].sizes)} and {dict(other['member'].sizes)}. Take runs of one model."
+        )
+    names, of_other = (table["category"].values.astype(str).tolist() for table in (members, other))
+    common = [name for name in names if name in of_other]
+    if not common:
+        raise DataError(f"The memberships have no category in common: {', '.join(names)}, and {', '.join(of_other)}.")
+    first, second = (table.sel(category=common).transpose(..., "layer", "head") for table in (members, other))
+    warn_of(
+        {
+            "Categories that only one of the two has are left out": [
+                name for name in dict.fromkeys([*names, *of_other]) if name not in common
+            ]
+        }
+    )
+    both = xr.Dataset(coords={name: values for name, values in first.coords.items() if set(values.dims) <= set(ROWS)})
+    for outcome, prefix in _OUTCOMES.items():
+        if outcome not in first or outcome not in second:
+            continue
+        a, b = (table[outcome].transpose(*ROWS).values for table in (first, second))
+        joined = np.where((a == 1) & (b == 1), 1, np.where((a == -1) | (b == -1), -1, 0)).astype(np.int8)
+        both[outcome] = (ROWS, joined)
+        both = both.assign(
+            {f"{prefix}{name}": first[f"{prefix}{name}"] for name in _OF_FIRST if prefix + name in first}
+        )
+        exists = (first["effect"].notnull() & second["effect"].notnull()).transpose(*ROWS).values
+        both = both.assign(_sizes((a == 1) & exists, (b == 1) & exists, exists, prefix))
+    for name in ("n_tasks", "min_tasks", "n_items"):
+        if name in first:
+            both[name] = first[name]
+    rules = " and ".join(dict.fromkeys(str(table.attrs.get("rule", "a rule")) for table in (members, other)))
+    attrs = {name: value for name, value in members.attrs.items() if name != "not_judged"}
+    if "categories" in attrs:
+        entries = {entry["name"]: entry for entry in json.loads(attrs["categories"])}
+        attrs["categories"] = json.dumps([entries[name] for name in common], ensure_ascii=False)
+    return both.assign_attrs(attrs | {"rule": rules})
+
+
+def _sizes(
+    a: Bool[np.ndarray, "category layer head"],
+    b: Bool[np.ndarray, "category layer head"],
+    exists: Bool[np.ndarray, "category layer head"],
+    prefix: str,
+) -> dict[str, tuple[str, np.ndarray]]:
+    in_both, of_a, of_b = ((heads.sum(axis=(1, 2))) for heads in (a & b, a, b))
+    chance = [_by_chance(*rows, n) for rows, n in zip(zip(a, b, exists, strict=True), in_both.tolist(), strict=True)]
+    mean, p = (np.array(values) for values in zip(*chance, strict=True))
+    columns = {"size": in_both, "size_first": of_a, "size_other": of_b, "size_by_chance": mean, "p_by_chance": p}
+    return {f"{prefix}{name}": ("category", values) for name, values in columns.items()}
+
+
+def _by_chance(
+    a: Bool[np.ndarray, "layer head"], b: Bool[np.ndarray, "layer head"], exists: Bool[np.ndarray, "layer head"], n: int
+) -> tuple[float, float]:
+    """Mean number of heads in both, and the probability of at least `n`, if both are placed at random in each layer."""
+    total: Float[np.ndarray, " count"] = np.ones(1)
+    mean = 0.0
+    for heads, of_a, of_b in zip(exists.sum(1).tolist(), a.sum(1).tolist(), b.sum(1).tolist(), strict=True):
+        if of_a and of_b:
+            mean += of_a * of_b / heads
+            total = np.convolve(total, stats.hypergeom.pmf(np.arange(min(of_a, of_b) + 1), heads, of_a, of_b))
+    return mean, float(min(1.0, total[n:].sum()))

@@ -1,0 +1,84 @@
+"""Heads of categories by one method of a run, or by two: what `headcats map` and `headcats figure` draw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import xarray as xr
+
+from headcats.categories.agreed import in_both
+from headcats.categories.map_tables import kept_judged
+from headcats.categories.reading import Reading
+from headcats.categories.shared import overlap
+from headcats.cli import arguments
+from headcats.cli.console import note_control
+from headcats.errors import OptionError
+from headcats.reports.text.joint_blocks import block_tables, block_title
+from headcats.reports.text.suggestions import check_scored, sorting_label
+from headcats.results.folder import slug
+from headcats.results.label import Label
+from headcats.results.place import Place
+from headcats.results.run_results import RunResults
+from headcats.results.tables import as_written
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Heads of categories.
+
+    Attributes:
+        tables: `members` and `overlap`.
+        names: The method, or the two methods that agree.
+        title: One line on what a map shows.
+        suffix: End of the names of its files, so that none replaces that of another selection.
+    """
+
+    tables: Mapping[str, xr.Dataset]
+    names: tuple[str, ...]
+    title: str
+    suffix: str
+    joint: bool = False
+    """Whether the method is a joint one."""
+
+
+def select_joint(run: RunResults, label: str, reading: Reading, *, min_tasks: int | str | None) -> Selected:
+    """By the block of a joint method; `min_tasks` is None where the command names none, and the method's own holds."""
+    unread = reading.options.keys() & {"positions", "metric", "effect"}
+    arguments.refuse_unused(unread, by=f"The map of {label}")
+    block = run.joint_blocks[label]
+    with as_written(f"The block of {label}", again="The same `headcats run`"):
+        tables = block_tables(run, label, rule=reading.rule, min_tasks=min_tasks, sign=reading.sign)
+    by_one = min_tasks in (None, 1)  # which is what no number means here
+    judged = Reading(rule=reading.rule, sign=reading.sign, min_tasks="half" if by_one else min_tasks)
+    return Selected(tables, (label,), block_title(block, tables), f"-{slug(label)}{judged.judging_suffix}", joint=True)
+
+
+def select_both(run: RunResults, place: Place, reading: Reading, other: str) -> Selected:
+    """By two methods: rule, metric and so on are for those that score task by task; a joint one has its paper's rule.
+
+    An OptionError where both are the same, and as `headcats map` of each.
+    """
+    first = _one(run, place, reading)
+    second = _one(run, place, replace(reading, label=Label.parse(other)))
+    if first.joint and second.joint:
+        unread = reading.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
+        arguments.refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
+    if first.names == second.names:
+        raise OptionError(f"--and takes another method than {first.names[0]}, which is mapped already.")
+    members = in_both(first.tables["members"], second.tables["members"])
+    tables = {"members": members, "overlap": overlap(members, sign=reading.sign)}
+    names = (*first.names, *second.names)
+    suffix = f"-{slug(names[0])}-and-{slug(names[1])}{reading.judging_suffix}"
+    return Selected(tables, names, f"{first.title}; and {second.title}", suffix)
+
+
+def _one(run: RunResults, place: Place, reading: Reading) -> Selected:
+    method = str(reading.label) if reading.label.name else None
+    label = sorting_label(run, place, method)
+    if label is not None:
+        own = Reading(Label.parse(label), sign=reading.sign)
+        return select_joint(run, label, own, min_tasks=None)
+    check_scored(run, place, method, by="A map")
+    reading = reading.resolve(run)
+    note_control(reading.label)
+    tables = kept_judged(run, reading)
+    return Selected(tables, (str(reading.label),), reading.title, reading.file_suffix(run))

@@ -1,0 +1,93 @@
+"""Heads that two methods agree on, and how many would by chance."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headcats as hc
+from headcats.categories.by_block import block_members
+from headcats.errors import DataError, StatisticsWarning
+
+
+def members(inside, *, categories=("A",), undecided=None):
+    """Memberships with these heads in, `[category, layer, head]`."""
+    outcome = np.where(np.array(inside), 1, -1).astype(np.int8)
+    if undecided is not None:
+        outcome[np.array(undecided) == 1] = 0
+    grid = ("category", "layer", "head")
+    coords = {"category": list(categories), "layer": range(outcome.shape[1]), "head": range(outcome.shape[2])}
+    numbers = {name: (grid, np.full(outcome.shape, 0.5)) for name in ("effect", "low", "high", "p_value", "q_value")}
+    tasks = {"tasks": (grid, np.full(outcome.shape, "t")), "n_tasks": ("category", [2] * len(categories))}
+    return xr.Dataset({"member": (grid, outcome), **numbers, **tasks}, coords, {"rule": "some(rule=1)"})
+
+
+def test_in_where_both_are_in_and_out_where_one_is():
+    first = members([[[1, 1, 0, 0], [1, 0, 0, 0]]])
+    other = members([[[1, 0, 0, 1], [0, 0, 0, 0]]], undecided=[[[0, 0, 0, 0], [1, 0, 0, 0]]])
+    both = hc.categories.in_both(first, other)
+    assert both.member.values.tolist() == [[[1, -1, -1, -1], [0, -1, -1, -1]]]
+    assert [int(both[name].item()) for name in ("size", "size_first", "size_other")] == [1, 3, 2]
+    assert both.attrs["rule"] == "some(rule=1)"
+    assert both.effect.equals(first.effect)
+
+
+def test_chance_is_every_placement_within_the_layers():
+    """Mean and tail against all pairs of placements, counted one by one."""
+    first, other = members([[[1, 1, 0, 0], [1, 0, 0, 0]]]), members([[[1, 0, 0, 1], [1, 0, 0, 0]]])
+    both = hc.categories.in_both(first, other)
+    pairs = list(itertools.combinations(range(4), 2))
+    counts = np.array([len({*a} & {*b}) + (i == j) for a in pairs for b in pairs for i in range(4) for j in range(4)])
+    np.testing.assert_allclose(both.size_by_chance.item(), counts.mean(), rtol=1e-12)
+    assert int(both["size"].item()) == 2
+    np.testing.assert_allclose(both.p_by_chance.item(), (counts >= 2).mean(), rtol=1e-12)
+
+
+def test_shuffled_heads_agree_no_more_than_chance():
+    """Of independent selections, at most alpha have a p of at most alpha."""
+    rng = np.random.default_rng(0)
+    p = [
+        hc.categories.in_both(
+            members(rng.random((1, 6, 8)) < 0.2), members(rng.random((1, 6, 8)) < 0.3)
+        ).p_by_chance.item()
+        for _ in range(200)
+    ]
+    assert np.mean(np.array(p) <= 0.1) <= 0.1
+    same = rng.random((1, 6, 8)) < 0.2
+    assert (hc.categories.in_both(members(same), members(same)).p_by_chance.item()) < 1e-4
+
+
+def test_categories_of_one_alone_are_named_and_the_others_kept():
+    first = members(np.ones((2, 1, 2)), categories=("A", "B"))
+    with pytest.warns(StatisticsWarning, match="left out: A, C"):
+        both = hc.categories.in_both(first, members(np.ones((2, 1, 2)), categories=("C", "B")))
+    assert both.category.values.tolist() == ["B"]
+    hc.overlap(both, draws=10)
+
+
+def test_suppressing_heads_are_joined_too():
+    facilitation = np.array([[[[0.9, 0.1, 0.2]]]])
+    axes = ("dataset", "seed", "layer", "head")
+    scores = {"facilitation": (axes, facilitation), "interference": (axes, 1 - facilitation)}
+    gates = block_members(
+        xr.Dataset(scores, {"dataset": ["A"], "head": [0, 1, 2], "layer": [0]}, {"method": "head_gating"})
+    )
+    both = hc.categories.in_both(gates, gates)
+    assert both.suppressing.values.tolist() == [[[-1, 1, 1]]]
+    assert int(both.suppressing_size_by_chance.item()) == 1  # 2 * 2 / 3
+    assert hc.overlap(both, sign="suppressing", draws=10)["set"].values.tolist() == [["", "A", "A"]]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (members(np.ones((1, 2, 2))), "same layers and heads"),
+        (members(np.ones((1, 1, 2)), categories=("Z",)), "no category in common: A, and Z"),
+        (xr.Dataset(), "takes the memberships"),
+        (members(np.ones((1, 1, 2))).assign_attrs(unit="kv_group"), "heads one by one"),
+    ],
+)
+def test_what_cannot_be_joined(other, message):
+    with pytest.raises(DataError, match=message):
+        hc.categories.in_both(members(np.ones((1, 1, 2))), other)
