@@ -47,8 +47,8 @@ def select_joint(run: RunResults, label: str, reading: Reading, *, min_tasks: in
     block = run.joint_blocks[label]
     with as_written(f"The block of {label}", again="The same `headcats run`"):
         tables = block_tables(run, label, rule=reading.rule, min_tasks=min_tasks, sign=reading.sign)
-    by_one = min_tasks in (None, 1)  # which is what no number means here
-    judged = Reading(rule=reading.rule, sign=reading.sign, min_tasks="half" if by_one else min_tasks)
+    named = "half" if min_tasks is None or min_tasks == 1 else min_tasks  # one is what no number means here
+    judged = Reading(rule=reading.rule, sign=reading.sign, min_tasks=named)
     return Selected(tables, (label,), block_title(block, tables), f"-{slug(label)}{judged.judging_suffix}", joint=True)
 
 

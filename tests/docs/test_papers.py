@@ -1,7 +1,7 @@
 """The page of the papers' choices is the one that its rows make."""
 
-from choices import PAGE, page
+from papers import PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `python docs/scripts/choices.py`"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python docs/scripts/papers.py`"

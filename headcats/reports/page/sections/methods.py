@@ -78,8 +78,7 @@ def _sorted_heads(material: Material, label: str, place: int) -> Iterator[Part]:
         shown = line("methods.figure", label=label, name=name)
         draw = functools.partial(_drawn, name, tables["overlap"], title=block_title(block, tables))
         code = figure_command(material.place, name, {"method": label})
-        heads = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        figures.append(drawn_or_why_not(f"{name}_{place}", draw, shown, code, heads))
+        figures.append(drawn_or_why_not(f"{name}_{place}", draw, shown, code))
     yield Folded(line("methods.maps", label=label), tuple(figures))
 
 

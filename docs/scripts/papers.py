@@ -1,6 +1,6 @@
 """Write docs/papers.md again: every constant and position of five papers beside ours, from the rows of their methods.
 
-    python docs/scripts/choices.py
+`python docs/scripts/papers.py` does it.
 """
 
 import importlib
@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "papers.md"
 _INTRODUCTION = """# The papers, constant by constant
 
-Each method follows a paper. Every constant and every position of the paper and of its published code stands here beside ours: the
-same, or another one and why. A row names the test that pins ours; `headcats list presets` prints the rows that differ. The values of
-ours are read from the code (`python docs/scripts/choices.py` writes this page).
+Each method follows a paper. Every constant and every position of the paper and of its published code stands here
+beside ours: the same, or another one and why. A row names the test that pins ours; `headcats list presets` prints the
+rows that differ. Ours are read from the code: `python docs/scripts/papers.py` writes this page.
 """
 _HEAD = "| choice | paper | ours | pinned by |\n|:--|:--|:--|:--|\n"
 
