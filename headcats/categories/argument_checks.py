@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats import registry
 from headcats.errors import DataError, OptionError
+from headcats.results.declaration import registered
 from headcats.results.label import parse_call
 from headcats.rules.rule import Rule
 
@@ -41,7 +42,8 @@ def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
     actual = _kind(value)
     if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
         return
-    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {_described(value)}. {_advice(actual, kind)}")
+    advice = _of_block(value, kind) or _advice(actual, kind)
+    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {_described(value)}. {advice}")
 
 
 def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
@@ -99,6 +101,19 @@ def _described(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _of_block(value: Any, kind: str) -> str:
+    """The call that reads the block of a joint method that sorts heads; "" for anything else."""
+    sorts = isinstance(value, xr.Dataset) and registered(str(value.attrs.get("method", ""))).selection
+    if not sorts or _kind(value):
+        return ""
+    call = "hc.categories.block_members(block)"
+    return {
+        SCORES: f"It is the block of a joint method, whose heads {call} sorts.",
+        MEMBERS: f"Pass {call}.",
+        OVERLAP: f"Pass hc.overlap({call}).",
+    }.get(kind, f"Heads of a joint method are sorted by {call}.")
 
 
 def _advice(actual: str, expected: str) -> str:

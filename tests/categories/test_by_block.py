@@ -105,3 +105,17 @@ def test_what_a_block_cannot_be_judged_by(options, message):
 def test_what_is_no_block_of_sorted_heads(table, message):
     with pytest.raises(DataError, match=message):
         block_members(table)
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (hc.overlap, "Pass hc.categories.block_members(block)."),
+        (hc.categories.head_table, "Pass hc.categories.block_members(block)."),
+        (hc.categorize, "whose heads hc.categories.block_members(block) sorts."),
+    ],
+)
+def test_calls_that_take_memberships_say_how_a_block_gives_them(call, advice):
+    with pytest.raises(DataError) as refused:
+        call(gates())
+    assert str(refused.value).endswith(advice)
