@@ -11,8 +11,8 @@ def rows_of(*batches: AnsweredBatch) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return [row for batch in batches for row in zip(batch.tokens, batch.targets, strict=True)]
 
 
-def log_prob(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: torch.Tensor) -> torch.Tensor:
-    """Mean over texts of the mean log-probability of their targets; `raw` is a model of TransformerLens."""
+def text_log_probs(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: torch.Tensor) -> torch.Tensor:
+    """Of each text the sum of the log-probabilities of its targets over their number; `raw` is of TransformerLens."""
 
     def times(layer: int) -> Any:
         def hook(z: torch.Tensor, hook: Any) -> torch.Tensor:
@@ -26,7 +26,21 @@ def log_prob(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: tor
         log_probs = raw.run_with_hooks(tokens[None], fwd_hooks=hooks)[0].log_softmax(-1)
         places = [place for place in range(len(tokens)) if targets[place]]
         of_texts.append(sum(log_probs[place - 1, tokens[place]] for place in places) / len(places))
+    return torch.stack(of_texts)
+
+
+def log_prob(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: torch.Tensor) -> torch.Tensor:
+    """Mean over texts of the mean log-probability of their targets."""
+    of_texts = text_log_probs(raw, rows, gates)
     return sum(of_texts) / len(of_texts)
+
+
+def contrast(
+    kept: torch.Tensor, lost: torch.Tensor, theta: torch.Tensor, *, floor: float, clamp: float
+) -> torch.Tensor:
+    """The contrastive loss of one batch: pair k is text k of each kind, and each pair is clamped by itself."""
+    pairs = [-one + torch.clamp(other - one.detach(), min=floor) for one, other in zip(kept, lost, strict=True)]
+    return sum(pairs) / len(pairs) - 0.1 * sum(one.clamp(-clamp, clamp) for one in theta.flatten()) / theta.numel()
 
 
 def adam(loss_of: Any, theta: torch.Tensor, *, rates: list[float], max_norm: float) -> tuple[torch.Tensor, list[float]]:
@@ -37,8 +51,8 @@ def adam(loss_of: Any, theta: torch.Tensor, *, rates: list[float], max_norm: flo
         leaf = theta.clone().requires_grad_()
         (gradient,) = torch.autograd.grad(loss_of(leaf), leaf)
         norms.append(float((gradient**2).sum().sqrt()))
-        if norms[-1] > max_norm:
-            gradient = gradient * max_norm / norms[-1]
+        # As torch clips: its guard against a norm of 0 shortens the gradient by a millionth of its norm.
+        gradient = gradient * min(1.0, max_norm / (norms[-1] + 1e-6))
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         theta = theta - rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)

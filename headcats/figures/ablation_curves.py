@@ -8,9 +8,10 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.colours import FAINT, HATCH, TEXT, named_palette, suite_colours
+from headcats.figures.colours import HATCH, TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
+from headcats.figures.panels.curves import band
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -118,16 +119,7 @@ def _random(rows: pd.DataFrame) -> list[go.Scatter]:
     k = rows["k"].to_numpy() - 1
     low, high = rows["random_low"].to_numpy(), rows["random_high"].to_numpy()
     single = len(rows) == 1
-    band = go.Scatter(
-        x=np.concatenate([k, k[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        mode="lines",
-        line={"color": FAINT, "width": 6 if single else 0},
-        fill="toself",
-        fillcolor=FAINT,
-        opacity=0.8,
-        name="random heads, 95 %",
-    )
+    area = band(k, low, high, name="random heads, 95 %")
     mean = go.Scatter(
         x=k,
         y=rows["random_mean"],
@@ -136,7 +128,7 @@ def _random(rows: pd.DataFrame) -> list[go.Scatter]:
         marker={"symbol": "line-ew", "size": 8, "line": {"color": TEXT, "width": 1}},
         name="random heads",
     )
-    return [band, mean]
+    return [area, mean]
 
 
 def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:

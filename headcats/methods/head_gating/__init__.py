@@ -2,7 +2,7 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.registry import public_names
+from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
@@ -31,6 +31,9 @@ head_gating = declare(
     summary="headcats.methods.head_gating.summary:summary",
     figure="headcats.methods.head_gating.figure:always_any",
 )
+
+for _name, _module in {"gate_seeds": "seeds", "gate_toggles": "toggles", "gate_contrast": "contrast"}.items():
+    register_later("figure", _name, f"headcats.methods.head_gating.{_module}_figure:{_name}")
 
 add_preset(
     "chg2025",

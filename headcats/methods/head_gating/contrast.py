@@ -1,14 +1,15 @@
 """Contrastive gates: which heads one data set needs and another does not."""
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import xarray as xr
+from jaxtyping import Float
 from torch import Tensor
 
-from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
+from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, text_log_probs, texts_at_once
 from headcats.methods.head_gating.random_starts import fit_each
 from headcats.methods.head_gating.settings import PRESETS, GatingSettings, Stage
 from headcats.methods.head_gating.stages import check_better, climb, drawn, pushed, start
@@ -34,10 +35,14 @@ def contrastive_gates(
     """Gates under which a model keeps one kind of text and forgets another; a gate near 0 marks a head of the latter.
 
     Gates `G = sigmoid(theta)` multiply z of every head at all positions, and Adam lowers
-    `-logp_retain + clamp(logp_forget - stopgrad(logp_retain), min=-5) - 0.1 mean_heads clamp(theta, -4, 4)` from
-    G ~ U(0, 1): 500 updates, learning rate .1 to .01, 64 texts of each kind. `logp` is the mean over the target tokens
-    of a text, then over the texts of the batch. Texts are forgotten until they are 5 nats less likely than those
+    `mean_pairs [-logp_retain + clamp(logp_forget - stopgrad(logp_retain), min=-5)] - 0.1 mean_heads clamp(theta, -4,
+    4)` from G ~ U(0, 1): 500 updates, learning rate .1 to .01, 64 pairs of a text of each kind. `logp` is the mean over
+    the target tokens of a text. A text is forgotten until it is 5 nats less likely than the one of its pair that is
     retained, and heads that neither kind needs stay on.
+
+    If both kinds list the same items in the same order (the same questions, asked in two ways), the texts of an item
+    are a pair, as in the paper, and held out together; a text without an item counts by its place. Otherwise pairs are
+    drawn at random.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
@@ -50,8 +55,9 @@ def contrastive_gates(
     Returns:
         `gate (seed, layer, head)` in [0, 1], NaN for heads that a layer lacks; `retain` and `forget (seed, when)`, the
         mean log-probability in nats of held-out texts (an eighth of the items) with all gates open, with the random
-        gates at the start, and with the fitted ones. Seeds that diverge are left out, with a warning: a loss is not
-        finite, or the loss on held-out texts is not below that of the random start.
+        gates at the start, and with the fitted ones; `retain_batch` and `forget_batch (seed, update)`, that of the
+        texts of each update, before it. Seeds that diverge are left out, with a warning: a loss is not finite, or the
+        loss on held-out texts is not below that of the random start. `hc.figures.gate_contrast` draws it.
 
     Raises:
         DataError: Texts that the model cannot take, fewer than two items of a kind, or every seed diverges.
@@ -72,51 +78,77 @@ def contrastive_gates(
     """
     settings, adapted = preset_of("head_gating", preset, PRESETS), adapt(model)
     check_model(adapted)
+    read = {kind: gate_texts(adapted, data, name=kind) for kind, data in (("retain", retain), ("forget", forget))}
+    # The same streams give the same draws: texts of the same items stay together.
+    paired = read["retain"].items == read["forget"].items
+    streams = {kind: "pairs" if paired else kind for kind in read}
     kinds = {
-        kind: gate_texts(adapted, data, name=kind).split(settings.held_out, stream(seed, _NAME, kind, "held out"))
-        for kind, data in (("retain", retain), ("forget", forget))
+        kind: texts.split(settings.held_out, stream(seed, _NAME, streams[kind], "held out"))
+        for kind, texts in read.items()
     }
-    fits = fit_each(lambda number: _fit(adapted, kinds, settings=settings, number=number, seed=seed), n_seeds)
+    fits = fit_each(lambda number: _fit(adapted, kinds, streams, settings=settings, number=number, seed=seed), n_seeds)
     provenance = {"method": _NAME, "model": adapted.name, "settings": repr(settings), "seed": str(seed)}
-    probs = {kind: (("seed", "when"), np.array([log_probs[kind] for _, log_probs in fits.values()])) for kind in kinds}
+    provenance |= {"pairs": "of the same items" if paired else "at random"}
+    log_probs = {
+        name: (("seed", dim), np.array([getattr(fit, side)[kind] for fit in fits.values()]))
+        for side, dim, suffix in (("held_out", "when", ""), ("batches", "update", "_batch"))
+        for kind, name in ((kind, kind + suffix) for kind in kinds)
+    }
     return xr.Dataset(
-        {"gate": (("seed", "layer", "head"), torch.stack([gates for gates, _ in fits.values()]).numpy()), **probs},
-        coords={"seed": list(fits), **adapted.axes, "when": ["open", "start", "fitted"]},
+        {"gate": (("seed", "layer", "head"), torch.stack([fit.gates for fit in fits.values()]).numpy()), **log_probs},
+        coords={
+            "seed": list(fits),
+            **adapted.axes,
+            "when": ["open", "start", "fitted"],
+            "update": np.arange(1, settings.updates + 1),
+        },
         attrs={"method": _NAME, "provenance": json.dumps(provenance)},
     )
+
+
+class _Fit(NamedTuple):
+    """Gates from one start, and by kind the mean log-probabilities of held-out texts and of the batch of each update."""
+
+    gates: Float[Tensor, "layer head"]
+    held_out: dict[str, list[float]]
+    batches: dict[str, list[float]]
 
 
 def _fit(
     model: HookedModel,
     kinds: dict[str, tuple[GateTexts, GateTexts]],
+    streams: dict[str, str],
     *,
     settings: GatingSettings,
     number: int,
     seed: int,
-) -> tuple[Tensor, dict[str, list[float]]]:
+) -> _Fit:
     exists, names = existing_heads(model), ("contrast", str(number))
-    draws = {kind: stream(seed, _NAME, kind, str(number)) for kind in kinds}
+    draws = {kind: stream(seed, _NAME, streams[kind], str(number)) for kind in kinds}
+    batch = min(settings.batch, *(len(fitted) for fitted, _ in kinds.values()))
     stage = Stage("contrast", settings.push, settings.first_rates)
+    batches: dict[str, list[float]] = {kind: [] for kind in kinds}
     with leaving_no_graph(model):
         begin = start(exists, names=names, seed=seed)
         at_once = {kind: texts_at_once(model, *both) for kind, both in kinds.items()}
 
+        def of_batch(kind: str, theta: Tensor, least: Tensor | None = None) -> tuple[Tensor, Tensor]:
+            fitted, _ = kinds[kind]
+            places = drawn(len(fitted), batch, draws[kind])
+            log_probs, gradient = log_prob_gradient(model, fitted, places, theta, at_once=at_once[kind], least=least)
+            batches[kind].append(float(log_probs.mean()))
+            return log_probs, gradient
+
         def gradient(theta: Tensor) -> tuple[float, Tensor]:
-            (retained, retain_gradient), (forgotten, forget_gradient) = (
-                log_prob_gradient(
-                    model, texts, drawn(len(texts), settings.batch, draws[kind]), theta, at_once=at_once[kind]
-                )
-                for kind, (texts, _) in kinds.items()
-            )
-            apart = forgotten - retained
-            # Below the floor the clamp is flat: the texts are forgotten.
-            pull = forget_gradient if apart >= settings.forget_floor else torch.zeros_like(forget_gradient)
-            return -_lowered(retained, forgotten, settings.forget_floor), retain_gradient - pull
+            retained, retain_gradient = of_batch("retain", theta)
+            # Below the floor the clamp is flat: the text is forgotten.
+            forgotten, forget_gradient = of_batch("forget", theta, retained + settings.forget_floor)
+            return -_lowered(retained, forgotten, settings.forget_floor), retain_gradient - forget_gradient
 
         theta = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=lambda updates: None)
         gates = (torch.ones_like(theta), begin.detach().sigmoid(), theta.sigmoid())
         log_probs = {
-            kind: [mean_log_prob(model, held_out, gate, at_once=at_once[kind]) for gate in gates]
+            kind: [text_log_probs(model, held_out, gate, at_once=at_once[kind]) for gate in gates]
             for kind, (_, held_out) in kinds.items()
         }
         before, after = (
@@ -128,11 +160,11 @@ def _fit(
             "the loss on held-out texts (of retained texts, plus the difference to forgotten ones, less the push)"
         )
         check_better(before, after, quantity=quantity, stage=stage.name, names=names)
-    return gates[-1] + torch.where(exists, 0.0, float("nan")), log_probs
+    means = {kind: [float(values.mean()) for values in of_kind] for kind, of_kind in log_probs.items()}
+    return _Fit(gates[-1] + torch.where(exists, 0.0, float("nan")), means, batches)
 
 
-def _lowered(kept: float, lost: float, floor: float) -> float:
-    """The loss without the push, from the mean log-probabilities of both kinds."""
-    apart = lost - kept
-    # NaN must not pass for a difference below the floor.
-    return (max(apart, floor) if np.isfinite(apart) else apart) - kept
+def _lowered(kept: Float[Tensor, " text"], lost: Float[Tensor, " other"], floor: float) -> float:
+    """The loss without the push, from the log-probabilities of both kinds; as many pairs as the smaller has texts."""
+    n = min(len(kept), len(lost))
+    return float((lost[:n] - kept[:n]).clamp(min=floor).mean() - kept.mean())

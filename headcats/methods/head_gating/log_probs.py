@@ -49,33 +49,50 @@ def target_log_probs(model: HookedModel, texts: Pass, gates: Float[Tensor, "laye
     return placed.sum(1) / predicts.sum(1)
 
 
+def text_log_probs(
+    model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int
+) -> Float[Tensor, " text"]:
+    """Mean log-probability of the targets of each text, in nats and double precision; no gradients."""
+    log_probs = torch.zeros(len(texts), dtype=torch.float64)
+    with torch.no_grad():
+        for texts_of_pass in texts.passes(range(len(texts)), at_once=at_once):
+            log_probs[list(texts_of_pass.order)] = target_log_probs(model, texts_of_pass, gates).double().cpu()
+    return log_probs
+
+
 def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int) -> float:
     """Mean over texts of the mean log-probability of their targets, in nats; no gradients."""
-    with torch.no_grad():
-        passes = texts.passes(range(len(texts)), at_once=at_once)
-        parts = [target_log_probs(model, texts_of_pass, gates) for texts_of_pass in passes]
-        return float(torch.cat(parts).double().mean())
+    return float(text_log_probs(model, texts, gates, at_once=at_once).mean())
 
 
 def log_prob_gradient(
-    model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
-) -> tuple[float, Float[Tensor, "layer head"]]:
-    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta).
+    model: HookedModel,
+    texts: GateTexts,
+    places: Sequence[int],
+    theta: Float[Tensor, "layer head"],
+    *,
+    at_once: int,
+    least: Float[Tensor, " text"] | None = None,
+) -> tuple[Float[Tensor, " text"], Float[Tensor, "layer head"]]:
+    """Log-probabilities of the texts at `places`, and the gradient of their mean in `theta`; gates are sigmoid(theta).
 
-    A ModelError if no gradient reaches the gates.
+    Texts that are less likely than `least` add nothing to the gradient. A ModelError if no gradient reaches the gates.
     """
-    total, gradient = 0.0, torch.zeros_like(theta)
+    values, gradient = torch.zeros(len(places), dtype=torch.float64), torch.zeros_like(theta)
     for texts_of_pass in texts.passes(places, at_once=at_once):
+        order = list(texts_of_pass.order)
         with _differentiable(model):
-            part = target_log_probs(model, texts_of_pass, theta.sigmoid()).sum() / len(places)
+            log_probs = target_log_probs(model, texts_of_pass, theta.sigmoid())
+            values[order] = log_probs.detach().double().cpu()
+            counted = log_probs if least is None else log_probs[(values[order] >= least[order]).to(log_probs.device)]
+            part = counted.sum() / len(places)
             if not part.requires_grad:
                 raise ModelError(
                     f"Model {model.name!r} gives no gradient with respect to its heads: part of its forward pass runs "
                     "without gradients, so gates cannot be fitted. Ablations need none."
                 )
             gradient += torch.autograd.grad(part, theta)[0]
-        total += float(part.detach())
-    return total, gradient
+    return values, gradient
 
 
 def texts_at_once(model: HookedModel, *data: GateTexts) -> int:

@@ -74,7 +74,8 @@ def fit_gates(
 
             def gradient(theta: Tensor, draws: np.random.Generator = stage_draws) -> tuple[float, Tensor]:
                 places = drawn(len(texts), settings.batch, draws)
-                return log_prob_gradient(model, texts, places, theta, at_once=at_once)
+                log_probs, uphill = log_prob_gradient(model, texts, places, theta, at_once=at_once)
+                return float(log_probs.mean()), uphill
 
             def done(update: int, before: int = number * settings.updates, name: str = stage.name) -> None:
                 advance(before + update, 3 * settings.updates, name)

@@ -23,6 +23,8 @@ class Pass(NamedTuple):
     predicts: Bool[Tensor, "text pos"]
     """True where the next token is a target; at least one per text."""
     following: Int[Tensor, "text pos"]
+    order: tuple[int, ...]
+    """Which of the texts that were asked for these are, from 0."""
 
 
 class GateTexts:
@@ -42,13 +44,14 @@ class GateTexts:
     def passes(self, places: Sequence[int], *, at_once: int) -> Iterator[Pass]:
         """The texts at these places, grouped by length, at most `at_once` together; cut after the last target."""
         groups: dict[int, list[int]] = {}
-        for place in places:
-            groups.setdefault(self._read(place), []).append(place)
+        for number, place in enumerate(places):
+            groups.setdefault(self._read(place), []).append(number)
         for length, group in groups.items():
             for start in range(0, len(group), at_once):
-                rows = [self.rows[place] for place in group[start : start + at_once]]
+                order = tuple(group[start : start + at_once])
+                rows = [self.rows[places[number]] for number in order]
                 tokens, targets = (torch.stack([row[: length + 1] for row in side]) for side in zip(*rows, strict=True))
-                yield Pass(tokens[:, :-1], targets[:, 1:], tokens[:, 1:])
+                yield Pass(tokens[:, :-1], targets[:, 1:], tokens[:, 1:], order)
 
     def _read(self, place: int) -> int:
         """Number of tokens before the last target."""

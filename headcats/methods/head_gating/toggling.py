@@ -35,7 +35,9 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
         `log_prob (seed, score, heads_off)` in nats, mean over the target tokens of a text, then over texts;
         `layer_off, head_off (seed, score, heads_off)`, the head switched off last (-1 for none); `change (seed,
         score)`, log_prob with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`, their
-        number. NaN for seeds without gates.
+        number. NaN for seeds without gates. Where the gates name their data set, so does the coordinate `dataset`, by
+        which curves of several are put together: `xarray.concat([...], "dataset")`. `hc.figures.gate_toggles` draws
+        them.
 
     Raises:
         DataError: Gates of several data sets or of another grid than the model's, or data that the model cannot take.
@@ -93,7 +95,12 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
             "change": (axes[:2], change),
             "n_high": (axes[:2], high),
         },
-        coords={"seed": gates.seed.values, "score": list(SCORES), "heads_off": list(range(n_heads + 1))},
+        coords={
+            "seed": gates.seed.values,
+            "score": list(SCORES),
+            "heads_off": list(range(n_heads + 1)),
+            **({"dataset": str(gates.dataset.item())} if "dataset" in gates.coords else {}),
+        },
         attrs={"method": "toggle_curves", "provenance": json.dumps(provenance)},
     )
 

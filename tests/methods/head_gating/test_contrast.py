@@ -2,18 +2,20 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from gate_toys import answered_slots, token_batch
-from literal_gates import adam, log_prob
+from literal_gates import adam, contrast, log_prob, text_log_probs
 from planted import planted_model
 from toys import Toy, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError
 from headcats.methods.head_gating.contrast import contrastive_gates
+from headcats.methods.head_gating.log_probs import log_prob_gradient
 from headcats.methods.head_gating.settings import GatingSettings
 from headcats.methods.head_gating.stages import start
 from headcats.methods.head_gating.texts import gate_texts
@@ -22,7 +24,7 @@ from headcats.prompts.answered import AnsweredBatch
 from headcats.statistics.random_streams import stream
 
 SETTINGS = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01)
-RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_batch(4, 6, seed=3),)
+RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_batch(5, 6, seed=3),)
 
 
 @pytest.fixture
@@ -31,34 +33,66 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcats.methods.head_gating.contrast.check_better", lambda *numbers, **names: None)
 
 
-@pytest.mark.ci
+def held_apart(model: Any, *, retain: Any = RETAIN, forget: Any = FORGET, paired: bool = True) -> dict[str, Any]:
+    """Kind -> the texts that are fitted, and those held out, at seed 7."""
+    split = {}
+    for kind, data in (("retain", retain), ("forget", forget)):
+        draws = stream(7, "contrastive_gates", "pairs" if paired else kind, "held out")
+        split[kind] = gate_texts(adapt(model), list(data), name=kind).split(0.01, draws)
+    return split
+
+
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("floor", [-5.0, 0.0, 5.0])
-def test_updates_follow_the_formula(toy: Toy, floor: float) -> None:
+@pytest.mark.parametrize(
+    "clamped", ["no pair", pytest.param("some pairs", marks=pytest.mark.ci), pytest.param("all", marks=pytest.mark.ci)]
+)
+def test_updates_follow_the_formula(toy: Toy, clamped: str) -> None:
+    split = held_apart(toy.model)
+    begin = start(torch.ones(2, 4, dtype=torch.bool), names=("contrast", "1"), seed=7).detach()
+    with torch.no_grad():
+        kept, lost = (text_log_probs(toy.model, split[kind][0].rows, begin.sigmoid()) for kind in split)
+    floor = {"no pair": -5.0, "some pairs": float((lost - kept).sort().values[1:3].mean()), "all": 5.0}[clamped]
     settings = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01, forget_floor=floor)
     found = contrastive_gates(toy.model, list(RETAIN), list(FORGET), preset=settings, n_seeds=2, seed=7)
-    rows = {}
-    for kind, data in (("retain", RETAIN), ("forget", FORGET)):
-        draws = stream(7, "contrastive_gates", kind, "held out")
-        rows[kind] = gate_texts(adapt(toy.model), list(data), name=kind).split(0.01, draws)
-    begin = start(torch.ones(2, 4, dtype=torch.bool), names=("contrast", "1"), seed=7).detach()
-    sides = []
+    above, means = [], {"retain": [], "forget": []}
 
     def loss(theta: torch.Tensor) -> torch.Tensor:
-        kept, lost = (log_prob(toy.model, rows[kind][0].rows, theta.sigmoid()) for kind in ("retain", "forget"))
-        sides.append(bool(lost - kept > floor))
-        return -kept + (lost - kept.detach()).clamp(min=floor) - 0.1 * theta.clamp(-1.0, 1.0).mean()
+        kept, lost = (text_log_probs(toy.model, split[kind][0].rows, theta.sigmoid()) for kind in means)
+        above.extend((lost - kept > floor).tolist())
+        for kind, values in zip(means, (kept, lost), strict=True):
+            means[kind].append(float(values.detach().mean()))
+        return contrast(kept, lost, theta, floor=floor, clamp=1.0)
 
     theta, norms = adam(loss, begin, rates=[0.1, 0.055, 0.01], max_norm=0.05)
     assert max(norms) > 0.05
-    assert sides == {-5.0: [True] * 3, 0.0: sides, 5.0: [False] * 3}[floor]
-    assert np.abs(found.gate.sel(seed=1).values - theta.sigmoid().numpy()).max() < 1e-5
-    for kind in ("retain", "forget"):
+    assert set(above) == {"no pair": {True}, "some pairs": {True, False}, "all": {False}}[clamped]
+    assert np.abs(found.gate.sel(seed=1).values - theta.sigmoid().numpy()).max() < 1e-6
+    for kind, of_updates in means.items():
+        assert found[f"{kind}_batch"].sel(seed=1).values.tolist() == pytest.approx(of_updates, abs=1e-6)
         expected = [
-            float(log_prob(toy.model, rows[kind][1].rows, gates).detach())
+            float(log_prob(toy.model, split[kind][1].rows, gates).detach())
             for gates in (torch.ones(2, 4), begin.sigmoid(), theta.sigmoid())
         ]
-        assert found[kind].sel(seed=1).values.tolist() == pytest.approx(expected, abs=1e-5)
+        assert found[kind].sel(seed=1).values.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_texts_of_the_same_items_are_pairs_and_held_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = tiny_model("gpt2", n_layers=2).model, []
+
+    def watched(model: Any, texts: Any, places: Any, theta: Any, **options: Any) -> Any:
+        asked.append([texts.items[place] for place in places])
+        return log_prob_gradient(model, texts, places, theta, **options)
+
+    monkeypatch.setattr("headcats.methods.head_gating.contrast.log_prob_gradient", watched)
+    settings = GatingSettings(updates=2, batch=3, held_out=0.3)
+    for forget, how in ((FORGET, "of the same items"), ((token_batch(4, 6, seed=3),), "at random")):
+        asked.clear()
+        found = contrastive_gates(model, list(RETAIN), list(forget), preset=settings, n_seeds=1)
+        assert json.loads(found.attrs["provenance"])["pairs"] == how
+        assert [len(items) for items in asked] == [3] * 4
+        same = [kept == lost for kept, lost in zip(asked[::2], asked[1::2], strict=True)]
+        assert all(same) == (how == "of the same items")
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -68,6 +102,8 @@ def test_one_seed_equals_itself_among_others_and_the_result_is_labelled() -> Non
     assert some.gate.dims == ("seed", "layer", "head")
     assert some.retain.dims == some.forget.dims == ("seed", "when")
     assert some.when.values.tolist() == ["open", "start", "fitted"]
+    assert some.retain_batch.dims == some.forget_batch.dims == ("seed", "update")
+    assert some["update"].values.tolist() == [1, 2, 3]
     assert some.sel(seed=[0]).equals(one)
     assert "updates=3" in json.loads(some.attrs["provenance"])["settings"]
 
@@ -103,7 +139,8 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="two items"):
         contrastive_gates(model, [token_batch(1)], list(FORGET))
     monkeypatch.setattr(
-        "headcats.methods.head_gating.contrast.log_prob_gradient", lambda *a, **o: (math.nan, torch.zeros(2, 4))
+        "headcats.methods.head_gating.contrast.log_prob_gradient",
+        lambda *a, **o: (torch.full((4,), math.nan), torch.zeros(2, 4)),
     )
     with pytest.raises(DataError, match=r"seed 0, .* update 1 .* nan"):
         contrastive_gates(model, list(RETAIN), list(FORGET), preset=SETTINGS, n_seeds=2)

@@ -1,0 +1,142 @@
+"""How public files write questions with answers, and with options: columns -> the parts of a row.
+
+{question, choices: {label, text}, answerKey}            CommonsenseQA and ARC, as a table or as JSON Lines
+{input, target_scores}                                   BIG-bench, in the field `examples` of a task or as a list
+{inputs, multiple_choice_targets, multiple_choice_scores}  BIG-bench as a table
+{question, choices, answer}                              options as a list; the answer is one of them, or its number
+{problem, generated_solution, expected_answer}           OpenMathInstruct: the solution is to be written
+{question, answer}                                       an answer to be written
+{prompt, target, pattern}                                finished prompts: ABA/ABB of Causal Head Gating
+"""
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+LETTERS = string.ascii_uppercase
+NO_QUESTION, NO_ANSWER, NO_OPTIONS = "no question", "no answer key", "no options"
+ONE_OPTION, MANY_OPTIONS = "one option", f"more than {len(LETTERS)} options"
+REPEATED_OPTION = "an option twice"
+NOT_AN_OPTION, SEVERAL_RIGHT = "answer not among the options", "several right options"
+
+Parts = tuple[str, str, tuple[str, ...]]
+"""Question, answer and options; none where the answer is to be written."""
+Row = Mapping[str, Any]
+
+
+def as_text(value: Any) -> str:
+    """A text or a number without spaces around it, "" for anything else and for a number that is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value != value:
+        return ""
+    return str(value).strip()
+
+
+def _as_list(value: Any) -> list[Any] | None:
+    """A list, tuple or array as a list."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _with_options(question: Any, options: Sequence[Any], right: Sequence[int]) -> Parts | str:
+    """`right`: places of the right options."""
+    text, texts = as_text(question), tuple(map(as_text, options))
+    problems = {
+        NO_QUESTION: not text,
+        NO_OPTIONS: not texts or not all(texts),
+        ONE_OPTION: len(texts) == 1,
+        MANY_OPTIONS: len(texts) > len(LETTERS),
+        REPEATED_OPTION: len(set(texts)) < len(texts),
+        NOT_AN_OPTION: not right,
+        SEVERAL_RIGHT: len(right) > 1,
+    }
+    problem = next((reason for reason, holds in problems.items() if holds), "")
+    return problem or (text, texts[right[0]], texts)
+
+
+def _keyed(row: Row) -> Parts | str:
+    """CommonsenseQA: labels and texts as two lists, or, in its JSON Lines, as one list within the question."""
+    question, choices = row["question"], row.get("choices")
+    if isinstance(question, Mapping):
+        question, choices = question.get("stem"), question.get("choices")
+    if isinstance(choices, Mapping):
+        labels, texts = (_as_list(choices.get(side)) for side in ("label", "text"))
+    else:
+        pairs = _as_list(choices) or []
+        pairs = pairs if all(isinstance(pair, Mapping) for pair in pairs) else []
+        labels, texts = ([pair.get(side) for pair in pairs] for side in ("label", "text"))
+    if not labels or not texts or len(labels) != len(texts):
+        return NO_OPTIONS
+    key = as_text(row["answerkey"])
+    if not key:
+        return NO_ANSWER
+    return _with_options(question, texts, [place for place, label in enumerate(labels) if as_text(label) == key])
+
+
+def _scored(row: Row) -> Parts | str:
+    """BIG-bench: option -> score, 1 for the right one."""
+    scores = row["target_scores"]
+    if not isinstance(scores, Mapping):
+        return NO_OPTIONS
+    # A table has a column for every option of any row, empty where the row lacks it.
+    scores = {option: score for option, score in scores.items() if score is not None}
+    return _by_score(row["input"], list(scores), list(scores.values()))
+
+
+def _scored_lists(row: Row) -> Parts | str:
+    options, scores = (_as_list(row[f"multiple_choice_{side}"]) for side in ("targets", "scores"))
+    if options is None or scores is None or len(options) != len(scores):
+        return NO_OPTIONS
+    return _by_score(row["inputs"], options, scores)
+
+
+def _by_score(question: Any, options: Sequence[Any], scores: Sequence[Any]) -> Parts | str:
+    return _with_options(question, options, [place for place, score in enumerate(scores) if score == 1])
+
+
+def _listed(row: Row) -> Parts | str:
+    """Options as a list; the answer is one of them, or the number of one, from 0."""
+    options, answer = _as_list(row["choices"]), row["answer"]
+    if options is None:
+        return NO_OPTIONS
+    if isinstance(answer, Integral) and not isinstance(answer, bool):
+        return _with_options(row["question"], options, [int(answer)] if 0 <= answer < len(options) else [])
+    if not as_text(answer):
+        return NO_ANSWER
+    right = [place for place, option in enumerate(options) if as_text(option) == as_text(answer)]
+    return _with_options(row["question"], options, right)
+
+
+def _solved(row: Row) -> Parts | str:
+    """OpenMathInstruct: a row without a final answer does not say whether its solution is right."""
+    if "expected_answer" in row and not as_text(row["expected_answer"]):
+        return NO_ANSWER
+    return _written(row["problem"], row["generated_solution"])
+
+
+def _written(question: Any, answer: Any) -> Parts | str:
+    text, written = as_text(question), as_text(answer)
+    if not text:
+        return NO_QUESTION
+    return (text, written, ()) if written else NO_ANSWER
+
+
+def _finished(row: Row) -> Parts | str:
+    """As they are: spaces and line ends are part of what the model reads."""
+    prompt, target = (value if isinstance(value, str) else "" for value in (row["prompt"], row["target"]))
+    if not prompt:
+        return NO_QUESTION
+    return (prompt, target, ()) if target else NO_ANSWER
+
+
+FINISHED = ("prompt", "target")
+LAYOUTS: dict[tuple[str, ...], Callable[[Row], Parts | str]] = {
+    ("question", "answerkey"): _keyed,
+    ("input", "target_scores"): _scored,
+    ("inputs", "multiple_choice_targets", "multiple_choice_scores"): _scored_lists,
+    ("question", "choices", "answer"): _listed,
+    ("problem", "generated_solution"): _solved,
+    ("question", "answer"): lambda row: _written(row["question"], row["answer"]),
+    FINISHED: _finished,
+}
+"""Columns of a layout -> what a row of it holds, or why it is dropped; the first that fits is taken."""
