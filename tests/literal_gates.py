@@ -57,3 +57,43 @@ def adam(loss_of: Any, theta: torch.Tensor, *, rates: list[float], max_norm: flo
         second = 0.999 * second + 0.001 * gradient**2
         theta = theta - rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
     return theta, norms
+
+
+def padded(rows: list[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and masks of texts of several lengths as one batch, filled up with token 0 on the right."""
+    sides = ([row[side] for row in rows] for side in (0, 1))
+    tokens, masks = (torch.nn.utils.rnn.pad_sequence(side, batch_first=True, padding_value=0) for side in sides)
+    return tokens, masks
+
+
+def padded_log_probs(raw: Any, tokens: torch.Tensor, masks: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+    """Of each text of a padded batch the masked cross-entropy, summed and divided by the number of targets, negative."""
+
+    def times(layer: int) -> Any:
+        return lambda z, hook: z * gates[layer][None, None, :, None]
+
+    hooks = [(f"blocks.{layer}.attn.hook_z", times(layer)) for layer in range(len(gates))]
+    logits = raw.run_with_hooks(tokens[:, :-1], fwd_hooks=hooks)
+    losses = torch.nn.functional.cross_entropy(logits.transpose(1, 2), tokens[:, 1:], reduction="none")
+    return -(losses * masks[:, 1:]).sum(-1) / masks[:, 1:].sum(-1)
+
+
+def trained(
+    losses_of: Any, theta: torch.Tensor, *, rates: tuple[float, float], updates: int, max_norm: float
+) -> torch.Tensor:
+    """theta after torch's Adam under a linear schedule; the gradients of all losses of an update are added up, then
+    clipped together. The last update has the last rate.
+    """
+    leaf = theta.detach().clone().requires_grad_()
+    adam = torch.optim.Adam([leaf], lr=rates[0])
+    schedule = torch.optim.lr_scheduler.LinearLR(
+        adam, start_factor=1.0, end_factor=rates[1] / rates[0], total_iters=updates - 1
+    )
+    for _ in range(updates):
+        adam.zero_grad()
+        for loss in losses_of(leaf):
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(leaf, max_norm=max_norm)
+        adam.step()
+        schedule.step()
+    return leaf.detach()

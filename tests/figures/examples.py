@@ -362,6 +362,65 @@ def scattered_revisions(n_layers: int, n_heads: int) -> xr.Dataset:
     )
 
 
+def scattered_toggles(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Curves of two data sets and three seeds, one of which was not measured on the second."""
+    draw, n = np.random.default_rng(n_layers + n_heads), n_layers * n_heads
+    shape = (2, 3, 3, n + 1)
+    slope = np.array([4.0, 0.5, 0.1])[:, None] / n
+    order = np.concatenate(
+        [np.full((*shape[:3], 1), -1), draw.permuted(np.tile(np.arange(n), (*shape[:3], 1)), axis=-1)], -1
+    )
+    curves = toggles_of(-slope * np.arange(n + 1) * draw.uniform(0.8, 1.2, shape), order, n_heads=n_heads)
+    unmeasured = (curves["dataset"] == "Math Calculation") & (curves["seed"] == 2)
+    return curves.assign({name: curves[name].where(~unmeasured) for name in ("log_prob", "change")})
+
+
+def toggles_of(log_prob: np.ndarray, order: np.ndarray, *, n_heads: int) -> xr.Dataset:
+    """Toggle curves with that `log_prob (dataset, seed, score, heads_off)`; a third of the heads has a high score."""
+    dims, n_high = ("dataset", "seed", "score", "heads_off"), (log_prob.shape[-1] - 1) // 3
+    layer, head = (np.where(order < 0, -1, part) for part in np.divmod(order, n_heads))
+    return xr.Dataset(
+        {"log_prob": (dims, log_prob), "layer_off": (dims, layer), "head_off": (dims, head)}
+        | {
+            "change": (dims[:3], log_prob[..., n_high] - log_prob[..., 0]),
+            "n_high": (dims[:3], np.full(log_prob.shape[:3], n_high)),
+        },
+        coords={
+            "dataset": ["Syntactic Understanding", "Math Calculation"][: len(log_prob)],
+            "seed": np.arange(log_prob.shape[1]),
+            "score": ["facilitation", "irrelevance", "interference"],
+            "heads_off": np.arange(log_prob.shape[-1]),
+        },
+        attrs={"method": "toggle_curves", "provenance": json.dumps({"threshold": "0.5"})},
+    )
+
+
+def scattered_contrast(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Gates of three seeds, most of them open, and texts to forget that become unlikely over twenty updates."""
+    draw, updates = np.random.default_rng(n_layers * n_heads), np.arange(1, 21)
+    gate = draw.random((3, n_layers, n_heads)) ** 0.2
+    course = -0.3 * updates * draw.uniform(0.8, 1.2, (3, 1))
+    return contrast_of(gate, retain=-1.5 - 0.1 * course, forget=-1.6 + course)
+
+
+def contrast_of(gate: np.ndarray, *, retain: np.ndarray, forget: np.ndarray) -> xr.Dataset:
+    """Contrastive gates with that `gate (seed, layer, head)`, and log-probabilities `(seed, update)` of both kinds."""
+    held_out = {
+        name: (("seed", "when"), np.stack([values[:, 0] + 1, values[:, 0], values[:, -1]], 1))
+        for name, values in (("retain", retain), ("forget", forget))
+    }
+    return xr.Dataset(
+        {"gate": (("seed", "layer", "head"), gate), **held_out}
+        | {"retain_batch": (("seed", "update"), retain), "forget_batch": (("seed", "update"), forget)},
+        coords={
+            "seed": np.arange(len(gate)),
+            **_grid(gate.shape),
+            "when": ["open", "start", "fitted"],
+            "update": np.arange(retain.shape[1]) + 1,
+        },
+    )
+
+
 TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "overlap": whole_overlap,
     "members": mixed_overlap,
@@ -375,6 +434,8 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "token_map": scattered_token_map,
     "revisions": scattered_revisions,
     "by_position": scattered_positions,
+    "toggles": scattered_toggles,
+    "contrast": scattered_contrast,
 }
 """What a figure reads -> such a table, for a model of so many layers and heads."""
 REGISTERED = {name: lookup("figure", name) for name in names("figure")}

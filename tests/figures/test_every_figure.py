@@ -98,7 +98,7 @@ def test_every_cell_says_what_it_is(name: str) -> None:
     told = 0
     for trace in fig.data:
         # Of cells and curves in one figure, both speak.
-        said = trace.hovertemplate if trace.type in shown or name == "checkpoints" else None
+        said = trace.hovertemplate if trace.type in shown or name in ("checkpoints", "gate_contrast") else None
         assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:
@@ -131,6 +131,9 @@ OF_RESULTS = {
     "head_tasks": "hc.score(results)",
     "importance_grid": 'hc.suite_blocks(results)["function_probe"], or hc.score(results)',
     "always_any": 'hc.suite_blocks(results)["head_gating"]',
+    "gate_seeds": 'hc.suite_blocks(results)["head_gating"]',
+    "gate_toggles": "hc.methods.head_gating.toggle_curves(model, texts, gates)",
+    "gate_contrast": "hc.methods.head_gating.contrastive_gates(model, retain, forget)",
     "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
     "layer_token": 'hc.suite_blocks(results)["token_probe"]',
     "method_agreement": "hc.evidence.method_agreement(hc.evidence.method_scores(results))",

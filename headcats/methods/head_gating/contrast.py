@@ -107,7 +107,7 @@ def contrastive_gates(
 
 
 class _Fit(NamedTuple):
-    """Gates from one start, and by kind the mean log-probabilities of held-out texts and of the batch of each update."""
+    """Gates from one start; by kind the mean log-probabilities of held-out texts, and of the batch of each update."""
 
     gates: Float[Tensor, "layer head"]
     held_out: dict[str, list[float]]

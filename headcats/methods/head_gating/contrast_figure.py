@@ -132,6 +132,7 @@ def _plot(curves: pd.DataFrame, contrast: xr.Dataset, y: Scale, size: tuple[int,
                 line={"color": TEXT, "width": 1, "dash": "dot"},
                 marker={"symbol": f"{symbol}-open", "size": [0, 8], "color": TEXT, "opacity": 1},
                 name=f"open, {kind}",
+                cliponaxis=False,
             )
         )
         shown = np.zeros(n)

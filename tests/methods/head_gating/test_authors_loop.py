@@ -1,0 +1,68 @@
+"""The authors' training loop, written anew: padded batches, accumulated gradients, torch's schedule and clipping."""
+
+import pytest
+import torch
+from gate_toys import token_batch
+from literal_gates import padded, padded_log_probs, rows_of, text_log_probs, trained
+from toys import tiny_model
+
+from headcats.methods.head_gating.log_probs import text_log_probs as our_log_probs
+from headcats.methods.head_gating.settings import GatingSettings
+from headcats.methods.head_gating.stages import fit_gates, start
+from headcats.methods.head_gating.texts import gate_texts
+from headcats.models.adapter import adapt
+
+DATA = (token_batch(2, 7, targets=(2, 3, 6)), token_batch(2, 5, seed=1))
+SETTINGS = GatingSettings(updates=4, max_norm=0.05, clamp=1.0)
+
+
+def test_a_padded_batch_gives_the_same_log_probabilities() -> None:
+    raw = tiny_model("gpt2", n_layers=2).model
+    gates = torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
+    rows = rows_of(*DATA)
+    with torch.no_grad():
+        expected = padded_log_probs(raw, *padded(rows), gates)
+        literal = text_log_probs(raw, rows, gates)
+    model = adapt(raw)
+    found = our_log_probs(model, gate_texts(model, list(DATA), name="data"), gates, at_once=2)
+    assert (found - expected).abs().max() < 1e-6
+    assert (literal - expected).abs().max() < 1e-6
+
+
+def test_stages_are_those_of_the_loop() -> None:
+    """In two halves, whose gradients are added up: 32 texts twice are one batch of 64."""
+    raw, rows = tiny_model("gpt2", n_layers=2).model, rows_of(*DATA)
+    model = adapt(raw)
+    texts = gate_texts(model, list(DATA), name="data")
+    found = fit_gates(model, texts, texts, settings=SETTINGS, names=("data", "0"), seed=0)
+    begin = start(torch.ones(2, 4, dtype=torch.bool), names=("data", "0"), seed=0)
+    thetas: dict[str, torch.Tensor] = {}
+    for stage in SETTINGS.stages:
+
+        def losses(theta: torch.Tensor, push: float = stage.push) -> list[torch.Tensor]:
+            halves = (padded(rows[:2]), padded(rows[2:]))
+            return [
+                (-padded_log_probs(raw, *half, theta.sigmoid()).mean() - push * theta.clamp(-1, 1).mean()) / 2
+                for half in halves
+            ]
+
+        thetas[stage.name] = trained(
+            losses, thetas.get("g0", begin), rates=stage.rates, updates=SETTINGS.updates, max_norm=SETTINGS.max_norm
+        )
+        assert (found.gates[stage.name] - thetas[stage.name].sigmoid()).abs().max() < 1e-6, stage.name
+
+
+@pytest.mark.parametrize(("total", "last"), [(499, 0.01), (500, 0.1 + 499 / 500 * (0.01 - 0.1))])
+def test_the_schedule_is_torchs_up_to_its_last_step(total: int, last: float) -> None:
+    """With `total_iters` one less than the updates, as here; the authors' code gives it all updates."""
+    settings, parameter = GatingSettings(), torch.zeros(1, requires_grad=True)
+    adam = torch.optim.Adam([parameter], lr=settings.first_rates[0])
+    schedule = torch.optim.lr_scheduler.LinearLR(adam, start_factor=1.0, end_factor=0.1, total_iters=total)
+    rates = []
+    for _ in range(settings.updates):
+        rates.append(schedule.get_last_lr()[0])
+        adam.step()
+        schedule.step()
+    ours = [settings.rate(update, settings.first_rates) for update in range(settings.updates)]
+    assert rates[-1] == pytest.approx(last, abs=1e-9)
+    assert max(abs(one - other) for one, other in zip(rates, ours, strict=True)) < (1e-9 if total == 499 else 2e-4)
