@@ -53,8 +53,9 @@ methods, metrics, positions, halves of the prompts and different models agree.
 ## One paper, one room
 
 `hc.methods.ov_relation`, `hc.methods.head_gating`, `hc.methods.function_probe` and `hc.methods.token_probe` are
-methods, and each holds what belongs to its paper: `hc.methods.ov_relation.salient_tokens`. `hc.methods.function_vector`
-holds the steering experiment.
+methods, and each holds what belongs to its paper: `hc.methods.ov_relation.salient_tokens`, or
+`hc.methods.head_gating.question_texts`, which reads public files of questions. `hc.methods.function_vector` holds the
+steering experiment.
 
 ## Look at it
 

@@ -67,7 +67,7 @@ def padded(rows: list[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor,
 
 
 def padded_log_probs(raw: Any, tokens: torch.Tensor, masks: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
-    """Of each text of a padded batch the masked cross-entropy, summed and divided by the number of targets, negative."""
+    """Of each text of a padded batch minus the masked cross-entropy, summed and divided by the number of targets."""
 
     def times(layer: int) -> Any:
         return lambda z, hook: z * gates[layer][None, None, :, None]

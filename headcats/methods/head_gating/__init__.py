@@ -1,5 +1,6 @@
 """Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
 
+from headcats.methods.head_gating.choices import CHOICES, SMALL_CHOICES
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names, register_later
@@ -39,10 +40,11 @@ add_preset(
     "chg2025",
     head_gating.declaration.paper,
     {"methods": (head_gating.name,)},
-    differs="data sets are the categories of the suite",
+    choices=CHOICES,
 )
 add_preset(
     "chg-mini",
     "Nam et al. (2025) with smaller batches and fewer updates, for small models",
     {"methods": (f"{head_gating.name}:preset=chg-mini",)},
+    choices=SMALL_CHOICES,
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, text_log_probs, texts_at_once
 from headcats.methods.head_gating.random_starts import fit_each
-from headcats.methods.head_gating.settings import PRESETS, GatingSettings, Stage
+from headcats.methods.head_gating.settings import N_SEEDS, PRESETS, GatingSettings, Stage
 from headcats.methods.head_gating.stages import check_better, climb, drawn, pushed, start
 from headcats.methods.head_gating.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
@@ -29,7 +29,7 @@ def contrastive_gates(
     forget: NextTokenData,
     *,
     preset: str | GatingSettings = "chg2025",
-    n_seeds: int = 10,
+    n_seeds: int = N_SEEDS,
     seed: int = 0,
 ) -> xr.Dataset:
     """Gates under which a model keeps one kind of text and forgets another; a gate near 0 marks a head of the latter.

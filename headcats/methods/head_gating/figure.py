@@ -22,6 +22,7 @@ from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, require
 from headcats.methods.head_gating.over_seeds import GATE_SCORES
 from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
+from headcats.methods.head_gating.settings import THRESHOLD
 from headcats.registry import unknown_name_message
 
 COMPOSITE = "composite"
@@ -45,15 +46,15 @@ def always_any(
     gates: xr.Dataset,
     *,
     score: str = COMPOSITE,
-    threshold: float = 0.5,
+    threshold: float = THRESHOLD,
     palette: str = "headcats",
     layout: str = LAYERS_ACROSS,
     title: str | None = None,
 ) -> PanelGrid:
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = layer, y = head, head 0 on top; as in the paper x = Head, y = Layer, layer 0 at the bottom, ticks every 6 (on
-    every one of up to 16). Always is the smallest score over the seeds, Any the largest. Composite: red = interference,
+    x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 at the
+    bottom. Its ticks (0, 5 .. 20 and 0, 10, 20) are not taken over: they stand every 6, on every one of up to 16. Always is the smallest score over the seeds, Any the largest. Composite: red = interference,
     green = facilitation, so yellow = both and black = neither; heads with an interference of at least `threshold` are
     hatched, so that the corners differ in more than colour. Or a single score, 0 to 1, from dark blue over green and
     yellow to red (turbo), hatched from `threshold` on. Above each panel stands the share of heads that reach the

@@ -13,7 +13,7 @@ import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning, StorageError
 from headcats.methods.head_gating.random_starts import DatasetFits, fit_each, with_provenance
-from headcats.methods.head_gating.settings import PRESETS, GatingSettings
+from headcats.methods.head_gating.settings import N_SEEDS, PRESETS, GatingSettings
 from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
@@ -22,7 +22,7 @@ from headcats.models.checks import check_model
 from headcats.registry import preset_of
 from headcats.results.manifest import MANIFEST
 
-_N_SEEDS = WholeNumber(default=10, least=1)
+_N_SEEDS = WholeNumber(default=N_SEEDS, least=1)
 
 
 class HeadGating:
@@ -43,10 +43,10 @@ class HeadGating:
     `hc.methods.head_gating.always_any`. Its `any` overcounts: the push ends at |theta| = 4, so a head whose G0 is above
     .982 keeps its gate although nothing needs it (3 of the 14 heads in `any` on "mini", Translation).
 
-    Choices where the paper leaves them open: each stage has its own Adam; the rate is linear in the updates; an eighth
-    of the items is held out for the stored losses. Preset "chg-mini": 32 texts per update, 150 updates per stage,
-    otherwise the same; its facilitation ranks the heads of "mini" on Translation like the paper's preset from the same
-    start (Spearman .91; two starts: .79 on average).
+    `headcats list presets` says where constants differ from the paper's. Preset "chg-mini": 32 texts per update, 150
+    updates per stage, otherwise the same; its facilitation ranks the heads of "mini" on Translation like the paper's
+    preset from the same start (Spearman .91; two starts: .79 on average). `hc.methods.head_gating.question_texts` reads
+    the paper's data sets.
 
     In a study, a data set is a category of the suite (few-shot texts of all its tasks), and each seed is saved when it
     is done.
@@ -76,7 +76,7 @@ class HeadGating:
         data: NextTokenData | Mapping[str, NextTokenData],
         *,
         preset: str | GatingSettings = "chg2025",
-        n_seeds: int = 10,
+        n_seeds: int = N_SEEDS,
         seed: int = 0,
         out: str | os.PathLike[str] | None = None,
     ) -> xr.Dataset:
@@ -143,7 +143,9 @@ class HeadGating:
             warnings.warn(f"Texts left out: {joined.attrs['left_out']}.", StatisticsWarning, stacklevel=2)
         return joined
 
-    def parts(self, inputs: SuiteInputs, *, preset: str = "chg2025", n_seeds: int = 10) -> dict[str, tuple[str, ...]]:
+    def parts(
+        self, inputs: SuiteInputs, *, preset: str = "chg2025", n_seeds: int = N_SEEDS
+    ) -> dict[str, tuple[str, ...]]:
         """`<category>/<seed>` -> tasks of the category, all seeds of a category before the next.
 
         Tasks of finished prompts are not read; a category of nothing else has one part, which is skipped.
@@ -157,7 +159,7 @@ class HeadGating:
             for number in range(n_seeds if names else 1)
         }
 
-    def on_part(self, inputs: SuiteInputs, part: str, *, preset: str = "chg2025", n_seeds: int = 10) -> xr.Dataset:
+    def on_part(self, inputs: SuiteInputs, part: str, *, preset: str = "chg2025", n_seeds: int = N_SEEDS) -> xr.Dataset:
         """One seed on one category; a DataError if no text of it can be used, or the fit diverges."""
         category, _, number = part.rpartition("/")
         tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError
+from headcats.methods.head_gating.settings import THRESHOLD
 from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
 
@@ -11,7 +12,7 @@ GATE_SCORES = ("facilitation", "interference", "irrelevance")
 _AXES = ("dataset", "seed", "layer", "head")
 
 
-def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
+def always_any(gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset:
     """Smallest and largest score of every head over the random starts of `head_gating`, and shares of heads.
 
     The data set cannot do without a head that is facilitating from every start (`always`); one that is so from some

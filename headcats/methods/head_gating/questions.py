@@ -10,6 +10,7 @@ import numpy as np
 
 from headcats.bounds import check_count
 from headcats.errors import DataError, pluralize
+from headcats.methods.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
@@ -18,14 +19,13 @@ from headcats.tasks.files.question_layouts import LETTERS
 from headcats.tasks.files.questions import Question, Questions, read_questions
 
 EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"
-N_EXAMPLES = 10
 
 
 def question_texts(
     data: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
     *,
     n_questions: int | None = None,
-    n_orders: int = 1,
+    n_orders: int = N_ORDERS,
     n_examples: int = N_EXAMPLES,
     instruction: str = "",
     seed: int = 0,

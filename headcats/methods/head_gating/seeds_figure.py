@@ -14,6 +14,7 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import panel_names, require
 from headcats.methods.head_gating.over_seeds import GATE_SCORES
+from headcats.methods.head_gating.settings import THRESHOLD
 
 SYMBOLS = {"facilitation": "circle", "irrelevance": "square", "interference": "diamond"}
 """Score -> its symbol, in the order of the paper's figures."""
@@ -23,7 +24,7 @@ _SPREAD = 0.3  # of the seeds beside each other, in cells
 
 
 @figure
-def gate_seeds(gates: xr.Dataset, *, threshold: float = 0.5, title: str | None = None) -> PanelGrid:
+def gate_seeds(gates: xr.Dataset, *, threshold: float = THRESHOLD, title: str | None = None) -> PanelGrid:
     """How far seeds agree: share of heads with each score, and the distribution of the scores, seed by seed.
 
     A row per data set. First panel: a symbol per seed at the percentage of the model's heads whose score is at least

@@ -18,6 +18,7 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import panel_names, require
 from headcats.methods.head_gating.seeds_figure import SYMBOLS
+from headcats.methods.head_gating.settings import THRESHOLD
 from headcats.results.head_axes import cell_name, unit_of
 
 _CURVE = ("seed", "score", "heads_off")
@@ -174,7 +175,7 @@ def _plot(rows: pd.DataFrame, x: Axis, y: Scale) -> Plot:
 
 def _notes(toggles: xr.Dataset) -> list[str]:
     """How far the curve of each score has moved when all heads of at least the threshold are off."""
-    threshold = float(json.loads(str(toggles.attrs.get("provenance", "{}"))).get("threshold", 0.5))
+    threshold = float(json.loads(str(toggles.attrs.get("provenance", "{}"))).get("threshold", THRESHOLD))
     notes = []
     for score, sign in _SIGNS.items():
         of_score = toggles.sel(score=score)

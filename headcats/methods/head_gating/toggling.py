@@ -9,6 +9,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.methods.head_gating.log_probs import mean_log_prob, texts_at_once
+from headcats.methods.head_gating.settings import THRESHOLD
 from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
@@ -18,7 +19,7 @@ from headcats.sweeps.labels import check_axes
 SCORES = ("facilitation", "irrelevance", "interference")
 
 
-def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
+def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset:
     """Log-probability of the targets while heads are switched off one after another, largest score first.
 
     The curve starts with the gates G+, under which only interfering heads are down; every step sets one more gate to 0.

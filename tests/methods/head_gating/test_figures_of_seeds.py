@@ -1,0 +1,168 @@
+"""Figures of gates seed by seed, of toggle curves and of contrastive gates: their numbers, marks and refusals."""
+
+import json
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import gates_of, scattered_contrast, scattered_gates, scattered_toggles
+from gate_toys import token_batch
+from toys import tiny_model
+
+import headcats as hc
+from headcats.errors import DataError, OptionError
+from headcats.methods.head_gating.toggling import toggle_curves
+
+
+def traces(fig: go.Figure, name: str) -> list[go.Scatter]:
+    return [trace for trace in fig.data if trace.name == name]
+
+
+class TestSeeds:
+    def test_percentages_are_those_of_the_scores(self) -> None:
+        gates = scattered_gates(4, 5)
+        numbers = hc.figures.data(hc.figures.gate_seeds(gates, threshold=0.7))
+        for (dataset, score, seed), rows in numbers.groupby(["dataset", "score", "seed"]):
+            values = gates[score].sel(dataset=dataset, seed=seed).values.ravel()
+            assert rows.n_heads.tolist() == np.histogram(values, np.arange(11) / 10)[0].tolist()
+            assert rows.percent.sum() == pytest.approx(100)
+            assert set(rows.n_reached) == {(values >= 0.7).sum()}
+            assert rows.percent_reached.iloc[0] == pytest.approx(100 * (values >= 0.7).mean())
+        assert len(numbers) == 2 * 3 * 3 * 10
+
+    def test_a_panel_per_score_beside_that_of_the_shares(self) -> None:
+        fig = hc.figures.gate_seeds(scattered_gates(4, 5))
+        texts = [re.sub("<.*?>", "", text.text) for text in fig.layout.annotations]
+        for title in ("Math Calculation", "Syntactic Understanding", "Facilitation", "Irrelevance", "Interference"):
+            assert title in texts
+        assert texts.index("Syntactic Understanding") < texts.index("Math Calculation")
+        symbols = {trace.name: trace.marker.symbol for trace in fig.data if trace.mode == "markers"}
+        assert symbols == {"facilitation": "circle", "irrelevance": "square", "interference": "diamond"}
+        assert len(traces(fig, "mean over seeds")) == 6
+        assert len(traces(fig, "seed 1")) == 6
+
+    def test_a_seed_that_is_missing_is_left_out_and_counted(self) -> None:
+        gates = scattered_gates(2, 3)
+        fitted = gates.where((gates.seed != 1) | (gates.dataset != "Math Calculation"))
+        fig = hc.figures.gate_seeds(fitted.assign_attrs(n_seeds="3"))
+        numbers = hc.figures.data(fig)
+        assert set(numbers[numbers.dataset == "Math Calculation"].seed) == {0, 2}
+        assert any("2 of 3 seeds" in text.text for text in fig.layout.annotations)
+        with pytest.raises(DataError, match="at least one seed"):
+            hc.figures.gate_seeds(gates.where(gates.seed < 0))
+
+    def test_a_score_of_one_is_in_the_last_bin(self) -> None:
+        ones = np.ones((1, 1, 1, 2))
+        numbers = hc.figures.data(hc.figures.gate_seeds(gates_of(ones, 0 * ones, datasets=["one"])))
+        last = numbers[(numbers.score == "facilitation") & (numbers.low == 0.9)]
+        assert last.n_heads.tolist() == [2]
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0])
+    def test_a_threshold_is_a_share(self, threshold: float) -> None:
+        with pytest.raises(OptionError, match="threshold"):
+            hc.figures.gate_seeds(scattered_gates(2, 2), threshold=threshold)
+
+
+class TestToggles:
+    def test_lines_are_means_over_the_seeds_that_were_measured(self) -> None:
+        toggles = scattered_toggles(2, 3)
+        fig = hc.figures.gate_toggles(toggles)
+        numbers = hc.figures.data(fig)
+        for (dataset, score), rows in numbers.groupby(["dataset", "score"]):
+            curves = toggles.log_prob.sel(dataset=dataset, score=score)
+            assert rows.log_prob.tolist() == pytest.approx(curves.mean("seed").values.tolist())
+            assert rows.least.tolist() == pytest.approx(curves.min("seed").values.tolist())
+            assert set(rows.n_seeds) == {3 if dataset == "Syntactic Understanding" else 2}
+        assert len(traces(fig, "seeds, facilitation")) == 2
+        assert {trace.line.dash for trace in traces(fig, "irrelevance")} == {"dash"}
+
+    def test_the_pointer_names_the_heads_that_went_last(self) -> None:
+        toggles = scattered_toggles(1, 2)
+        numbers = hc.figures.data(hc.figures.gate_toggles(toggles))
+        rows = numbers[(numbers.dataset == "Syntactic Understanding") & (numbers.score == "facilitation")]
+        assert rows.heads.iloc[0] == ""
+        for step in (1, 2):
+            off = toggles.head_off.sel(dataset="Syntactic Understanding", score="facilitation", heads_off=step).values
+            counts = {f"L0H{head}": int((off == head).sum()) for head in set(off)}
+            named = [f"{name} ({n} seeds)" if n > 1 else name for name, n in counts.items()]
+            assert set(rows.heads.iloc[step].split(", ")) == set(named)
+
+    def test_notes_say_how_far_the_line_has_moved(self) -> None:
+        toggles = scattered_toggles(2, 3)
+        fig = hc.figures.gate_toggles(toggles)
+        change = float(toggles.change.sel(dataset="Math Calculation", score="facilitation").mean())
+        assert any(f"2 heads off, {change:+.2f} nats" in text.text for text in fig.layout.annotations)
+
+    def test_what_toggle_curves_returns_is_drawn_alone_and_together(self) -> None:
+        draws = np.random.default_rng(0)
+        gates = gates_of(*draws.random((2, 2, 1, 2, 4), dtype=np.float32), datasets=["one", "two"])
+        gates["g_plus"] = 1 - gates["interference"]
+        model, data = tiny_model("gpt2", n_layers=2).model, [token_batch(2, 5)]
+        curves = [toggle_curves(model, data, gates.sel(dataset=name)) for name in ("one", "two")]
+        assert [str(curve.dataset.item()) for curve in curves] == ["one", "two"]
+        alone = hc.figures.data(hc.figures.gate_toggles(curves[1]))
+        both = hc.figures.data(hc.figures.gate_toggles(xr.concat(curves, "dataset", combine_attrs="override")))
+        assert set(both.dataset) == {"one", "two"}
+        assert both[both.dataset == "two"].log_prob.tolist() == alone.log_prob.tolist()
+        unnamed = hc.figures.gate_toggles(curves[0].drop_vars("dataset"))
+        assert len(hc.figures.data(unnamed)) == 3 * 9
+
+    def test_curves_without_a_score_or_a_number_are_refused(self) -> None:
+        toggles = scattered_toggles(1, 2)
+        with pytest.raises(DataError, match="no score 'irrelevance'"):
+            hc.figures.gate_toggles(toggles.sel(score=["facilitation", "interference"]))
+        with pytest.raises(DataError, match="no number"):
+            hc.figures.gate_toggles(toggles.assign(log_prob=toggles.log_prob * np.nan))
+
+
+class TestContrast:
+    def test_cells_and_lines_are_means_over_seeds(self) -> None:
+        contrast = scattered_contrast(3, 4)
+        fig = hc.figures.gate_contrast(contrast)
+        numbers = hc.figures.data(fig)
+        cells, lines = (numbers[numbers.panel == panel] for panel in ("Gates", "Log-probability"))
+        gate = contrast.gate
+        assert cells.gate.tolist() == pytest.approx(gate.mean("seed").values.ravel().tolist())
+        assert cells.least.tolist() == pytest.approx(gate.min("seed").values.ravel().tolist())
+        assert cells.shut.tolist() == pytest.approx((gate < 0.5).mean("seed").values.ravel().tolist())
+        assert (cells.hatched == (cells.gate < 0.5)).all()
+        for kind in ("retain", "forget"):
+            rows = lines[lines.kind == kind]
+            batch = contrast[f"{kind}_batch"]
+            assert rows["update"].tolist() == contrast["update"].values.tolist()
+            assert rows.log_prob.tolist() == pytest.approx(batch.mean("seed").values.tolist())
+            (level,) = traces(fig, f"open, {kind}")
+            assert level.y[0] == pytest.approx(float(contrast[kind].sel(when="open").mean()))
+            (line,) = traces(fig, f"texts to {kind}")
+            assert line.line.dash == {"retain": "solid", "forget": "dash"}[kind]
+
+    def test_heads_below_one_half_are_hatched(self) -> None:
+        contrast = scattered_contrast(2, 2)
+        contrast["gate"][:, 1, 0] = 0.1
+        fig = hc.figures.gate_contrast(contrast)
+        (hatching,) = traces(fig, "shut")
+        across, down = (np.array(side, dtype=float) for side in (hatching.x, hatching.y))
+        assert (np.nanmin(across), np.nanmax(across)) == (0.5, 1.5)
+        assert (np.nanmin(down), np.nanmax(down)) == (-0.5, 0.5)
+        shut = int((contrast.gate.mean("seed") < 0.5).sum())
+        assert any(f"{shut} of 4 heads" in text.text for text in fig.layout.annotations)
+
+    def test_heads_that_a_layer_lacks_are_crossed(self) -> None:
+        contrast = scattered_contrast(2, 3)
+        contrast["gate"][:, 1, 2] = np.nan
+        fig = hc.figures.gate_contrast(contrast)
+        (cross,) = traces(fig, "no value")
+        assert (list(cross.x), list(cross.y)) == ([1], [2])
+        assert any("of 5 heads" in text.text for text in fig.layout.annotations)
+
+    def test_one_seed_has_no_band(self) -> None:
+        names = {trace.name for trace in hc.figures.gate_contrast(scattered_contrast(2, 2).isel(seed=[0])).data}
+        assert not {name for name in names if name and name.startswith("seeds")}
+
+
+def test_the_threshold_of_the_notes_is_that_of_the_curves() -> None:
+    toggles = scattered_toggles(1, 3).assign_attrs(provenance=json.dumps({"threshold": "0.7"}))
+    texts = [text.text for text in hc.figures.gate_toggles(toggles).layout.annotations]
+    assert any("≥ 0.7" in text for text in texts)
