@@ -30,7 +30,8 @@ _INSTEAD = {
     >>> few = hc.methods.head_gating.GatingSettings(updates=5, batch=8)
     >>> model, texts = hc.load_model("mini"), hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
     >>> gates = hc.methods.head_gating(model, texts, preset=few, n_seeds=2)
-    >>> toggles = hc.methods.head_gating.toggle_curves(model, hc.methods.task_texts("plural", n_prompts=4, seed=1), gates)
+    >>> new = hc.methods.task_texts("plural", n_prompts=4, seed=1)
+    >>> toggles = hc.methods.head_gating.toggle_curves(model, new, gates)
     >>> fig = hc.figures.gate_toggles(toggles)
     """,
     "layer_token": """

@@ -40,10 +40,10 @@ def importance_grid(
 ) -> PanelGrid:
     """How much every head matters, one panel per function, category, task or method.
 
-    x = layer, y = head, head 0 on top; as in the paper x = Head, y = Layer, layer 0 on top, ticks every 6 (on every one
-    of up to 16). Viridis, one colour bar for all panels, clipped at the 99th percentile; its last tick ends in "+" if
-    values lie beyond. Eight functions
-    stand in two rows of four, in the order of the probe's scheme.
+    x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 on
+    top, with ticks every 6 (on every one of up to 16). Viridis, one colour bar for all panels, clipped at the 99th
+    percentile; its last tick ends in "+" if values lie beyond. Eight functions stand in two rows of four, in the order
+    of the probe's scheme.
 
     **The probe's `importance` is signed (a head can speak against a function) and shown by its absolute value, averaged
     over seeds. Every other score is shown as it is, averaged over seeds, values below 0 in the colour of 0.** Triangles

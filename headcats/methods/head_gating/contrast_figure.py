@@ -63,8 +63,8 @@ def gate_contrast(contrast: xr.Dataset, *, title: str | None = None) -> PanelGri
         >>> keep = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
         >>> drop = hc.methods.task_texts("country_capital", n_prompts=16, n_demos=2)
         >>> fit = hc.methods.head_gating.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
-        >>> numbers = hc.figures.data(hc.figures.gate_contrast(fit))
-        >>> numbers.kind.value_counts().to_dict()
+        >>> fig = hc.figures.gate_contrast(fit)
+        >>> hc.figures.data(fig).kind.value_counts().to_dict()
         {'retain': 5, 'forget': 5}
     """
     call = "hc.methods.head_gating.contrastive_gates(model, retain, forget)"

@@ -54,12 +54,13 @@ def always_any(
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
     x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 at the
-    bottom. Its ticks (0, 5 .. 20 and 0, 10, 20) are not taken over: they stand every 6, on every one of up to 16. Always is the smallest score over the seeds, Any the largest. Composite: red = interference,
-    green = facilitation, so yellow = both and black = neither; heads with an interference of at least `threshold` are
-    hatched, so that the corners differ in more than colour. Or a single score, 0 to 1, from dark blue over green and
-    yellow to red (turbo), hatched from `threshold` on. Above each panel stands the share of heads that reach the
-    threshold; heads without a number are grey with a cross. Math Calculation and Syntactic Understanding are shortened
-    as in the paper, which the caption says.
+    bottom. Its ticks (0, 5 .. 20 and 0, 10, 20) are not taken over: they stand every 6, on every one of up to 16.
+    Always is the smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation,
+    so yellow = both and black = neither; heads with an interference of at least `threshold` are hatched, so that the
+    corners differ in more than colour. Or a single score, 0 to 1, from dark blue over green and yellow to red (turbo),
+    hatched from `threshold` on. Above each panel stands the share of heads that reach the threshold; heads without a
+    number are grey with a cross. Math Calculation and Syntactic Understanding are shortened as in the paper, which the
+    caption says.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,

@@ -68,11 +68,11 @@ def question_texts(
         B. a
         Answer: A
         Question: After b?
-        A. c
-        B. b
-        Answer: A
+        A. b
+        B. c
+        Answer: B
         >>> texts[0].text[slice(*texts[0].spans[0])], report.kept, report.dropped
-        (' A', 2, {'kept as an example': 1})
+        (' B', 2, {'kept as an example': 1})
 
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737; https://github.com/andrewnam/causal_head_gating.
@@ -135,7 +135,7 @@ def _texts(
         return
     draws = stream(seed, "question_texts", question.item)
     for number, order in enumerate(_orders(len(question.options), n_orders, draws), start=1):
-        example = examples[draws.integers(len(examples))]
+        example = examples[int(draws.integers(len(examples)))]
         (shown_order,) = _orders(len(example.options), 1, draws)
         asked, answer = _written(question, order)
         shown, shown_answer = _written(example, shown_order)

@@ -74,8 +74,10 @@ def gate_toggles(toggles: xr.Dataset, *, title: str | None = None) -> PanelGrid:
         [0.0, -2.0, -4.0, -6.0, -8.0]
     """
     toggles = _with_datasets(toggles)
-    variables = dict.fromkeys(("log_prob", "layer_off", "head_off"), ("dataset", *_CURVE))
-    variables |= dict.fromkeys(("change", "n_high"), ("dataset", *_CURVE[:2]))
+    variables: dict[str, tuple[str, ...]] = {
+        **dict.fromkeys(("log_prob", "layer_off", "head_off"), ("dataset", *_CURVE)),
+        **dict.fromkeys(("change", "n_high"), ("dataset", *_CURVE[:2])),
+    }
     call = "hc.methods.head_gating.toggle_curves(model, texts, gates)"
     require(toggles, variables, figure="gate_toggles", table=call, counted=False)
     missing = [score for score in SYMBOLS if score not in toggles["score"].values]

@@ -56,13 +56,14 @@ def _with_options(question: Any, options: Sequence[Any], right: Sequence[int]) -
 
 def _keyed(row: Row) -> Parts | str:
     """CommonsenseQA: labels and texts as two lists, or, in its JSON Lines, as one list within the question."""
-    question, choices = row["question"], row.get("choices")
-    if isinstance(question, Mapping):
-        question, choices = question.get("stem"), question.get("choices")
+    asked = row["question"]
+    within = isinstance(asked, Mapping)
+    question: Any = asked.get("stem") if within else asked
+    choices: Any = (asked if within else row).get("choices")
     if isinstance(choices, Mapping):
-        labels, texts = (_as_list(choices.get(side)) for side in ("label", "text"))
+        labels, texts = _as_list(choices.get("label")), _as_list(choices.get("text"))
     else:
-        pairs = _as_list(choices) or []
+        pairs: list[Any] = _as_list(choices) or []
         pairs = pairs if all(isinstance(pair, Mapping) for pair in pairs) else []
         labels, texts = ([pair.get(side) for pair in pairs] for side in ("label", "text"))
     if not labels or not texts or len(labels) != len(texts):
@@ -100,7 +101,8 @@ def _listed(row: Row) -> Parts | str:
     if options is None:
         return NO_OPTIONS
     if isinstance(answer, Integral) and not isinstance(answer, bool):
-        return _with_options(row["question"], options, [int(answer)] if 0 <= answer < len(options) else [])
+        place = int(answer)
+        return _with_options(row["question"], options, [place] if 0 <= place < len(options) else [])
     if not as_text(answer):
         return NO_ANSWER
     right = [place for place, option in enumerate(options) if as_text(option) == as_text(answer)]

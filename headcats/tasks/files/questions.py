@@ -104,7 +104,7 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
             f"expected one of these sets: {expected}. Rename the columns."
         )
     finished, parts_of = layout == FINISHED, LAYOUTS[layout]
-    language = next((name for name in ("language", "lang") if name in names), None)
+    language = next((name for name in ("language", "lang") if name in names), "")
 
     def read() -> Iterator[tuple[int, Texts | str]]:
         seen: set[int] = set()
