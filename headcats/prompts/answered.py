@@ -34,8 +34,9 @@ class AnsweredText:
             is its own cluster.
         task: Task it belongs to, or "".
         category: Category, function or data set it belongs to, or "".
-        bos: "once" puts BOS in front of the text if the tokenizer has one; "written" takes the text as it is, with
-            special tokens of its own: a conversation in the words of a chat template.
+        bos: "once" puts BOS in front of the text if the tokenizer has one; "own" only if the tokenizer itself puts it
+            there, as Llama's does and GPT-2's does not; "written" takes the text as it is, with special tokens of its
+            own: a conversation in the words of a chat template.
 
     Raises:
         DataError: No span, a span outside the text, or spans that are not pairs of integers.
@@ -85,7 +86,7 @@ class AnsweredBatch:
     """Tokens of answered texts of one length, never padded.
 
     Attributes:
-        tokens: Token ids `[prompt, pos]`, beginning with BOS if the tokenizer has one (see `AnsweredText.bos`).
+        tokens: Token ids `[prompt, pos]`; whether they begin with BOS, `AnsweredText.bos` says.
         targets: `[prompt, pos]`, True at the answer's tokens; the model predicts each one position earlier.
         texts: The texts, in the same order.
 

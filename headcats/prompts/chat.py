@@ -80,7 +80,7 @@ def as_messages(pairs: Sequence[PromptPair], template: Template) -> list[PromptP
     A message is the prompt without the spaces around it, which most chat templates remove. The answer begins the reply:
     the spaces in front of it make way for the template's lead. Roles move along.
     """
-    return list(pairs) if template.bos == "once" else [_as_message(pair, template) for pair in pairs]
+    return list(pairs) if template.bos != "written" else [_as_message(pair, template) for pair in pairs]
 
 
 def _as_message(pair: PromptPair, template: Template) -> PromptPair:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headcats.errors import UnknownNameError
+from headcats.errors import DataError, UnknownNameError
 from headcats.registry import unknown_name_message
 
-BOS = ("once", "written")
-"""Where BOS stands: in front of the text exactly once, if the tokenizer has one; or only where the text itself has it,
-as those of chat templates do."""
+BOS = ("once", "own", "written")
+"""Where BOS stands: in front of the text exactly once, if the tokenizer has one; as the tokenizer itself puts it there
+unless told otherwise (that of Llama does, that of GPT-2 does not); or only where the text itself has it, as those of
+chat templates do."""
 
 # Not verbose: we drop and count texts longer than the context ourselves, so transformers need not warn.
 _PLAIN = {"add_special_tokens": False, "verbose": False}
@@ -44,13 +45,16 @@ def encode_with_bos(
     """The BOS tokens to put in front of each text, and what `encode_with_ends` gives of it.
 
     `bos` says where each text has it (see `BOS`). With "written", BOS and other tokens together are what the tokenizer
-    makes of the text as it is.
+    makes of the text as it is; with "own", what it makes of it with its special tokens, without any behind the text: a
+    model that has read EOS does not go on.
     """
     if not texts:
         return []
     # Without offsets, which only fast tokenizers have, ends are searched for.
     is_fast = getattr(tokenizer, "is_fast", False)
     encoding = tokenizer(list(texts), **_PLAIN, **({"return_offsets_mapping": True} if is_fast else {}))
+    asks = [text for text, where in zip(texts, bos, strict=True) if where == "own"]
+    whole = iter(tokenizer(asks, verbose=False)["input_ids"] if asks else ())
     encoded = []
     for place, (text, where, ids) in enumerate(zip(texts, bos, encoding["input_ids"], strict=True)):
         start = _n_bos(tokenizer, ids)
@@ -60,7 +64,9 @@ def encode_with_bos(
             if is_fast
             else _ends_by_prefix(text, rest, tokenizer)
         )
-        encoded.append((front if where == "written" else bos_of(tokenizer), rest, ends))
+        if where == "own":
+            front = _before(list(next(whole)), list(ids), text=text) + front
+        encoded.append((bos_of(tokenizer) if where == "once" else front, rest, ends))
     return encoded
 
 
@@ -79,6 +85,17 @@ def check_bos(value: str) -> None:
     """Refuse what is none of `BOS` with an UnknownNameError."""
     if value not in BOS:
         raise UnknownNameError(unknown_name_message("bos", value, BOS))
+
+
+def _before(whole: list[int], ids: list[int], *, text: str) -> list[int]:
+    """The special tokens that stand before the ids of a text."""
+    for start in range(len(whole) - len(ids) + 1):
+        if whole[start : start + len(ids)] == ids:
+            return whole[:start]
+    raise DataError(
+        f"With its special tokens the tokenizer writes {text!r:.80} as {whole}, where the tokens of its words, {ids}, "
+        'are not to be found: take bos="once", which puts BOS in front of these.'
+    )
 
 
 def _n_bos(tokenizer: Any, ids: Sequence[int]) -> int:

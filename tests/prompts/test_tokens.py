@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from tokenizer_zoo import ZOO
+from tokenizers.processors import TemplateProcessing
 from toys import word_tokenizer
 
-from headcats.errors import UnknownNameError
+from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.tokens import (
     bos_of,
     check_bos,
@@ -81,8 +82,9 @@ def test_bos_that_nobody_asked_for_is_taken_off(n_bos: int, is_fast: bool) -> No
     assert bos_of(Insists()) == [0]
     assert encode(Insists(), ["w1 → w2\n"]) == [[7, 3, 8, 4]]
     assert encode_with_ends(Insists(), ["w1,w2"]) == [([7, 5, 8], [2, 3, 5])]
-    (in_front, *_), *_ = encode_with_bos(Insists(), ["w1,w2"], bos=["written"])
-    assert in_front == [0] * n_bos
+    for bos in ("written", "own"):
+        (in_front, *_), *_ = encode_with_bos(Insists(), ["w1,w2"], bos=[bos])
+        assert in_front == [0] * n_bos
 
 
 def test_what_a_tokenizer_lacks_is_shown() -> None:
@@ -104,6 +106,32 @@ def test_bos_is_put_in_front_or_taken_from_the_text() -> None:
     assert encode_with_bos(tokenizer, texts, bos=["written", "once", "once"]) == [written[0], *put[1:]]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "front"), [("$A", []), ("<bos> $A", [0]), ("<pad> <bos> $A", [2, 0]), ("<bos> $A <pad>", [0])], ids=str
+)
+def test_bos_is_where_the_tokenizer_itself_puts_it(pattern: str, front: list[int]) -> None:
+    """Without what it puts behind the text, where a model would not go on."""
+    tokenizer = word_tokenizer()
+    special = [("<bos>", 0), ("<pad>", 2)]
+    tokenizer._tokenizer.post_processor = TemplateProcessing(single=pattern, special_tokens=special)
+    encoded = encode_with_bos(tokenizer, ["w1,w2", "w3", "w1"], bos=["own", "once", "own"])
+    assert encoded == [(front, [7, 5, 8], [2, 3, 5]), ([0], [9], [2]), (front, [7], [2])]
+
+
+def test_a_tokenizer_that_cuts_words_otherwise_with_its_special_tokens_is_refused() -> None:
+    inner = word_tokenizer()
+
+    class Restless:
+        bos_token_id, eos_token_id, unk_token_id, is_fast = 0, None, 1, False
+
+        def __call__(self, texts: list[str], add_special_tokens: bool = True, **options: Any) -> dict[str, Any]:
+            ids = inner(texts, add_special_tokens=False)["input_ids"]
+            return {"input_ids": [[0, *reversed(row)] for row in ids] if add_special_tokens else ids}
+
+    with pytest.raises(DataError, match=r"\[0, 8, 5, 7\].*bos=\"once\""):
+        encode_with_bos(Restless(), ["w1,w2"], bos=["own"])
+
+
 @pytest.mark.parametrize("name", ["byte-level", "SentencePiece BPE, no prefix space", "WordPiece"])
 def test_ends_without_offsets_are_those_of_the_offsets(name: str) -> None:
     """Special tokens are made of characters that are tokens of their own until the last one is read."""
@@ -120,7 +148,7 @@ def test_ends_without_offsets_are_those_of_the_offsets(name: str) -> None:
     assert encode_with_ends(Slow(), [text]) == encode_with_ends(fast, [text])
 
 
-def test_where_bos_stands_is_one_of_two() -> None:
+def test_where_bos_stands_is_one_of_three() -> None:
     check_bos("written")
-    with pytest.raises(UnknownNameError, match=r"bos 'never'.*once, written"):
+    with pytest.raises(UnknownNameError, match=r"bos 'never'.*once, own, written"):
         check_bos("never")

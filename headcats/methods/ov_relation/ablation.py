@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from headcats.errors import DataError
 from headcats.methods.joint.inputs import attempt_each
+from headcats.methods.ov_relation.categories import with_categories
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
@@ -37,27 +38,29 @@ def relation_ablation(
 ) -> xr.Dataset:
     """Accuracy on a relation's prompts while its heads are zeroed one after another, at the last position only.
 
-    Heads are taken by their score in `ov_relation` (of equal scores, the earlier layer and head first), only those with
-    a score above 0, and at most 30, 50, 100, 150 or 250 in models of fewer than 300, 500, 1000, 1500 or more heads. An
-    answer counts if it is the most likely token. For comparison: as many `random` heads that are not among them; and
-    `control` tasks, on whose prompts the same heads are zeroed: up to five other relations whose own heads hold less
-    than 15 % of these and whose accuracy is within .2, those with the fewest shared heads first. If the weights tell
-    the truth, `accuracy` falls before both.
+    Heads are taken by their score in `ov_relation`, of equal scores the later layer and head first, as the paper's code
+    does; only those with a score above 0, and at most 30, 50, 100, 150 or 250 in models of fewer than 300, 500, 1000,
+    1500 or more heads. An answer counts if it is the most likely token. For comparison: as many `random` heads that are
+    not among them; and `control` tasks, on whose prompts the same heads are zeroed. Controls are the first five other
+    relations, in random order, whose own heads (the best, as many as are zeroed) hold less than 15 % of these and whose
+    accuracy differs by less than .2. If the weights tell the truth, `accuracy` falls before both.
 
     Args:
         model: As for `hc.sweep`.
         relations: What `ov_relation` returned.
         prompts: Task -> texts with a marked answer of one token at their end (`hc.methods.task_texts` makes them);
-            others are dropped and counted.
+            others are dropped and counted. The texts say where BOS stands: the paper's prompts have `bos="own"`.
         settings: A preset of `ov_relation`, or settings of your own.
-        seed: Seed of the random heads.
+        seed: Seed of the random heads and of the order of controls.
         memory: Limit, such as "4GB".
 
     Returns:
         `accuracy (task, k)` after the first k heads, k = 0 without ablation; `random (task, sequence, k)`, `control
-        (task, other, k)`, all in [0, 1], NaN beyond the last head; `head (task, k)`: the k-th head; `control_task
-        (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`. Attribute `dropped`: JSON, task -> why it
-        was left out.
+        (task, other, k)`, all in [0, 1], NaN beyond the last head; `head (task, k)` and `random_head (task, sequence,
+        k)`: the k-th head to go; `control_task (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`;
+        `n_removed (task)`: heads zeroed when accuracy first is 0, otherwise all, where the paper's table reads the
+        curves. Coordinate `category (task)`, if `relations` has it. Attribute `dropped`: JSON, task -> why it was left
+        out; a task that the model answers too rarely may still be a control.
 
     Raises:
         DataError: No task is left: prompts missing or unusable, accuracy below .1, or no head with a score above 0.
@@ -85,8 +88,8 @@ def relation_ablation(
         _scored_tasks(relations, adapted),
     )
     dropped = {name: str(problem) for name, problem in problems.items()}
-    ablated = {name: task.heads for name, task in tasks.items() if task.heads}
-    dropped |= {name: "no head has a score above 0" for name in tasks if name not in ablated}
+    dropped |= {name: reason for name, task in tasks.items() if (reason := task.why_not_ablated(resolved))}
+    ablated = {name: task.heads for name, task in tasks.items() if name not in dropped}
     if not ablated:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
         raise DataError(f"No relation can be ablated. {reasons or 'No relation was scored.'}")
@@ -94,7 +97,7 @@ def relation_ablation(
         name: _random_sequences(adapted, heads, name, n=resolved.random_sets, seed=seed)
         for name, heads in ablated.items()
     }
-    controls = {name: _controls(name, tasks, resolved) for name in ablated}
+    controls = {name: _controls(name, tasks, resolved, seed=seed) for name in ablated}
     curves = {}
     for name, task in tasks.items():
         sequences = [task.heads, *random[name]] if name in ablated else []
@@ -107,15 +110,19 @@ def relation_ablation(
         _rows([curves[control][heads] for control in controls[name]], (n_controls, n_k))
         for name, heads in ablated.items()
     ]
-    return xr.Dataset(
+    own = _rows([curves[name][heads] for name, heads in ablated.items()], (len(ablated), n_k))
+    by_random_name = [_names([["", *heads] for heads in random[name]], (n_random, n_k)) for name in ablated]
+    table = xr.Dataset(
         {
-            "accuracy": (("task", "k"), _rows([curves[name][ablated[name]] for name in ablated], (len(ablated), n_k))),
+            "accuracy": (("task", "k"), own),
             "random": (("task", "sequence", "k"), np.stack(by_random)),
             "control": (("task", "other", "k"), np.stack(by_control)),
-            "head": (("task", "k"), _names([["", *heads] for heads in ablated.values()], n_k)),
-            "control_task": (("task", "other"), _names([controls[name] for name in ablated], n_controls)),
+            "head": (("task", "k"), _names([["", *heads] for heads in ablated.values()], own.shape)),
+            "random_head": (("task", "sequence", "k"), np.stack(by_random_name)),
+            "control_task": (("task", "other"), _names([*controls.values()], (len(ablated), n_controls))),
             "n_heads": ("task", [len(heads) for heads in ablated.values()]),
             "n_prompts": ("task", [tasks[name].n_prompts for name in ablated]),
+            "n_removed": ("task", [_n_removed(curve) for curve in own]),
         },
         coords={"task": list(ablated), "k": np.arange(n_k)},
         attrs={
@@ -124,6 +131,7 @@ def relation_ablation(
             "dropped": json.dumps(dropped, ensure_ascii=False),
         },
     )
+    return with_categories(table, relations)
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,12 @@ class _Task:
     batches: tuple[PromptBatch, ...]
     accuracy: float
     heads: Heads
+
+    def why_not_ablated(self, settings: RelationSettings) -> str:
+        """Why its heads are not to be ablated; "" if they are."""
+        if self.accuracy < settings.least_accuracy:
+            return f"the model answers {self.accuracy:.0%} rightly, less than {settings.least_accuracy:.0%}"
+        return "" if self.heads else "no head has a score above 0"
 
     @property
     def n_prompts(self) -> int:
@@ -169,7 +183,7 @@ def _scored_tasks(relations: xr.Dataset, model: HookedModel) -> list[str]:
 def _task(
     model: HookedModel, name: str, scores: xr.DataArray, texts: Sequence[AnsweredText], settings: RelationSettings
 ) -> _Task:
-    """Raises DataError: no prompts, or too few right answers."""
+    """Raises DataError: no prompts."""
     if not texts:
         raise DataError("no prompts were given")
     encoded, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
@@ -183,10 +197,9 @@ def _task(
     if not batches:
         raise DataError(f"no usable prompt ({report.summary()})")
     accuracy = right / sum(map(len, batches))
-    if accuracy < settings.least_accuracy:
-        raise DataError(f"the model answers {accuracy:.0%} rightly, less than {settings.least_accuracy:.0%}")
     grid = np.nan_to_num(scores.transpose("layer", "head").values)
-    order = np.argsort(-grid, axis=None, kind="stable")[: settings.most_ablated(sum(model.n_heads.values()))]
+    # The paper's code turns a stable sort round, so of equal scores the last head comes first.
+    order = np.argsort(grid, axis=None, kind="stable")[::-1][: settings.most_ablated(sum(model.n_heads.values()))]
     layers, heads = np.unravel_index(order[grid.ravel()[order] > 0], grid.shape)
     names = zip(scores["layer"].values[layers].tolist(), scores["head"].values[heads].tolist(), strict=True)
     return _Task(tuple(batches), accuracy, tuple(Head(*name) for name in names))
@@ -199,15 +212,23 @@ def _random_sequences(model: HookedModel, heads: Heads, task: str, *, n: int, se
     return [tuple(pool[place] for place in draws.permutation(len(pool))[: len(heads)]) for draws in streams]
 
 
-def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings) -> list[str]:
-    target = tasks[name]
-    shared = {
-        control: len(set(target.heads) & set(task.heads)) / len(target.heads)
-        for control, task in tasks.items()
-        if control != name and abs(task.accuracy - target.accuracy) <= settings.control_accuracy
-    }
-    few = [control for control, share in shared.items() if share < settings.control_overlap]
-    return sorted(few, key=shared.__getitem__)[: settings.control_tasks]
+def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings, *, seed: int) -> list[str]:
+    """The first relations in random order that share few heads with this one and are answered about as often."""
+    target, others = tasks[name], [control for control in tasks if control != name]
+    order = stream(seed, name, "order of controls").permutation(len(others))
+    controls = []
+    for control in (others[place] for place in order):
+        shared = len(set(target.heads) & set(tasks[control].heads[: len(target.heads)])) / len(target.heads)
+        # Rounded, as .8 - .6 is above .2 in floating point.
+        apart = round(abs(tasks[control].accuracy - target.accuracy), 9)
+        if shared < settings.control_overlap and apart < settings.control_accuracy:
+            controls.append(control)
+    return controls[: settings.control_tasks]
+
+
+def _n_removed(curve: Float[np.ndarray, " k"]) -> int:
+    """Heads gone where accuracy first is 0, otherwise all."""
+    return int(np.argmax(curve == 0)) if (curve == 0).any() else int((~np.isnan(curve)).sum()) - 1
 
 
 def _rows(curves: Sequence[Float[np.ndarray, " _"]], shape: tuple[int, int]) -> Float[np.ndarray, "row k"]:
@@ -218,6 +239,9 @@ def _rows(curves: Sequence[Float[np.ndarray, " _"]], shape: tuple[int, int]) -> 
     return grid
 
 
-def _names(rows: Sequence[Sequence[Any]], length: int) -> np.ndarray:
-    """Names as rows of one length, "" beyond their ends."""
-    return np.array([[*map(str, row), *[""] * (length - len(row))] for row in rows], dtype=str)
+def _names(rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> np.ndarray:
+    """Names as rows of one length, "" beyond their ends and their number."""
+    grid = np.full(shape, "", dtype=object)
+    for row, names in zip(grid, rows, strict=False):
+        row[: len(names)] = [str(name) for name in names]
+    return grid.astype(str)

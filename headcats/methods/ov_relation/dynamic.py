@@ -12,13 +12,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError, OptionError
+from headcats.methods.ov_relation.categories import with_categories
 from headcats.methods.ov_relation.extremes import Targets, among_extremes
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.hooks import Edit, hook_v, hook_z, keeping
-from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
+from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
 from headcats.sweeps.labels import check_axes
 
 CONTEXTS = ("with", "without")
@@ -34,6 +35,7 @@ def dynamic_relation(
     relations: xr.Dataset,
     *,
     templates: Sequence[str] = RelationSettings().templates,
+    bos: str = "own",
 ) -> xr.Dataset:
     """Whether heads write in running text what `ov_relation` reads from their weights.
 
@@ -42,21 +44,30 @@ def dynamic_relation(
     run. "without", the last position attends to the source alone at every layer, so z is the head's value there, while
     the unchanged z goes on to the next layer: a test of the weights regardless of where the head looks.
 
+    The paper's correlation is `pooled_r`, over heads and templates together: every head counts once per template, with
+    its one static score beside its dynamic score in that template.
+
     Args:
         model: As for `ov_relation`, with a tokenizer.
         pairs: Relation -> (source, target) words: the pairs that were scored.
         relations: What `ov_relation` returned for them.
         templates: Texts with one `<X>`, after a space. The paper's four by default; a small vocabulary needs its own.
+        bos: "own" takes the tokens that the tokenizer gives by itself, as the paper does: BOS for Llama, none for
+            GPT-2. "once" puts BOS in front in any case, as in all other prompts of headcats; the bundled models were
+            trained with it. A model that you loaded with TransformerLens has a tokenizer that may put BOS by itself.
 
     Returns:
         `score` and `suppression (context, template, task, layer, head)` in [0, 1], NaN where a layer has fewer heads;
-        `n (template, task)`, pairs whose source is one token in the text; `r` and `suppression_r (context, template,
-        task)`, Pearson correlation over heads with the static scores; `mean_r` and `suppression_mean_r (context,
-        task)`, the same for scores averaged over templates. NaN where either does not vary.
+        `static` and `suppression_static (task, layer, head)`, those of `relations`; `n (template, task)`, pairs whose
+        source is one token in the text. Pearson correlations with the static scores, each with a twin `suppression_...`
+        and NaN where either side does not vary: `pooled_r (context, task)` over heads and templates, `r (context,
+        template, task)` over heads, `mean_r (context, task)` over heads, of scores averaged over templates. Coordinate
+        `category (task)`, if `relations` has it.
 
     Raises:
         DataError: A relation without its pairs or with others, a template with unknown words.
         OptionError: A text that is no template.
+        UnknownNameError: Another `bos`.
         ModelError: As for `ov_relation`; no tokenizer; or heads with gates or sinks, which have no run without context.
 
     Example:
@@ -68,13 +79,14 @@ def dynamic_relation(
         >>> written = hc.methods.ov_relation.dynamic_relation(model, pairs, relations, templates=["<X> →"])
         >>> written.score.dims
         ('context', 'template', 'task', 'layer', 'head')
-        >>> bool(abs(written.mean_r).max() <= 1.0001)  # with the scores of the weights
+        >>> bool(abs(written.pooled_r).max() <= 1.0001)  # with the scores of the weights
         True
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965, section on dynamic relations.
     """
     _check_templates(templates)
+    check_bos(bos)
     adapted = adapt(model)
     tokenizer = adapted.text_tokenizer
     scored = list(_scored_relations(adapted, pairs, relations))
@@ -84,7 +96,7 @@ def dynamic_relation(
     n = np.zeros(shape[2:4], dtype=np.int64)
     for column, (relation, k) in enumerate(scored):
         for row, template in enumerate(templates):
-            filled = _fill(template, relation, tokenizer)
+            filled = _fill(template, relation, tokenizer, bos=bos)
             n[row, column] = len(filled.pairs)
             for context, outputs in enumerate(_head_outputs(adapted, filled)):
                 shares[:, context, row, column] = _shares(circuit, outputs, relation.targets[filled.pairs], k)
@@ -98,14 +110,19 @@ def dynamic_relation(
         },
     )
     for name, prefix in (("score", ""), ("suppression", "suppression_")):
-        static = relations[name].sel(task=table["task"].values).transpose("task", "layer", "head").values
-        static = static.reshape(len(static), -1)
+        scores = relations[name].sel(task=table["task"].values).transpose("task", "layer", "head").values
+        static = scores.reshape(len(scores), -1)
         dynamic = table[name].values.reshape(*shape[1:4], -1)
+        # Each head once per template, beside its one static score.
+        beside = np.concatenate([static] * len(templates), axis=-1)
+        pooled = np.concatenate(list(np.moveaxis(dynamic, 1, 0)), axis=-1)
+        table[f"{prefix}static"] = (("task", "layer", "head"), scores)
+        table[f"{prefix}pooled_r"] = (("context", "task"), _pearson(pooled, beside))
         table[f"{prefix}r"] = (_GRID[:3], _pearson(dynamic, static))
         table[f"{prefix}mean_r"] = (("context", "task"), _pearson(dynamic.mean(axis=1), static))
     described = {"method": "dynamic_relation", "model": adapted.name}
-    provenance = json.dumps(described | {"templates": list(templates)}, ensure_ascii=False)
-    return table.assign_attrs(described, provenance=provenance)
+    provenance = json.dumps(described | {"templates": list(templates), "bos": bos}, ensure_ascii=False)
+    return with_categories(table, relations).assign_attrs(described, provenance=provenance)
 
 
 def _check_templates(templates: Sequence[str]) -> None:
@@ -150,17 +167,18 @@ class _Filled:
     """Place of each prompt's pair in the relation."""
 
 
-def _fill(template: str, relation: Relation, tokenizer: Any) -> _Filled:
+def _fill(template: str, relation: Relation, tokenizer: Any, *, bos: str) -> _Filled:
     """The template with each source that is the same single token in the text as alone.
 
     A DataError for a word of the template that the tokenizer does not know, or if no pair is left.
     """
-    bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
+    unknown = unknown_id(tokenizer)
     start = template.index(SLOT)
     prompts: list[list[int]] = []
     pairs, source_place = [], 0
-    encoded = encode_with_ends(tokenizer, [template.replace(SLOT, source) for source, _ in relation.words])
-    for number, (ids, ends) in enumerate(encoded):
+    texts = [template.replace(SLOT, source) for source, _ in relation.words]
+    encoded = encode_with_bos(tokenizer, texts, bos=[bos] * len(texts))
+    for number, (front, ids, ends) in enumerate(encoded):
         if unknown is not None and unknown in ids:
             raise DataError(
                 f"Template {template!r} holds a word that the tokenizer does not know: pass templates=[...] of words "
@@ -170,10 +188,11 @@ def _fill(template: str, relation: Relation, tokenizer: Any) -> _Filled:
         places = [place for place, end in enumerate(ends) if start < end <= stop]
         if len(places) != 1 or ids[places[0]] != int(relation.sources[number]):
             continue
-        if prompts and (len(prompts[0]), source_place) != (len(bos) + len(ids), len(bos) + places[0]):
+        place = len(front) + places[0]
+        if prompts and (len(prompts[0]), source_place) != (len(front) + len(ids), place):
             continue
-        source_place = len(bos) + places[0]
-        prompts.append(bos + ids)
+        source_place = place
+        prompts.append(front + ids)
         pairs.append(number)
     if not prompts:
         raise DataError(

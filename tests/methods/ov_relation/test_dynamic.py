@@ -1,15 +1,18 @@
 """Dynamic scores equal a literal replica, with and without context."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 import xarray as xr
 from architectures import tiny_bridge
 from literal_relations import is_top, plain_weights
+from tokenizers.processors import TemplateProcessing
 from toys import BACKENDS, tiny_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.methods.ov_relation.dynamic import _pearson, dynamic_relation
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
@@ -55,35 +58,107 @@ def literal_z(model, tokens, source):
     return {"with": {layer: z[0, -1] for layer, z in clean.items()}, "without": recorded}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", ["gpt2", "llama"])
-def test_scores_are_those_of_the_literal_replica(layout, backend):
-    model, toy = adapted(layout, backend)
-    found = dynamic_relation(model, PAIRS, static(model), templates=TEMPLATES)
+def literal_scores(model, toy, ids_of):
+    """Scores and suppressions in plain loops; `ids_of` writes a text as the tokens that the model reads."""
     weights = plain_weights(toy.oracle)
-    hits = {name: np.zeros_like(found[name].values) for name in ("score", "suppression")}
+    hits = {name: np.zeros((2, len(TEMPLATES), len(PAIRS), 3, 4)) for name in ("score", "suppression")}
 
-    def ids(text):
-        return toy.tokenizer(text, add_special_tokens=False)["input_ids"]
+    def alone(word):
+        return toy.tokenizer(word, add_special_tokens=False)["input_ids"][0]
 
     for t, template in enumerate(TEMPLATES):
         for r, (name, pairs) in enumerate(PAIRS.items()):
             for source, target in pairs:
-                tokens = [0, *ids(template.replace("<X>", source))]
-                place = tokens.index(ids(source)[0])
+                tokens = ids_of(template.replace("<X>", source))
+                place = tokens.index(alone(source))
                 for c, z in enumerate(literal_z(model, torch.tensor([tokens]), place).values()):
                     for layer in range(3):
                         for head in range(4):
                             values = (z[layer][head] @ weights.W_O[layer][head] @ weights.W_U).tolist()
                             k = 4 if name == "copying" else 9
-                            hits["score"][c, t, r, layer, head] += is_top(values, ids(target)[0], k)
+                            hits["score"][c, t, r, layer, head] += is_top(values, alone(target), k)
                             turned = [-value for value in values]
-                            hits["suppression"][c, t, r, layer, head] += is_top(turned, ids(target)[0], k)
+                            hits["suppression"][c, t, r, layer, head] += is_top(turned, alone(target), k)
     n = np.array([len(pairs) for pairs in PAIRS.values()])[:, None, None]
-    for name, counts in hits.items():
-        np.testing.assert_array_equal(found[name].values, counts / n, err_msg=name)
-        assert counts.max() > 0
+    return {name: counts / n for name, counts in hits.items()}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+def test_scores_are_those_of_the_literal_replica(layout, backend):
+    model, toy = adapted(layout, backend)
+    found = dynamic_relation(model, PAIRS, static(model), templates=TEMPLATES, bos="once")
+    literal = literal_scores(model, toy, lambda text: [0, *toy.tokenizer(text, add_special_tokens=False)["input_ids"]])
+    for name, shares in literal.items():
+        np.testing.assert_array_equal(found[name].values, shares, err_msg=name)
+        assert shares.max() > 0
     assert not np.array_equal(found.score.sel(context="with"), found.score.sel(context="without"))
+
+
+def with_bos(tokenizer):
+    """The tokenizer, putting BOS in front by itself, as Llama's does."""
+    tokenizer._tokenizer.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 0)])
+    return tokenizer
+
+
+@pytest.mark.parametrize("puts_bos", [False, True], ids=["as GPT-2", "as Llama"])
+def test_tokens_are_the_tokenizers_own(puts_bos):
+    """What `tokenizer(text)` gives, with BOS or without."""
+    toy = tiny_model("llama")
+    tokenizer = with_bos(word_tokenizer()) if puts_bos else word_tokenizer()
+    model, scored = HookedModel(toy.model, tokenizer=tokenizer), static(adapted("llama")[0])
+    assert tokenizer("w1")["input_ids"] == ([0, 7] if puts_bos else [7])
+    found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
+    literal = literal_scores(model, toy, lambda text: tokenizer(text)["input_ids"])
+    for name, shares in literal.items():
+        np.testing.assert_array_equal(found[name].values, shares, err_msg=name)
+    once = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES, bos="once")
+    assert np.array_equal(once.score, found.score) == puts_bos
+    assert [json.loads(table.attrs["provenance"])["bos"] for table in (found, once)] == ["own", "once"]
+    with pytest.raises(UnknownNameError, match=r"'never'.*own"):
+        dynamic_relation(model, PAIRS, scored, templates=TEMPLATES, bos="never")
+
+
+def pearson(xs, ys):
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    product = x_squares = y_squares = 0.0
+    for x, y in zip(xs, ys, strict=True):
+        product += (x - mean_x) * (y - mean_y)
+        x_squares += (x - mean_x) ** 2
+        y_squares += (y - mean_y) ** 2
+    return product / (x_squares * y_squares) ** 0.5
+
+
+def test_pooled_r():
+    """The paper's correlation: static scores once per template, beside the dynamic scores of all templates."""
+    model, _ = adapted("llama")
+    scored = static(model)
+    found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
+    for name, prefix in (("score", ""), ("suppression", "suppression_")):
+        for context in ("with", "without"):
+            for task in PAIRS:
+                static_scores, dynamic_scores = [], []
+                for template in TEMPLATES:
+                    for layer in range(3):
+                        for head in range(4):
+                            place = {"task": task, "layer": layer, "head": head}
+                            static_scores.append(float(scored[name].sel(place)))
+                            dynamic_scores.append(
+                                float(found[name].sel(place | {"context": context, "template": template}))
+                            )
+                r = float(found[f"{prefix}pooled_r"].sel(context=context, task=task))
+                assert r == pytest.approx(pearson(static_scores, dynamic_scores), abs=1e-6)
+        np.testing.assert_array_equal(found[f"{prefix}static"], scored[name])
+    assert not np.allclose(found.pooled_r, found.mean_r)
+
+
+def test_categories_stay_with_their_relations():
+    model, _ = adapted()
+    kinds = {"map": "Knowledge", "copying": "Algorithmic"}
+    scored = hc.methods.ov_relation(model, PAIRS, preset=SETTINGS, categories=kinds)
+    found = dynamic_relation(model, PAIRS, scored, templates=["<X>"])
+    assert dict(zip(found.task.values.tolist(), found.category.values.tolist(), strict=True)) == kinds
+    assert found.attrs["categories"] == scored.attrs["categories"]
 
 
 def test_correlations_are_over_heads():
