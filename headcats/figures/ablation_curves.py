@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.colours import HATCH, TEXT, named_palette, suite_colours
+from headcats.figures.colours import HATCH, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
-from headcats.figures.panels.curves import band
+from headcats.figures.panels.curves import band_and_mean, marked_line
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -113,22 +113,8 @@ def _frame(curves: xr.Dataset) -> pd.DataFrame:
 
 
 def _random(rows: pd.DataFrame) -> list[go.Scatter]:
-    """Band and mean of the random heads; a single number of heads has no area, so it gets a bar."""
-    if not len(rows):
-        return []
-    k = rows["k"].to_numpy() - 1
-    low, high = rows["random_low"].to_numpy(), rows["random_high"].to_numpy()
-    single = len(rows) == 1
-    area = band(k, low, high, name="random heads, 95 %")
-    mean = go.Scatter(
-        x=k,
-        y=rows["random_mean"],
-        mode="lines+markers" if single else "lines",
-        line={"color": TEXT, "width": 1, "dash": "dot"},
-        marker={"symbol": "line-ew", "size": 8, "line": {"color": TEXT, "width": 1}},
-        name="random heads",
-    )
-    return [area, mean]
+    low, high, mean = (rows[column].to_numpy() for column in ("random_low", "random_high", "random_mean"))
+    return band_and_mean(rows["k"].to_numpy() - 1, low, high, mean, name="random heads, 95 %")
 
 
 def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:
@@ -145,20 +131,13 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
         for row in measured.itertuples()
     ]
     template = f"<b>first %{{k}} heads</b>, {tasks}<br>damage %{{damage:.3f}}, %{{n_tasks}} tasks<br>%{{compared}}"
-    return go.Scatter(
-        x=measured["k"].to_numpy() - 1,
-        y=measured["damage"].to_numpy(),
-        mode="lines+markers",
-        line={"color": TEXT, "width": 1.2, "dash": dash},
-        marker={
-            "symbol": [f"{symbol}-open" if few else symbol for few in fewer],
-            "size": 8,
-            "color": [TEXT if few else colour for few in fewer],
-            "line": {"color": TEXT, "width": 0.8},
-        },
+    return marked_line(
+        measured["k"].to_numpy() - 1,
+        measured["damage"].to_numpy(),
+        look=(colour, symbol, dash),
         name=f"{side} tasks",
-        cliponaxis=False,
-        **hover(template, measured.assign(compared=compared), y="damage"),
+        is_open=fewer.to_numpy(),
+        hover=hover(template, measured.assign(compared=compared), y="damage"),
     )
 
 

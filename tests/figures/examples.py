@@ -238,6 +238,91 @@ def scattered_relations(n_layers: int, n_heads: int) -> xr.Dataset:
     return relations_of(score, tasks=tasks, belongs=np.repeat(list(ICL), 2).tolist(), k=[10] * 8, null=[0.05] * 8)
 
 
+def scattered_dynamic(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Three relations of 40 pairs in two templates, with scores near those of the weights."""
+    draw, tasks = np.random.default_rng(0), ["copying", "capital", "plural"]
+    static = (40 * draw.beta(0.3, 4, (3, n_layers, n_heads))).round() / 40
+    noise = draw.integers(-2, 3, (2, 2, *static.shape)) / 40
+    return dynamic_of(static, (static + noise).clip(0, 1), tasks=tasks, belongs=list(ICL)[:3])
+
+
+def dynamic_of(static: np.ndarray, dynamic: np.ndarray, *, tasks: Sequence[str], belongs: Sequence[str]) -> xr.Dataset:
+    """A dynamic check with those scores `(task, layer, head)` and `(context, template, task, layer, head)`, and r.
+
+    Suppression is half of the score.
+    """
+    grid = ("context", "template", "task", "layer", "head")
+    n_templates = dynamic.shape[1]
+    beside = np.tile(static.reshape(len(tasks), -1), n_templates)
+    pooled = np.moveaxis(dynamic, 1, 2).reshape(2, len(tasks), -1)
+    sides = [beside - beside.mean(-1, keepdims=True), pooled - pooled.mean(-1, keepdims=True)]
+    size = np.sqrt((sides[0] ** 2).sum(-1) * (sides[1] ** 2).sum(-1))
+    r = np.divide((sides[0] * sides[1]).sum(-1), size, where=size > 0, out=np.full_like(size, np.nan))
+    return xr.Dataset(
+        {
+            "score": (grid, dynamic),
+            "static": (grid[2:], static),
+            "pooled_r": (("context", "task"), r),
+            "suppression": (grid, dynamic / 2),
+            "suppression_static": (grid[2:], static / 2),
+            "suppression_pooled_r": (("context", "task"), r),
+        },
+        coords={
+            "context": ["with", "without"],
+            "template": [f"<X> {number}" for number in range(n_templates)],
+            "task": list(tasks),
+            "category": ("task", list(belongs)),
+            **_grid(static.shape),
+        },
+        attrs=attributes({name: ICL[name] for name in dict.fromkeys(belongs)}) | {"method": "dynamic_relation"},
+    )
+
+
+def scattered_ablation(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Three relations whose heads and controls are not equally many, the last one without controls."""
+    longest, draw = min(150, n_layers * n_heads), np.random.default_rng(0)
+    n_heads_of = np.array([longest, max(1, longest // 2), longest])
+
+    def falling(*shape: int, to: float) -> np.ndarray:
+        steps = draw.random((3, *shape, longest)) * 2 * (0.9 - to) / longest
+        curves = np.concatenate([np.full((3, *shape, 1), 0.9), 0.9 - steps.cumsum(-1)], -1).clip(0, 1)
+        beyond = np.arange(longest + 1) > n_heads_of.reshape(3, *[1] * (len(shape) + 1))
+        return np.where(beyond, np.nan, curves)
+
+    return ablation_of(
+        falling(to=0.1), falling(5, to=0.8), falling(5, to=0.7), n_controls=[5, 2, 0], belongs=list(ICL)[:3]
+    )
+
+
+def ablation_of(
+    accuracy: np.ndarray, random: np.ndarray, control: np.ndarray, *, n_controls: Sequence[int], belongs: Sequence[str]
+) -> xr.Dataset:
+    """An ablation with curves over `(task, k)`, `(task, sequence, k)` and `(task, other, k)`, NaN beyond their ends."""
+    n_tasks, _, n_k = random.shape
+    has_control = np.arange(control.shape[1]) < np.array(n_controls)[:, None]
+    heads = np.array(["", *(f"L{k // 4}H{k % 4}" for k in range(n_k - 1))])
+    n_heads = (~np.isnan(accuracy)).sum(-1) - 1
+    zero = (accuracy == 0).any(-1)
+    return xr.Dataset(
+        {
+            "accuracy": (("task", "k"), accuracy),
+            "random": (("task", "sequence", "k"), random),
+            "control": (("task", "other", "k"), np.where(has_control[..., None], control, np.nan)),
+            "head": (("task", "k"), np.where(np.isnan(accuracy), "", heads)),
+            "random_head": (("task", "sequence", "k"), np.where(np.isnan(random), "", heads)),
+            "control_task": (("task", "other"), np.where(has_control, np.array(list("abcde")), "")),
+            "n_heads": ("task", n_heads),
+            "n_removed": ("task", np.where(zero, (accuracy == 0).argmax(-1), n_heads)),
+        },
+        coords={
+            "task": [f"relation_{number}" for number in range(n_tasks)],
+            "category": ("task", list(belongs)),
+            "k": np.arange(n_k),
+        },
+        attrs=attributes({name: ICL[name] for name in dict.fromkeys(belongs)}) | {"method": "relation_ablation"},
+    )
+
+
 def whole_overlap(n_layers: int, n_heads: int) -> xr.Dataset:
     """With what chance gives, by which `hc.overlap` marks its results."""
     return mixed_overlap(n_layers, n_heads).assign(expected=("k", np.zeros(len(ICL))))
@@ -431,6 +516,8 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "importance": scattered_probe,
     "gates": scattered_gates,
     "relations": scattered_relations,
+    "dynamic": scattered_dynamic,
+    "ablated": scattered_ablation,
     "token_map": scattered_token_map,
     "revisions": scattered_revisions,
     "by_position": scattered_positions,

@@ -21,6 +21,8 @@ from headcats.figures import write
 from headcats.figures.panels.legend import category_letters
 from headcats.figures.panels.text import escaped
 
+# Labels that are no names.
+_FIXED = ("metric", "verdict", "side", "context")
 # What headcats itself writes as HTML, and as places of numbers.
 _OURS = re.compile(r"</?b>|<br>|</?extra>|&nbsp;")
 _PLACE = re.compile(r"%\{(x|y|z|text|hovertext|customdata\[\d+\])(:[^}]*)?\}")
@@ -31,7 +33,7 @@ def with_names(table: xr.Dataset, names: tuple[str, ...]) -> xr.Dataset:
     labels = {
         str(label)
         for name, coordinate in table.coords.items()
-        if coordinate.dtype.kind in "UO" and name not in ("metric", "verdict", "side")
+        if coordinate.dtype.kind in "UO" and name not in _FIXED
         for label in np.ravel(coordinate.values)
     }
     new = dict(zip(sorted(labels), [*names, *(f"{name} again" for name in names * 3)], strict=False))
@@ -42,7 +44,7 @@ def with_names(table: xr.Dataset, names: tuple[str, ...]) -> xr.Dataset:
         return np.array(texts, dtype=object).reshape(np.shape(values))
 
     for name in table.variables:
-        if table[name].dtype.kind in "UO" and name not in ("metric", "verdict", "side"):
+        if table[name].dtype.kind in "UO" and name not in _FIXED:
             table = table.assign({name: (table[name].dims, renamed(table[name].values))})
     if "categories" in table.attrs:
         entries = [{**entry, "name": new.get(entry["name"], "x")} for entry in json.loads(table.attrs["categories"])]

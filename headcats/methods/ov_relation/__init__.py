@@ -2,7 +2,7 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.registry import public_names
+from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
@@ -39,6 +39,9 @@ ov_relation = declare(
     summary="headcats.methods.ov_relation.summary:summary",
     figure="headcats.methods.ov_relation.figure:ov_map",
 )
+
+for _figure in ("relation_table", "static_dynamic", "relation_curves"):
+    register_later("figure", _figure, f"headcats.methods.ov_relation.{_figure}:{_figure}")
 
 add_preset(
     "maps2025",

@@ -1,4 +1,6 @@
-"""Categories of relations, handed on to the tables of their checks."""
+"""Categories of relations, handed on to the tables of their checks, and the order that they give."""
+
+import json
 
 import xarray as xr
 
@@ -9,3 +11,15 @@ def with_categories(table: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
         table = table.assign_coords(category=relations["category"].sel(task=table["task"].values).drop_vars("task"))
     listed = {name: relations.attrs[name] for name in ("categories",) if name in relations.attrs}
     return table.assign_attrs(listed)
+
+
+def by_category(table: xr.Dataset) -> list[tuple[str, str]]:
+    """(category, relation) of every relation of a table, category by category; "" without categories.
+
+    Categories stand in the order of the attribute `categories`, then in that of their first relations.
+    """
+    tasks = [str(name) for name in table["task"].values]
+    kinds = [str(name) for name in table["category"].values] if "category" in table.coords else [""] * len(tasks)
+    listed = [str(entry["name"]) for entry in json.loads(table.attrs.get("categories", "[]"))]
+    order = list(dict.fromkeys([*listed, *kinds]))
+    return sorted(zip(kinds, tasks, strict=True), key=lambda pair: order.index(pair[0]))
