@@ -274,7 +274,7 @@ def dynamic_of(static: np.ndarray, dynamic: np.ndarray, *, tasks: Sequence[str],
             "category": ("task", list(belongs)),
             **_grid(static.shape),
         },
-        attrs=attributes({name: ICL[name] for name in dict.fromkeys(belongs)}) | {"method": "dynamic_relation"},
+        attrs=attributes({name: ICL[name] for name in ICL if name in belongs}) | {"method": "dynamic_relation"},
     )
 
 
@@ -310,7 +310,7 @@ def ablation_of(
             "control": (("task", "other", "k"), np.where(has_control[..., None], control, np.nan)),
             "head": (("task", "k"), np.where(np.isnan(accuracy), "", heads)),
             "random_head": (("task", "sequence", "k"), np.where(np.isnan(random), "", heads)),
-            "control_task": (("task", "other"), np.where(has_control, np.array(list("abcde")), "")),
+            "control_task": (("task", "other"), np.where(has_control, list("abcde")[: control.shape[1]], "")),
             "n_heads": ("task", n_heads),
             "n_removed": ("task", np.where(zero, (accuracy == 0).argmax(-1), n_heads)),
         },
@@ -319,7 +319,7 @@ def ablation_of(
             "category": ("task", list(belongs)),
             "k": np.arange(n_k),
         },
-        attrs=attributes({name: ICL[name] for name in dict.fromkeys(belongs)}) | {"method": "relation_ablation"},
+        attrs=attributes({name: ICL[name] for name in ICL if name in belongs}) | {"method": "relation_ablation"},
     )
 
 

@@ -74,7 +74,7 @@ def relation_curves(ablated: xr.Dataset, *, title: str | None = None) -> PanelGr
     frame = pd.concat([_rows(ablated.sel(task=task), kind, task) for kind, task in by_category(ablated)])
     frame = frame.reset_index(drop=True)
     longest = int(frame["k"].max()) + 1
-    x = Axis("k", longest, "heads zeroed", range(0, longest, max(1, math.ceil(longest / _TICKS))))
+    x = Axis("k", longest, "heads zeroed", most=_TICKS)
     y = Scale(-0.04, 1.04, "accuracy")
     panels = []
     for (kind, task), rows in frame.groupby(["category", "task"], sort=False):
@@ -156,7 +156,9 @@ def _notes(rows: pd.DataFrame, numbers: xr.Dataset) -> list[str]:
     notes.append(f"without random heads {random.mean():.2f} ± {random.std():.2f}" if len(random) else "no other heads")
     if CONTROL in at:
         before, after = (np.atleast_1d(at[CONTROL][k]) for k in (0, end))
-        notes.append(f"{pluralize(len(before), 'control task')} {before.mean():.2f}, without them {after.mean():.2f}")
+        notes.append(
+            f"{pluralize(len(before), 'control task')} {before.mean():.2f}, without the heads {after.mean():.2f}"
+        )
     else:
         notes.append("no control task")
     return notes

@@ -74,7 +74,7 @@ def relation_table(
     Example:
         >>> import headcats as hc
         >>> kinds = {"country_capital": "Knowledge", "plural": "Linguistic"}
-        >>> pairs = {task.name: task.pairs(60, seed=0) for task in hc.suite("icl").named(list(kinds))}
+        >>> pairs = {task.name: task.pairs(40, seed=0)[:40] for task in hc.suite("icl").named(list(kinds))}
         >>> model = hc.load_model("mini")
         >>> relations = hc.methods.ov_relation(model, pairs, categories=kinds)
         >>> ask = {"templates": ["<X> →"], "bos": "once"}
@@ -130,9 +130,12 @@ def _correlations(relations: xr.Dataset, dynamic: Any, score: str, side: str) ->
         return {"r_with": nothing, "r_without": nothing}
     check_dynamic(dynamic, side=side, figure="relation_table(dynamic=)", variables={})
     shared = [task for task in dynamic["task"].values if task in tasks]
-    scores = [table.sel(task=shared) for table in (relations[score], dynamic[f"{side}static"])]
-    scores = [table.transpose("task", "layer", "head").values for table in scores]
-    if not shared or scores[0].shape != scores[1].shape or not np.allclose(*scores, equal_nan=True):
+    by_weights, beside_text = (
+        table.sel(task=shared).transpose("task", "layer", "head").values
+        for table in (relations[score], dynamic[f"{side}static"])
+    )
+    same = by_weights.shape == beside_text.shape and np.allclose(by_weights, beside_text, equal_nan=True)
+    if not shared or not same:
         raise DataError(
             f"relation_table(dynamic=) is of other relations or scores than the table ({len(shared)} of "
             f"{pluralize(dynamic.sizes['task'], 'relation')} shared): pass dynamic_relation(model, pairs, relations) "
