@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from headcats.errors import DataError
 from headcats.methods.joint.inputs import attempt_each
-from headcats.methods.ov_relation.categories import with_categories
+from headcats.methods.ov_relation.check_tables import with_categories
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError, OptionError
-from headcats.methods.ov_relation.categories import with_categories
+from headcats.methods.ov_relation.check_tables import CONTEXTS, with_categories
 from headcats.methods.ov_relation.extremes import Targets, among_extremes
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import RelationSettings
@@ -22,7 +22,6 @@ from headcats.models.hooks import Edit, hook_v, hook_z, keeping
 from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
 from headcats.sweeps.labels import check_axes
 
-CONTEXTS = ("with", "without")
 SLOT = "<X>"
 _PROMPTS_AT_ONCE = 64
 _ROUNDINGS = 64  # of the model's dtype, between the value and the output of a head that sees one token alone

@@ -16,8 +16,8 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MEDIUM, escaped, text_width
 from headcats.figures.tables import head_rows, require
-from headcats.methods.ov_relation.categories import by_category
-from headcats.methods.ov_relation.static_dynamic import SIDES, check_dynamic
+from headcats.methods.ov_relation.check_tables import SIDES, by_category
+from headcats.methods.ov_relation.static_dynamic import check_dynamic
 from headcats.registry import unknown_name_message
 from headcats.results.visible import shortened
 

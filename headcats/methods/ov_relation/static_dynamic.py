@@ -16,11 +16,9 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, require
-from headcats.methods.ov_relation.categories import by_category
-from headcats.methods.ov_relation.dynamic import CONTEXTS
+from headcats.methods.ov_relation.check_tables import CONTEXTS, SIDES, by_category
 from headcats.registry import unknown_name_message
 
-SIDES = ("score", "suppression")
 _GRID = ("context", "template", "task", "layer", "head")
 _TABLE = "hc.methods.ov_relation.dynamic_relation(model, pairs, relations)"
 _CELLS, _EDGE = 100, 3  # cells of the x axis for scores from 0 to 1, and beyond both ends

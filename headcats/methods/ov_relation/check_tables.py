@@ -1,8 +1,11 @@
-"""Categories of relations, handed on to the tables of their checks, and the order that they give."""
+"""What the tables of the checks of relations share: contexts, sides, and categories with the order that they give."""
 
 import json
 
 import xarray as xr
+
+CONTEXTS = ("with", "without")
+SIDES = ("score", "suppression")
 
 
 def with_categories(table: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
