@@ -153,7 +153,8 @@ def _notes(rows: pd.DataFrame, numbers: xr.Dataset) -> list[str]:
     of = f"{end} of {pluralize(n_heads, 'head')}" if end < n_heads else pluralize(end, "head")
     notes = [f"{at[RELATION][0]:.2f}, without {of} {at[RELATION][end]:.2f}"]
     random = np.atleast_1d(at[RANDOM].get(end, np.array([]))) if RANDOM in at else np.array([])
-    notes.append(f"without random heads {random.mean():.2f} ± {random.std():.2f}" if len(random) else "no other heads")
+    beside = f"without random heads {random.mean():.2f} ± {random.std():.2f}" if len(random) else "too few other heads"
+    notes.append(beside)
     if CONTROL in at:
         before, after = (np.atleast_1d(at[CONTROL][k]) for k in (0, end))
         notes.append(

@@ -48,7 +48,7 @@ def test_notes_are_the_numbers_of_the_papers_table() -> None:
     assert "without random heads 0.70 ± 0.10" in texts
     assert "no control task" in texts
     no_others = by_hand().assign(random=by_hand().random * NAN)
-    assert "no other heads" in notes(relation_curves(no_others))
+    assert "too few other heads" in notes(relation_curves(no_others))
 
 
 def test_what_is_drawn() -> None:
