@@ -1,6 +1,7 @@
 """One panel per task or category: the signed effect of every head."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import layer_head_cells
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, layer_head_cells
 from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.head_axes import KV_HEAD, letter, unit_of
@@ -31,6 +33,8 @@ def head_grid(
     *,
     alpha: float = 0.05,
     min_effect: float = 0.05,
+    layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """Signed effect of every head, one panel per task, or per category when given memberships.
@@ -53,6 +57,10 @@ def head_grid(
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
         min_effect: Smallest effect, not negative, that the interval of a marked head leaves possible, in shares of the
             gap: by default that of the default rule.
+        layout: `"layers"`: numbers of layers and heads that adapt to zoom; `"paper"`: those of Elhelo & Geva (2025),
+            `arange(0, n + 1, n // 5)`.
+        marks: `"all"`, or `"none"` for colours alone, without marks, lines and caption; with `layout="paper"` a copy
+            for publication, the last tick drawn. Only the pointer and the numbers then tell which heads are certain.
         title: Written above the panels; an approximation is named there and in the hover.
 
     Returns:
@@ -63,6 +71,7 @@ def head_grid(
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
         OptionError: `alpha` outside (0, 1), or a negative `min_effect`.
+        UnknownNameError: another word for `layout` or `marks`.
 
     Example:
         >>> import headcats as hc
@@ -79,11 +88,14 @@ def head_grid(
         )
     if not min_effect >= 0:
         raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
+    check_layout(layout)
+    check_marks(marks)
     scores = score(scores, alpha=alpha) if is_blocks(scores) else scores
-    return _drawn(scores, alpha=alpha, min_effect=min_effect, title=title)
+    grid = _drawn(scores, alpha=alpha, min_effect=min_effect, layout=layout, marks=marks)
+    return replace(grid, title=title)
 
 
-def _drawn(scores: Any, *, alpha: float, min_effect: float, title: str | None) -> PanelGrid:
+def _drawn(scores: Any, *, alpha: float, min_effect: float, layout: str, marks: str) -> PanelGrid:
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     order = [(category, name) for category, names in groups.items() for name in names]
@@ -97,7 +109,7 @@ def _drawn(scores: Any, *, alpha: float, min_effect: float, title: str | None) -
         ],
         ignore_index=True,
     )
-    cells = layer_head_cells(scores, within=(150, 150), least=(90, 60))
+    cells = layer_head_cells(scores, within=(150, 150), least=(90, 60), layout=layout, marks=marks)
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
     spoken = frame.assign(spoken=frame["outcome"].map(_SPOKEN).fillna(""))
@@ -110,7 +122,9 @@ def _drawn(scores: Any, *, alpha: float, min_effect: float, title: str | None) -
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
     caption = _caption(frame, row, alpha=alpha, min_effect=min_effect)
     kind = str(scores.attrs.get("approximation", ""))
-    return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind)
+    return PanelGrid(
+        panels, frame, caption=caption, columns=len(frame), beside=scale, grey=True, approximation=kind, marks=marks
+    )
 
 
 def _row_dimension(scores: xr.Dataset) -> str:

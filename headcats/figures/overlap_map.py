@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.membership import SETTLED
-from headcats.errors import UnknownNameError
+from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.colours import (
     HATCH,
     MOST_CATEGORIES,
@@ -21,9 +21,10 @@ from headcats.figures.figure import figure
 from headcats.figures.hero_map import WITHIN, hero_grid
 from headcats.figures.overlap_rows import ALL, GRID, checked_overlap, overlap_frame
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import layer_head_cells
+from headcats.figures.panels.heads import PAPER, check_layout, layer_head_cells
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
+from headcats.figures.panels.marks import MARKED, UNMARKED, check_marks
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS
 from headcats.registry import unknown_name_message
@@ -32,13 +33,15 @@ from headcats.results.head_axes import noun, unit_of
 from headcats.results.visible import shortened
 
 AUTO, NONE = "auto", "none"
-PAPER, HERO = "paper", "hero"
+HERO = "hero"
 UNDECIDED, SUPPRESSING = "Undecided", "Suppressing"
 EDGES = "edge"
 """Name of the lines around coloured cells."""
 _MOST, _NAMED = 100, 4  # categories in the hero layout, and of those named in a caption
 # Descriptors at the pointer; the others stand in the numbers.
 _POINTED = ("previous_token", "duplicate_token", "induction", "copying")
+# Pixels of a copy for publication, and of one of its panels: five with their legend fill it, at 80 layers 2.5 a cell.
+_PAGE, _PAGE_WIDE = 1440, 206
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
 _NUMBERS_SHOWN = "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
@@ -52,6 +55,7 @@ def overlap_map(
     layout: str = PAPER,
     palette: str = "headcats",
     letters: str = AUTO,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """All categories in one panel, then one panel per category; x = layer, y = head, head 0 on top.
@@ -80,6 +84,10 @@ def overlap_map(
             under every common colour blindness. Where two categories have the same colour, the later one gets
             another, which the caption says.
         letters: `"auto"`, or `"none"` for cells without letters.
+        marks: `"all"`, or `"none"` for a copy for publication, at most 1440 pixels wide with up to four categories. As
+            in the paper cells show their colours alone, nothing stands below the title and the names of panels, and
+            ticks are `arange(0, n + 1, n // 5)`, the last one included. **There colour is the only cue**: undecided
+            and suppressing heads look like all others; the pointer and the numbers still tell them.
         title: Written above the panels; an approximation is named there and in the hover.
 
     Returns:
@@ -93,7 +101,8 @@ def overlap_map(
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
             contradict each other.
-        UnknownNameError: unknown palette, or another word for `layout` or `letters`.
+        UnknownNameError: unknown palette, or another word for `layout`, `letters` or `marks`.
+        OptionError: `marks="none"` in the hero layout, which needs them.
 
     References:
         Layout after Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -107,13 +116,19 @@ def overlap_map(
         >>> list(numbers.panel.unique())
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
-    if layout not in (PAPER, HERO):
-        raise UnknownNameError(unknown_name_message("layout", layout, (PAPER, HERO)))
+    check_layout(layout, (PAPER, HERO))
+    check_marks(marks)
+    if layout == HERO and marks == UNMARKED:
+        raise OptionError(
+            'overlap_map with layout="hero" tells categories apart by edges and letters too, so it has no copy without '
+            'marks; got marks="none". Draw layout="paper", marks="none", or leave out marks.'
+        )
     overlap, colours = checked_overlap(overlap, palette, most=_MOST if layout == HERO else MOST_CATEGORIES)
     frame = overlap_frame(overlap, colours)
     if layout == HERO:
         return _hero(overlap, frame, colours.categories, title=title)
-    return overlap_grid(overlap, frame, colours, title=title, letters=letters, numbers=_shown(overlap))
+    numbers = _shown(overlap)
+    return overlap_grid(overlap, frame, colours, title=title, letters=letters, marks=marks, numbers=numbers)
 
 
 def overlap_grid(
@@ -123,6 +138,7 @@ def overlap_grid(
     *,
     title: str | None,
     letters: str,
+    marks: str = MARKED,
     caption: Sequence[str] = (),
     numbers: Callable[[int], str] = _NUMBERS_SHOWN,
 ) -> PanelGrid:
@@ -138,8 +154,10 @@ def overlap_grid(
         entries.append(Entry(SUPPRESSING, symbol="triangle-down"))
     # Panels stay in one row: with many of them they are smaller.
     legend = Legend(entries).size()
-    room = (WIDEST - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
-    cells = layer_head_cells(overlap, within=(min(_WIDE, room), _TALL), least=(110, legend[1]), layout=PAPER)
+    widest, wide = (WIDEST, _WIDE) if marks == MARKED else (_PAGE, _PAGE_WIDE)
+    room = (widest - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
+    within, least = (min(wide, room), _TALL), (110, legend[1])
+    cells = layer_head_cells(overlap, within=within, least=least, layout=PAPER, marks=marks)
     symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
     symbols = symbols if letters == AUTO and fits(symbols, cells.size) else {}
     panel_rows = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
@@ -162,7 +180,7 @@ def overlap_grid(
     elsewhere = (frame["hatched"] & (frame["n_categories"] > 0)).any()
     hatching = ["hatched: undecided in that category; first panel: in at least one"] if elsewhere else []
     caption = [*caption, *hatching, *_other_colours(overlap), *_nobody(overlap, frame)]
-    return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
+    return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols), marks=marks)
 
 
 def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:

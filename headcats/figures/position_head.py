@@ -14,6 +14,7 @@ from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel
+from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import require
 from headcats.registry import unknown_name_message
@@ -38,6 +39,7 @@ def position_head(
     heads: int = 20,
     metric: str | None = None,
     layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """Signed effect of every head at every position of the prompts.
@@ -54,6 +56,8 @@ def position_head(
         heads: Most heads.
         metric: Metric to draw; None takes "logit_diff", or the only one.
         layout: `"layers"`: heads, by layer, along x; `"paper"`: positions along x, as in plots of patches by position.
+        marks: `"all"`, or `"none"` for colours alone, without circles and caption: then only the pointer and the
+            numbers tell effects below the rounding.
         title: Written above the map; an approximation is named there and in the hover.
 
     Returns:
@@ -64,7 +68,7 @@ def position_head(
     Raises:
         DataError: Another table, no prompt, or a mean gap that is not above 0.
         OptionError: `heads` is no number of at least 1, or several metrics to choose from.
-        UnknownNameError: Unknown metric, or another `layout`.
+        UnknownNameError: Unknown metric, or another word for `layout` or `marks`.
 
     Example:
         >>> import headcats as hc
@@ -83,6 +87,7 @@ def position_head(
     if not isinstance(heads, int) or heads < 1:
         raise OptionError(f"heads is the most heads that position_head draws, a number of at least 1; got {heads!r}.")
     check_layout(layout)
+    check_marks(marks)
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):
         raise UnknownNameError(unknown_name_message("metric of this sweep", metric, known))
@@ -108,7 +113,7 @@ def position_head(
         caption.append(f"the {len(rows)} of {n_heads} heads with the largest effects")
     caption += ["○ below 16-bit noise"] if noisy.any() else []
     caption += [f"× {MISSING}"] if frame["effect"].isna().any() else []
-    return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True)
+    return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True, marks=marks)
 
 
 def _head_position_cells(heads: list[str], labels: list[str], first: int) -> Cells:

@@ -1,6 +1,7 @@
 """Axes of a panel: over unit cells (layers, heads, roles, names), or over numbers."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from headcats.results.visible import shortened
 _TICK_ROOM = 15  # pixels between two labels of an axis
 _NUMBER_ROOM = 24  # pixels between two numbers of which plotly chooses the distance, which it rounds up
 _ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
+_ROUND = (1, 2, 5)  # of steps, times powers of ten
 _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its length
 
 
@@ -40,27 +42,48 @@ class Axis:
     """Number of the first cell."""
     slanted: bool = False
     """Whether the labels of an x axis stand above the panel at 45 degrees."""
+    after: float = 0.0
+    """How far the axis goes on behind its last cell, in cells."""
     groups: Sequence[tuple[str, int]] = ()
     """Names of neighbouring cells of an x axis, and how many: written below the panel, with a gap between groups."""
 
-    def every(self, step: int, cell: int) -> "Axis":
+    def every(self, step: int, cell: float, *, few: int = _ALL_LABELLED) -> "Axis":
         """The same with ticks at 0, `step`, ... for cells of that many pixels.
 
-        Every cell of up to 16 is labelled where the labels have room. Where they have not, a grid too small for three
-        ticks gets finer steps (every cell below 7 of them, else every second), and one whose labels would touch a
-        multiple of the step.
+        Every cell of up to `few` is labelled where the labels have room. Where they have not, a grid too small for
+        three ticks gets finer steps (every cell below 7 of them, else every second), and one whose labels would touch
+        a multiple of the step.
         """
-        if self.n <= _ALL_LABELLED and cell >= _TICK_ROOM:
+        if self.n <= few and cell >= _TICK_ROOM:
             step = 1
         elif self.n <= 2 * step:
             step = min(step, 1 if self.n < 7 else 2)
         step *= max(1, math.ceil(_TICK_ROOM / (step * cell)))
         return dataclasses.replace(self, ticks=range(0, self.n, step))
 
-    def numbered(self, cell: int) -> "Axis":
+    def in_round_steps(self, *, most: int = 5) -> "Axis":
+        """The same with ticks at 0, `step`, ...: the smallest step of 1, 2, 5, 10, 20, 50 ... with `most` at most.
+
+        Of 24 cells 0, 5, 10, 15 and 20 are ticks, of 28 cells 0, 10 and 20.
+        """
+        steps = (base * 10**power for power in itertools.count() for base in _ROUND)
+        step = next(step for step in steps if math.ceil(self.n / step) <= most)
+        return dataclasses.replace(self, ticks=range(0, self.n, step))
+
+    def with_last_tick(self, cell: float = 2) -> "Axis":
+        """The same, longer by half a cell of that many pixels, rounded up to a whole one, where a tick is at `n`."""
+        after = math.ceil(cell / 2) / cell if self.n in self.ticks else 0.0
+        return dataclasses.replace(self, after=after)
+
+    def numbered(self, cell: float) -> "Axis":
         """The same with numbers that adapt to zoom, as many as cells of so many pixels have room for."""
         all_fit = self.n <= _ALL_LABELLED and cell >= _TICK_ROOM
-        return dataclasses.replace(self, most=self.n if all_fit else max(1, self.n * cell // _NUMBER_ROOM))
+        return dataclasses.replace(self, most=self.n if all_fit else max(1, int(self.n * cell) // _NUMBER_ROOM))
+
+    @property
+    def length(self) -> float:
+        """In cells."""
+        return self.n + self.after
 
     @property
     def room(self) -> int:
@@ -77,8 +100,9 @@ class Axis:
 
     def layout(self, *, named: bool) -> dict[str, Any]:
         """As plotly takes it, with or without its name."""
-        # The tick at `n` itself, which `ticks` may hold, is not drawn: room for it would read as an empty layer.
-        low, high = -0.5, self.n - 0.5
+        # A tick at `n` itself, which `ticks` may hold, is not drawn where cells end before: room for it would read as
+        # an empty layer.
+        low, high = -0.5, self.length - 0.5
         layout = _plain(self.name if named and not self.slanted else "") | {
             "tickangle": -45 if self.slanted else 0,
             "range": [high, low] if self.reverse else [low, high],

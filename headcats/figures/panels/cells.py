@@ -31,7 +31,7 @@ class Cells:
 
     x: Axis
     y: Axis
-    size: tuple[int, int]
+    size: tuple[float, float]
     """Width and height of a cell in pixels."""
     groups: Groups | None = None
     """Cells that share keys and values: lines are drawn between them, and the pointer names them."""
@@ -39,10 +39,10 @@ class Cells:
     @property
     def pixels(self) -> tuple[int, int]:
         """Width and height of the panel."""
-        return self.size[0] * self.x.n, self.size[1] * self.y.n
+        return round(self.size[0] * self.x.length), round(self.size[1] * self.y.length)
 
     @property
-    def smallest(self) -> int:
+    def smallest(self) -> float:
         """The shorter side of a cell."""
         return min(self.size)
 
@@ -260,14 +260,16 @@ class Cells:
         return hover_values
 
 
-def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:
-    """Width and height of square cells of 3 to 60 whole pixels; longer where a panel would be smaller than `least`."""
-    side = max(3, min(60, within[0] // x.n, within[1] // y.n))
-    return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
+def square_cells(
+    x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int], unit: float = 1
+) -> tuple[float, float]:
+    """Width and height of square cells, 3 to 60 units of so many pixels; longer where panels would be below `least`."""
+    side = max(3 * unit, min(60, within[0] / x.length // unit * unit, within[1] / y.length // unit * unit))
+    return max(side, math.ceil(least[0] / x.n / unit) * unit), max(side, math.ceil(least[1] / y.n / unit) * unit)
 
 
 def hatch_lines(
-    mask: Bool[np.ndarray, "head layer"], *, cell: tuple[int, int]
+    mask: Bool[np.ndarray, "head layer"], *, cell: tuple[float, float]
 ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, " point"]]:
     """Line segments "/" over the cells of a mask, at least one through every cell, separated by NaN.
 

@@ -61,6 +61,10 @@ class ColourScale:
         """As `Beside` says."""
         return _WIDTH, max(_SHORTEST, min(length, _LONGEST))
 
+    def unmarked(self) -> "ColourScale":
+        """As `Beside` says."""
+        return self
+
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """As `Beside` says."""
         x, y = canvas.at(*at)

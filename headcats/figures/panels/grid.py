@@ -5,14 +5,17 @@ A figure declares what its panels hold; where things stand, and how large they a
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from headcats.figures.colours import BACKGROUND
+from headcats.figures.panels.axes import Scale
 from headcats.figures.panels.groups import GROUPS
-from headcats.figures.panels.layout import APART, WIDEST, Canvas, Layout, Panel, arranged, name_size
+from headcats.figures.panels.layout import APART, WIDEST, Canvas, Layout, Panel, Plot, arranged, name_size
+from headcats.figures.panels.marks import MARKED, UNMARKED, unmarked
 from headcats.figures.panels.text import (
     EDGE,
     LARGE,
@@ -40,6 +43,9 @@ class Beside(Protocol):
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """Draw it, that long, with its upper left corner at a place in pixels."""
 
+    def unmarked(self) -> "Beside":
+        """The same for cells without marks."""
+
 
 @dataclass(frozen=True)
 class PanelGrid:
@@ -66,6 +72,8 @@ class PanelGrid:
     """How the effects are approximated, where the table that was drawn does not say so itself."""
     layout: Mapping[str, Any] = field(default_factory=dict)
     """Of plotly, such as how bars stand."""
+    marks: str = MARKED
+    """`UNMARKED` leaves out what is drawn on the colours of cells, and the notes and the caption that explain it."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
     """Name of a view -> which of the `traces` it shows: buttons above the panels choose one, the first at the start."""
 
@@ -76,6 +84,14 @@ class PanelGrid:
 
     def draw(self) -> go.Figure:
         """The figure, as wide as its panels, its title and its caption need."""
+        return self._unmarked()._draw() if self.marks == UNMARKED else self._draw()
+
+    def _unmarked(self) -> "PanelGrid":
+        panels = [unmarked(panel) for panel in self.panels]
+        beside = self.beside.unmarked() if self.beside else None
+        return replace(self, panels=panels, caption=(), least=0, beside=beside)
+
+    def _draw(self) -> go.Figure:
         beside = self.beside.size(0)[0] if self.beside else 0
         places = arranged(self.panels, columns=self.columns, one_row=self.one_row, beside=beside)
         title_width = min(WIDEST, 2 * EDGE + text_width(html.unescape(self.title or ""), TITLE))
@@ -121,7 +137,7 @@ class PanelGrid:
             last = i == len(panel.plots) - 1
             axis_names = (places.outer[place][0] and last, places.outer[place][1])
             axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=axis_names)
-            for trace in plot.traces:
+            for trace in [*plot.traces, *(_behind_cells(plot) if self.grey else [])]:
                 if trace is not None:
                     canvas.traces.append(_silent(trace).update(axes))
             top += plot.size[1] + APART
@@ -134,6 +150,20 @@ class PanelGrid:
                 start += n
             if plot.x.slanted and plot.x.name and not plot.x.groups:
                 canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")
+
+
+def _behind_cells(plot: Plot) -> list[go.Scatter]:
+    """White where an axis goes on behind its last cell, which on grey would read as cells without a number."""
+    if isinstance(plot.y, Scale):
+        return []
+    right, bottom = plot.x.n - 0.5, plot.y.n - 0.5
+    corner = right + plot.x.after, bottom + plot.y.after
+    boxes = [((right, -0.5), corner)] * bool(plot.x.after) + [((-0.5, bottom), corner)] * bool(plot.y.after)
+    area = {"mode": "lines", "line": {"width": 0, "color": BACKGROUND}, "fill": "toself", "fillcolor": BACKGROUND}
+    return [
+        go.Scatter(x=[x0, x1, x1, x0, x0], y=[y0, y0, y1, y1, y0], name="behind the last cells", **area)
+        for (x0, y0), (x1, y1) in boxes
+    ]
 
 
 def _silent(trace: Any) -> Any:

@@ -39,7 +39,7 @@ class Groups:
         number[np.ix_(table["layer"].values, table["head"].values)] = table[KV_HEAD].transpose("layer", "head").values
         return cls(number, layers_across)
 
-    def lines(self, *, cell: tuple[int, int], gap: int) -> list[go.Scatter]:
+    def lines(self, *, cell: tuple[float, float], gap: int) -> list[go.Scatter]:
         """Lines between neighbouring groups of a layer, over cells of so many pixels with a gap; joined over layers."""
         across, upwards = self._segments()
         if not len(across):

@@ -1,4 +1,9 @@
-"""Panels of layers and heads, one cell a head: by default layers across, in the figures of some papers heads across."""
+"""Panels of layers and heads, one cell a head: by default layers across, in the figures of some papers heads across.
+
+Without marks the axes of a paper have that paper's own ticks: a copy for publication.
+"""
+
+from collections.abc import Callable
 
 import xarray as xr
 
@@ -6,6 +11,7 @@ from headcats.errors import UnknownNameError
 from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.groups import Groups
+from headcats.figures.panels.marks import MARKED, UNMARKED
 from headcats.figures.tables import n_cells
 from headcats.registry import unknown_name_message
 from headcats.results.head_axes import noun, unit_of
@@ -17,31 +23,73 @@ _TICK_STEP = 6  # cells
 
 
 def layer_head_cells(
-    table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST, layout: str = LAYERS_ACROSS
+    table: xr.Dataset,
+    *,
+    within: tuple[int, int],
+    least: tuple[int, int] = _LEAST,
+    layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
 ) -> Cells:
-    """Square cells of layers across and heads down, head 0 on top; as in a paper with ticks that do not adapt."""
+    """Square cells of layers across and heads down, head 0 on top; as in a paper with ticks that do not adapt.
+
+    A copy for publication has all ticks of Elhelo & Geva (2025), `arange(0, n + 1, n // 5)`: where the last of them is
+    `n`, its axis goes on for half a cell.
+    """
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     x = Axis("layer", layers, "layer", ticks(layers))
     y = Axis("head", heads, noun(unit_of(table)), ticks(heads), reverse=True)
-    size = square_cells(x, y, within=within, least=least)
+    if for_publication(layout, marks):
+        x, y = x.with_last_tick(), y.with_last_tick()
+        # A picture of twice the size, as `write` makes them, has whole pixels.
+        size = square_cells(x, y, within=within, least=least, unit=0.5)
+        x, y = x.with_last_tick(size[0]), y.with_last_tick(size[1])
+    else:
+        size = square_cells(x, y, within=within, least=least)
     if layout == LAYERS_ACROSS:
         x, y = x.numbered(size[0]), y.numbered(size[1])
     return Cells(x, y, size, Groups.of(table, layers_across=True))
 
 
+def every_sixth(axis: Axis, cell: float) -> Axis:
+    """Ticks of Ma et al. (2025), Cognitive Mirrors."""
+    return axis.every(_TICK_STEP, cell, few=0)
+
+
+def in_round_steps(axis: Axis, cell: float) -> Axis:
+    """Ticks of Nam et al. (2025), Causal Head Gating: 0, 5 ... 20 of its 24 heads, 0, 10, 20 of its 28 layers."""
+    return axis.in_round_steps()
+
+
 def head_layer_cells(
-    table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST, reverse: bool = False
+    table: xr.Dataset,
+    *,
+    within: tuple[int, int],
+    published_ticks: Callable[[Axis, float], Axis],
+    least: tuple[int, int] = _LEAST,
+    reverse: bool = False,
+    marks: str = MARKED,
 ) -> Cells:
-    """As in papers: square cells of heads across and layers upwards, or with `reverse` down."""
+    """As in papers: square cells of heads across and layers upwards, or with `reverse` down.
+
+    Every sixth is numbered, or of up to 16 all; in a copy for publication those of `published_ticks`.
+    """
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     name = noun(unit_of(table)).capitalize()
     x, y = Axis("head", heads, name), Axis("layer", layers, "Layer", reverse=reverse)
     size = square_cells(x, y, within=within, least=least)
-    groups = Groups.of(table, layers_across=False)
-    return Cells(x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1]), size, groups)
+    if for_publication(PAPER, marks):
+        x, y = published_ticks(x, size[0]), published_ticks(y, size[1])
+    else:
+        x, y = x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1])
+    return Cells(x, y, size, Groups.of(table, layers_across=False))
 
 
-def check_layout(layout: str) -> None:
+def for_publication(layout: str, marks: str) -> bool:
+    """Whether a figure is a copy for a paper: its axes, and nothing on the cells but their colours."""
+    return layout == PAPER and marks == UNMARKED
+
+
+def check_layout(layout: str, known: tuple[str, ...] = (LAYERS_ACROSS, PAPER)) -> None:
     """Raise `UnknownNameError` for a layout that does not exist."""
-    if layout not in (LAYERS_ACROSS, PAPER):
-        raise UnknownNameError(unknown_name_message("layout", layout, (LAYERS_ACROSS, PAPER)))
+    if layout not in known:
+        raise UnknownNameError(unknown_name_message("layout", layout, known))

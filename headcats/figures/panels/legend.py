@@ -47,6 +47,10 @@ class Legend:
         widest = max(text_width(shortened(entry.name)) for entry in self.entries)
         return _SWATCH + widest, _ENTRY * len(self.entries)
 
+    def unmarked(self) -> "Legend":
+        """As `Beside` says: colours alone."""
+        return Legend([entry for entry in self.entries if not entry.hatch and not entry.symbol])
+
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """As `Beside` says."""
         for entry in self.entries:
@@ -77,7 +81,7 @@ def category_letters(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(names, places, strict=False))
 
 
-def fits(letters: Mapping[str, str], cell: tuple[int, int]) -> bool:
+def fits(letters: Mapping[str, str], cell: tuple[float, float]) -> bool:
     """Whether every letter can be read on a cell of that width and height in pixels."""
     return cell[1] >= _HEIGHT and cell[0] >= 4 + _WIDTH * max(map(len, letters.values()))
 

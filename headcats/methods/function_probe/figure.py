@@ -13,8 +13,15 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
+from headcats.figures.panels.heads import (
+    LAYERS_ACROSS,
+    check_layout,
+    every_sixth,
+    head_layer_cells,
+    layer_head_cells,
+)
 from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.methods.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
@@ -36,6 +43,7 @@ def importance_grid(
     variable: str | None = None,
     clip: float | None = None,
     layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """How much every head matters, one panel per function, category, task or method.
@@ -60,6 +68,9 @@ def importance_grid(
         variable: Another of these variables.
         clip: Upper end of the colours, above 0, in the unit of the scores; by default the 99th percentile.
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x.
+        marks: `"all"`, or `"none"` for colours alone: no rings, triangles and crosses on cells, nothing below the title
+            and the names of panels; with `layout="paper"` a copy for publication, with ticks every 6 at any size. Only
+            the pointer and the numbers then tell which heads are negative.
         title: Written above the panels. It says so if the probe cannot tell functions from their tasks (attribute
             `verdict`); held-out and leave-one-task-out accuracies stand below it.
 
@@ -72,7 +83,7 @@ def importance_grid(
     Raises:
         DataError: no such variable over these dimensions; a probe that is not above chance, or in too few of its seeds.
         OptionError: `clip` not above 0, or another `variable`.
-        UnknownNameError: another `layout`.
+        UnknownNameError: another word for `layout` or `marks`.
 
     References:
         Layout after Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
@@ -89,6 +100,7 @@ def importance_grid(
     if variable is not None and variable not in SCORES:
         raise OptionError(f"importance_grid shows one of {', '.join(SCORES)}; got variable={variable!r}.")
     check_layout(layout)
+    check_marks(marks)
     name, row = pick_variable(
         importance,
         (variable,) if variable else tuple(SCORES),
@@ -112,7 +124,7 @@ def importance_grid(
     cells = (
         layer_head_cells(importance, within=within)
         if across
-        else head_layer_cells(importance, within=within, reverse=True)
+        else head_layer_cells(importance, within=within, published_ticks=every_sixth, reverse=True, marks=marks)
     )
     panels = [
         Panel(
@@ -126,7 +138,7 @@ def importance_grid(
     if importance.attrs.get("verdict") == SEPARATES_TASKS and SEPARATES_TASKS not in (title or ""):
         title = f"{title}: {SEPARATES_TASKS}" if title else SEPARATES_TASKS.capitalize()
     columns = 4 if len(panel_labels) <= 8 else len(panel_labels)
-    return PanelGrid(panels, frame, title, caption, columns, beside=scale, grey=True)
+    return PanelGrid(panels, frame, title, caption, columns, beside=scale, grey=True, marks=marks)
 
 
 def _table(importance: xr.Dataset, name: str, row: str | None) -> tuple[xr.Dataset, str]:

@@ -1,5 +1,7 @@
 """Gate scores over seeds: two panels per data set, Always and Any."""
 
+import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +17,16 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
+from headcats.figures.panels.heads import (
+    LAYERS_ACROSS,
+    check_layout,
+    head_layer_cells,
+    in_round_steps,
+    layer_head_cells,
+)
 from headcats.figures.panels.layout import Canvas, Panel, Plot
 from headcats.figures.panels.legend import Entry, Legend
+from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, require
 from headcats.methods.head_gating.over_seeds import GATE_SCORES
@@ -49,18 +58,18 @@ def always_any(
     threshold: float = THRESHOLD,
     palette: str = "headcats",
     layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
     x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 at the
-    bottom. Its ticks (0, 5 .. 20 and 0, 10, 20) are not taken over: they stand every 6, on every one of up to 16.
-    Always is the smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation,
-    so yellow = both and black = neither; heads with an interference of at least `threshold` are hatched, so that the
-    corners differ in more than colour. Or a single score, 0 to 1, from dark blue over green and yellow to red (turbo),
-    hatched from `threshold` on. Above each panel stands the share of heads that reach the threshold; heads without a
-    number are grey with a cross. Math Calculation and Syntactic Understanding are shortened as in the paper, which the
-    caption says.
+    bottom (and with `marks="none"` its ticks, too). Always is the smallest score over the seeds, Any the largest.
+    Composite: red = interference, green = facilitation, so yellow = both and black = neither; heads with an
+    interference of at least `threshold` are hatched, so that the corners differ in more than colour. Or a single score,
+    0 to 1, from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands the
+    share of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and Syntactic
+    Understanding are shortened as in the paper, which the caption says.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
@@ -69,7 +78,11 @@ def always_any(
         threshold: Score from which a head counts, in (0, 1).
         palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
             both white and neither black, and single scores from dark blue to yellow (cividis).
-        layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x.
+        layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x, every sixth numbered, or of up
+            to 16 all.
+        marks: `"all"`, or `"none"` for colours alone: no hatching, lines and crosses on cells, nothing below titles;
+            with `layout="paper"` a copy for publication, its ticks at most five in steps of 1, 2, 5, 10, ...: as in the
+            paper 0, 5 ... 20 of 24 heads and 0, 10, 20 of 28 layers. **There colour is the only cue.**
         title: Written above the panels.
 
     Returns:
@@ -80,7 +93,7 @@ def always_any(
 
     Raises:
         DataError: a variable or dimension is missing.
-        UnknownNameError: another `score`, palette or `layout`.
+        UnknownNameError: another `score`, palette, `layout` or choice of `marks`.
         OptionError: `threshold` outside (0, 1).
 
     References:
@@ -105,6 +118,7 @@ def always_any(
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
     check_layout(layout)
+    check_marks(marks)
     variables = dict.fromkeys(GATE_SCORES, ("dataset", "seed", "layer", "head"))
     require(gates, variables, figure="always_any", table='hc.suite_blocks(results)["head_gating"]')
     reduced = reduced_gates(gates, threshold=threshold)
@@ -117,8 +131,11 @@ def always_any(
         for reduction in REDUCTIONS
     ]
     frame = pd.concat(frames, ignore_index=True)
-    make_cells = layer_head_cells if layout == LAYERS_ACROSS else head_layer_cells
-    cells = make_cells(gates, within=(_SIZE, _SIZE), least=(120, 100))
+    within, least = (_SIZE, _SIZE), (120, 100)
+    if layout == LAYERS_ACROSS:
+        cells = layer_head_cells(gates, within=within, least=least)
+    else:
+        cells = head_layer_cells(gates, within=within, least=least, published_ticks=in_round_steps, marks=marks)
     counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(
@@ -133,7 +150,7 @@ def always_any(
     beside: ColourSquare | ColourScale = ColourSquare(threshold, palette)
     if score != COMPOSITE:
         beside = fixed_scale((0.0, 1.0), colours=_SCALES[palette], name=score.capitalize())
-    return PanelGrid(panels, frame, title, caption, columns=2, beside=beside, grey=True)
+    return PanelGrid(panels, frame, title, caption, columns=2, beside=beside, grey=True, marks=marks)
 
 
 def _rows(
@@ -228,6 +245,10 @@ class ColourSquare:
     def size(self, length: int) -> tuple[int, int]:
         """As `Beside` says; the same beside plots of any height."""
         return 150, 250
+
+    def unmarked(self) -> "ColourSquare":
+        """As `Beside` says: nothing is hatched."""
+        return dataclasses.replace(self, hatched_from=math.inf)
 
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """As `Beside` says."""

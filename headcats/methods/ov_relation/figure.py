@@ -13,6 +13,8 @@ from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
 from headcats.figures.overlap_rows import checked_overlap, overlap_frame
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.heads import PAPER, check_layout
+from headcats.figures.panels.marks import MARKED, UNMARKED, check_marks
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 
@@ -29,8 +31,10 @@ def ov_map(
     relations: xr.Dataset,
     *,
     threshold: str | float = "calibrated",
+    layout: str = PAPER,
     palette: str = "headcats",
     letters: str = AUTO,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """Overlap map of the categories whose relations heads implement by their weights.
@@ -45,9 +49,11 @@ def ov_map(
         relations: What `hc.methods.ov_relation` returns: `score (task, layer, head)` in [0, 1], `k, null, threshold
             (task)`, coordinate `category (task)`, attribute `categories`.
         threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
+        layout: `"paper"`, the row of panels; there is no other.
         palette: As in `overlap_map`.
         letters: As in `overlap_map`.
-        title: Written before k, threshold and null; "OV relations" if None.
+        marks: `"all"`, or `"none"` for a copy for publication, as in `overlap_map`.
+        title: Written before k, threshold and null; "OV relations" if None. In a copy for publication it stands alone.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, layer, head, name, set, n_categories,
@@ -57,7 +63,7 @@ def ov_map(
     Raises:
         DataError: a variable or dimension, a category or the attribute `categories` is missing.
         OptionError: another `threshold`.
-        UnknownNameError: unknown palette, or another word for `letters`.
+        UnknownNameError: unknown palette, or another word for `layout`, `letters` or `marks`.
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -72,6 +78,8 @@ def ov_map(
         ['All Categories', 'Knowledge', 'Linguistic']
     """
     variables = {"score": ("task", "layer", "head"), "k": ("task",), "null": ("task",), "threshold": ("task",)}
+    check_layout(layout, (PAPER,))
+    check_marks(marks)
     require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -84,9 +92,11 @@ def ov_map(
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     overlap, colours = checked_overlap(overlap_of(members), palette)
     frame = overlap_frame(overlap, colours)
-    heading = f"{title or 'OV relations'}: {_settings(relations, threshold)}"
-    numbers = "score %{{effect{}:.3f}}".format
-    grid = overlap_grid(overlap, frame, colours, title=heading, letters=letters, caption=caption, numbers=numbers)
+    heading = title if marks == UNMARKED else f"{title or 'OV relations'}: {_settings(relations, threshold)}"
+    grid = overlap_grid(
+        overlap, frame, colours, title=heading, letters=letters, marks=marks, caption=caption,
+        numbers="score %{{effect{}:.3f}}".format,
+    )  # fmt: skip
     frame = frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
     return dataclasses.replace(grid, frame=frame)
 

@@ -16,8 +16,9 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
+from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
 from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.methods.token_probe.settings import EXACT_ROLES, LAST_Q
@@ -72,6 +73,7 @@ def layer_token(
     variable: str | None = None,
     highlight: Sequence[str] | None = None,
     layout: str = LAYERS_ACROSS,
+    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """A quantity at every layer and token role, with a black rectangle around the exact answer.
@@ -92,7 +94,9 @@ def layer_token(
         highlight: Role or roles inside the rectangle; by default those of the attribute `exact_roles` (one per line),
             or those whose names begin with `exact_answer_`. Roles that are not neighbours get several rectangles.
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: tokens along x.
-        title: Written above the map; by default what it shows, of which task and model.
+        marks: `"all"`, or `"none"` for colours and the rectangle alone, and nothing below the title; with
+            `layout="paper"` a copy for publication, with ticks every 2 at any size. **There colour is the only cue.**
+        title: Written above the map; by default what it shows, of which task and model, or nothing without marks.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,
@@ -102,7 +106,7 @@ def layer_token(
     Raises:
         DataError: no such variable over layer and role.
         OptionError: another `variable`.
-        UnknownNameError: a highlighted role that the map does not have, or another `layout`.
+        UnknownNameError: a highlighted role that the map does not have, or another word for `layout` or `marks`.
 
     References:
         Layout after Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
@@ -121,6 +125,7 @@ def layer_token(
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
     check_layout(layout)
+    check_marks(marks)
     name, row = pick_variable(
         token_map,
         (variable,) if variable else ("auc", "effect", "attention"),
@@ -134,14 +139,15 @@ def layer_token(
     frames = _frames(token_map, name, row, inside)
     frame = pd.concat(frames, ignore_index=True)
     scale = _scale(frame["value"].to_numpy(), QUANTITIES[name])
-    make_cells = _layer_role_cells if layout == LAYERS_ACROSS else _role_layer_cells
-    cells = make_cells(n_cells(token_map, "layer"), roles)
+    layers = n_cells(token_map, "layer")
+    cells = _layer_role_cells(layers, roles) if layout == LAYERS_ACROSS else _role_layer_cells(layers, roles, marks)
     places = [roles.index(role) for role in inside]
     panels = [
         Panel(str(rows["panel"].iloc[0]), [_plot(cells, rows, scale, places)], notes=[_note(rows)]) for rows in frames
     ]
-    title = map_title(token_map, name) if title is None else title
-    return PanelGrid(panels, frame, title, caption(token_map, frame, name, inside=inside), beside=scale, grey=True)
+    title = map_title(token_map, name) if title is None and marks == MARKED else title
+    said = caption(token_map, frame, name, inside=inside)
+    return PanelGrid(panels, frame, title, said, beside=scale, grey=True, marks=marks)
 
 
 def _layer_role_cells(layers: int, roles: Sequence[str]) -> Cells:
@@ -150,12 +156,14 @@ def _layer_role_cells(layers: int, roles: Sequence[str]) -> Cells:
     return Cells(Axis("layer", layers, "layer").numbered(width), y, (width, _ROLE))
 
 
-def _role_layer_cells(layers: int, roles: Sequence[str]) -> Cells:
+def _role_layer_cells(layers: int, roles: Sequence[str], marks: str) -> Cells:
     """As in the paper; wide enough for a slanted name, the map neither flat nor endless."""
     width, height = max(16, min(40, _SIZE[0] // len(roles))), max(4, min(26, _SIZE[1] // layers))
     size = max(width, math.ceil(100 / len(roles))), max(height, math.ceil(80 / layers))
     x = Axis("role", len(roles), "Token", labels=roles, slanted=True)
-    return Cells(x, Axis("layer", layers, "Layer", reverse=True).every(TICKS, size[1]), size)
+    y = Axis("layer", layers, "Layer", reverse=True)
+    y = y.every(TICKS, size[1], few=0) if for_publication(PAPER, marks) else y.every(TICKS, size[1])
+    return Cells(x, y, size)
 
 
 def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:

@@ -1,0 +1,44 @@
+"""Whether marks stand on cells and words explain them, or colours stand alone, as in most published figures.
+
+A figure without marks tells by colour alone what others tell twice: it is made for a paper whose text explains it. What
+the pointer shows, and the numbers, stay.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import plotly.graph_objects as go
+
+from headcats.errors import UnknownNameError
+from headcats.figures.colours import FRAME
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.registry import unknown_name_message
+
+MARKED, UNMARKED = "all", "none"
+"""Values of the option `marks`: every mark of a figure; none."""
+
+
+def check_marks(marks: str) -> None:
+    """Raise `UnknownNameError` for a choice that does not exist."""
+    if marks not in (MARKED, UNMARKED):
+        raise UnknownNameError(unknown_name_message("choice of marks", marks, (MARKED, UNMARKED)))
+
+
+def unmarked(panel: Panel) -> Panel:
+    """The panel with its name and the colours of its cells alone, without gaps between them; frames stay."""
+    return replace(panel, notes=(), plots=[_coloured(plot) for plot in panel.plots])
+
+
+def _coloured(plot: Plot) -> Plot:
+    traces = [trace for trace in plot.traces if _is_coloured(trace)]
+    for trace in traces:
+        if isinstance(trace, go.Heatmap):
+            trace.update(xgap=0, ygap=0)
+    return replace(plot, traces=traces)
+
+
+def _is_coloured(trace: Any) -> bool:
+    """Whether a trace colours cells or frames some of them, as the papers' figures do."""
+    if isinstance(trace, go.Heatmap | go.Image):
+        return True
+    return isinstance(trace, go.Scatter) and trace.line.color == FRAME
