@@ -352,6 +352,22 @@ def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
         assert message in text
 
 
+@pytest.mark.parametrize("figure", ["ov_map", "always_any"])
+def test_a_copy_of_a_figure_for_publication(capfd, monkeypatch, tmp_path, two_methods, figure):
+    page = tmp_path / "f.html"
+    options = ["--set", "layout=paper", "--set", "marks=none", "--set", "title="]
+    code, text = command(capfd, monkeypatch, "figure", figure, two_methods, "--out", page, *options)
+    assert code == 0, text
+    drawn = page.read_text(encoding="utf-8")
+    assert '"annotations":[{' in drawn
+    assert "in at least one relation" not in drawn
+    assert "largest score of" not in drawn
+    asked = ["figure", figure, two_methods, "--out", page, "--set", "marks=few"]
+    code, text = command(capfd, monkeypatch, *asked)
+    assert code == 2
+    assert "Known: all, none" in text
+
+
 @pytest.mark.parametrize(("method", "label"), [("ov_relation", ""), ("head_gating", ":preset=chg-mini")])
 def test_importance_grid_shows_any_method(capfd, monkeypatch, tmp_path, two_methods, method, label):
     page = tmp_path / "f.html"

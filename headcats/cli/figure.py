@@ -71,6 +71,7 @@ def figure_command(
     - `headcats figure head_grid results/mini-icl --out grid.html`
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
     - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
+    - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
     - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
     - `headcats figure layer_profile results/gates --method head_gating --rule threshold:value=0.9 --out layers.html`
     - `headcats figure overlap_map results/two --method denoising_patch --and ov_relation --out both.html`

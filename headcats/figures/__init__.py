@@ -1,7 +1,8 @@
 """Figures: labelled data in, plotly figure out. One file per figure; they read saved tables only.
 
 Every figure comes with its numbers (`data(fig)`) and can be written to a page that opens offline, or to a picture
-(`write(fig, path)`). Those that tell categories apart by colour take `palette="colour_blind"`, too.
+(`write(fig, path)`). Those that tell categories apart by colour take `palette="colour_blind"`, too; those of heads are
+drawn as in their papers, without marks on cells, by `layout="paper", marks="none"`.
 A file in this folder that holds a function decorated with `@figure` is found by itself; figures registered
 elsewhere (a notebook, another package) are reached by name in the same way: `hc.figures.my_figure`.
 """

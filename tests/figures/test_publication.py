@@ -1,0 +1,242 @@
+"""Copies of figures for a paper: colours alone on the cells, the ticks and sides of the published figures."""
+
+import functools
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.chromium import measure, overlapping
+from figures.examples import EXAMPLES, FIGURES, FUNCTIONS, ICL, REGISTERED, ROLES, probe_of
+from playwright.sync_api import Browser
+
+import headcats.figures
+from headcats.errors import OptionError, UnknownNameError
+from headcats.figures import data, write
+from headcats.figures.colours import BACKGROUND, FRAME
+from headcats.figures.static.svg import svg
+
+WITH_MARKS = [name for name in FIGURES if "marks" in inspect.signature(REGISTERED[name]).parameters]
+PUBLISHED = {"layout": "paper", "marks": "none"}
+
+
+def published(name: str, size: tuple[int, int] = (6, 8), **options: object) -> go.Figure:
+    return getattr(headcats.figures, name)(EXAMPLES[name](*size), **(PUBLISHED | options))
+
+
+def axes(fig: go.Figure, letter: str) -> list:
+    """Axes of panels, without those of a colour square."""
+    keys = sorted((key for key in fig.layout if key.startswith(f"{letter}axis")), key=lambda key: int(key[5:] or 1))
+    return [fig.layout[key] for key in keys if not fig.layout[key].ticktext or "0.5" not in fig.layout[key].ticktext]
+
+
+def ticks(fig: go.Figure, letter: str) -> set[tuple[int, ...]]:
+    return {tuple(axis.tickvals) for axis in axes(fig, letter)}
+
+
+def cells(fig: go.Figure) -> list[go.Heatmap | go.Image]:
+    return [trace for trace in fig.data if trace.type in ("heatmap", "image") and trace.name != "colours"]
+
+
+def swatches(fig: go.Figure) -> list[go.Bar | go.Scatter]:
+    return [trace for trace in fig.data if trace.type not in ("heatmap", "image") and trace.showlegend]
+
+
+def drawn_on_cells(fig: go.Figure) -> list[str]:
+    """Names of traces that are neither cells, nor entries of a legend, nor a frame."""
+    kinds = ("heatmap", "image")
+    others = [trace for trace in fig.data if trace.type not in kinds and trace not in swatches(fig)]
+    return [trace.name for trace in others if trace.line.color != FRAME]
+
+
+def test_figures_of_heads_have_a_copy() -> None:
+    maps = {"overlap_map", "ov_map", "head_grid"}
+    assert set(WITH_MARKS) == maps | {"always_any", "importance_grid", "layer_token", "position_head"}
+
+
+def with_all_marks(name: str) -> xr.Dataset:
+    """Undecided, negative, rounded and missing heads, and groups of two that share keys and values."""
+    table = EXAMPLES[name](6, 8)
+    if name == "position_head":
+        return table.assign(below_noise=table["patched"].isel(metric=0, prompt=0, drop=True) > 0)
+    if "head" in table.dims:
+        table = table.assign_coords(kv_head=(("layer", "head"), np.tile(np.arange(8) // 2, (6, 1))))
+    missing = (table["layer"] == 5) & (table["head"] == 7 if "head" in table.dims else table["role"] == ROLES[-1])
+    numbers = {key: value for key, value in table.items() if value.dtype.kind == "f" and "layer" in value.dims}
+    return table.assign({key: value.where(~missing).transpose(*value.dims) for key, value in numbers.items()})
+
+
+@functools.cache
+def both(name: str) -> tuple[go.Figure, go.Figure]:
+    """The figure with the axes of its paper, with marks and without."""
+    table, draw = with_all_marks(name), getattr(headcats.figures, name)
+    return draw(table, layout="paper", title="A title"), draw(table, **PUBLISHED, title="A title")
+
+
+@pytest.mark.parametrize("name", WITH_MARKS)
+def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
+    marked, bare = both(name)
+    assert drawn_on_cells(marked)
+    assert set(drawn_on_cells(bare)) <= {"behind the last cells"}
+    assert {gap for trace in cells(bare) if trace.type == "heatmap" for gap in (trace.xgap, trace.ygap)} <= {0}
+    assert not bare.layout.shapes
+    assert all(trace.type == "bar" and trace.marker.pattern.shape is None for trace in swatches(bare))
+    assert not any("<b>" in trace.name for trace in swatches(bare))
+    # Names of panels, of their sections and of what is beside them stay; notes and the caption do not.
+    panels = {str(panel) for panel in data(bare).get("panel", pd.Series(["position"]))}
+    names = " ".join([*panels, *data(bare).get("category", pd.Series(dtype=str)).unique(), "Token Colours position"])
+    for note in bare.layout.annotations:
+        assert re.sub(r"</?b>", "", note.text) in names
+    assert bare.layout.title.text == "A title"
+    assert (bare.layout.height, bare.layout.width) <= (marked.layout.height, marked.layout.width)
+
+
+@pytest.mark.parametrize("name", WITH_MARKS)
+def test_colours_pointer_and_numbers_are_those_of_the_figure_with_marks(name: str) -> None:
+    marked, bare = both(name)
+    pd.testing.assert_frame_equal(data(marked), data(bare))
+    for ours, theirs in zip(cells(marked), cells(bare), strict=True):
+        assert ours.hovertemplate == theirs.hovertemplate
+        for key in ("z", "customdata", "text", "hovertext"):
+            np.testing.assert_array_equal(ours[key], theirs[key])
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_MARKS if name not in ("overlap_map", "ov_map")])
+def test_marks_are_left_out_of_the_other_layout_too(name: str) -> None:
+    fig = published(name, layout="layers")
+    assert drawn_on_cells(fig) == []
+    marked = getattr(headcats.figures, name)(EXAMPLES[name](6, 8))
+    assert [axis.tickvals for axis in axes(fig, "x")] == [axis.tickvals for axis in axes(marked, "x")]
+
+
+@pytest.mark.parametrize("name", WITH_MARKS)
+def test_other_words_are_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=r"'non' of marks\. Did you mean 'none'\? Known: all, none"):
+        published(name, marks="non")
+    with pytest.raises(UnknownNameError, match=r"'papers'\. Did you mean 'paper'"):
+        published(name, layout="papers")
+
+
+def test_the_hero_layout_has_no_copy() -> None:
+    with pytest.raises(OptionError, match='layout="paper", marks="none"'):
+        published("overlap_map", layout="hero")
+
+
+@pytest.mark.parametrize("name", ["overlap_map", "ov_map"])
+def test_a_map_has_the_ticks_of_maps_with_layer_and_head_below_and_left(name: str) -> None:
+    fig = published(name, (32, 32))
+    assert ticks(fig, "x") == ticks(fig, "y") == {(0, 6, 12, 18, 24, 30)}
+    assert {axis.range for axis in axes(fig, "x")} == {(-0.5, 31.5)}
+    assert {axis.range for axis in axes(fig, "y")} == {(31.5, -0.5)}
+    assert [axis.title.text for axis in axes(fig, "x")] == ["layer"] * 5
+    assert [axis.title.text for axis in axes(fig, "y")] == ["head", "", "", "", ""]
+    assert {axis.side for axis in axes(fig, "x")} == {None}
+    legend = [trace.name for trace in swatches(fig)]
+    assert legend == ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified"]
+    assert fig.layout.title.text is None
+
+
+def test_the_last_tick_of_a_map_is_drawn_half_a_cell_behind_its_last_cell() -> None:
+    fig = published("overlap_map", (36, 40))
+    assert ticks(fig, "x") == {(0, 7, 14, 21, 28, 35)}
+    assert ticks(fig, "y") == {(0, 8, 16, 24, 32, 40)}
+    for axis in axes(fig, "y"):
+        assert axis.range[1] == -0.5
+        assert 40 <= axis.range[0] < 40.5
+
+
+@pytest.mark.parametrize(
+    "size", [(80, 64), (6, 8), (12, 12), pytest.param((126, 128), marks=pytest.mark.slow)], ids="{0[0]}x{0[1]}".format
+)
+def test_a_row_of_five_panels_fits_1440_pixels_at_any_size(size: tuple[int, int]) -> None:
+    fig = published("overlap_map", size, title="A title")
+    assert fig.layout.width <= 1440
+    across, down = axes(fig, "x"), axes(fig, "y")
+    assert len(across) == 5
+    assert len({axis.domain for axis in down}) == 1
+    for x, y in zip(across, down, strict=True):
+        width, height = np.ptp(x.domain) * fig.layout.width, np.ptp(y.domain) * fig.layout.height
+        assert width / np.ptp(x.range) >= (2.5 if size[0] == 80 else 1.5) - 1e-9
+        # Twice the size has whole pixels.
+        assert 2 * width == pytest.approx(round(2 * width))
+        assert width >= 110
+        assert height >= 160 - 1e-6
+        assert max(x.tickvals) <= x.range[1]
+        assert max(y.tickvals) <= y.range[0]
+
+
+def test_importances_are_numbered_every_six() -> None:
+    draws = np.random.default_rng(0).random((1, len(FUNCTIONS), 28, 24))
+    fig = headcats.figures.importance_grid(probe_of(draws), **PUBLISHED)
+    assert ticks(fig, "x") == {(0, 6, 12, 18)}
+    assert ticks(fig, "y") == {(0, 6, 12, 18, 24)}
+    assert {axis.range for axis in axes(fig, "y")} == {(27.5, -0.5)}
+    assert [axis.title.text for axis in axes(fig, "x")] == [""] * 4 + ["Head"] * 4
+    assert [axis.title.text for axis in axes(fig, "y")] == ["Layer", "", "", ""] * 2
+    assert fig.layout.width <= 1440
+    few = published("importance_grid", (14, 16))
+    assert ticks(few, "x") == {(0, 6, 12)}
+
+
+def test_gates_are_numbered_in_round_steps_with_layer_0_at_the_bottom() -> None:
+    fig = published("always_any", (28, 24))
+    assert ticks(fig, "x") == {(0, 5, 10, 15, 20)}
+    assert ticks(fig, "y") == {(0, 10, 20)}
+    assert {axis.range for axis in axes(fig, "y")} == {(-0.5, 27.5)}
+    assert [axis.title.text for axis in axes(fig, "x")] == ["", "", "Head", "Head"]
+    assert {axis.side for axis in axes(fig, "x")} == {None}
+
+
+def test_a_token_map_has_tokens_on_top_every_second_layer_and_the_rectangle() -> None:
+    fig = published("layer_token", (32, 1))
+    assert (fig.layout.xaxis.side, list(fig.layout.xaxis.ticktext)) == ("top", list(ROLES))
+    assert ticks(fig, "y") == {tuple(range(0, 32, 2))}
+    assert fig.layout.yaxis.range == (31.5, -0.5)
+    assert [trace.name for trace in fig.data if trace.type == "scatter"] == ["exact answer"]
+    assert ticks(published("layer_token", (12, 1)), "y") == {tuple(range(0, 12, 2))}
+    assert fig.layout.title.text is None
+
+
+def test_effects_have_the_ticks_of_maps_on_white() -> None:
+    fig = published("head_grid", (12, 8))
+    assert ticks(fig, "x") == {tuple(range(0, 13, 2))}
+    assert ticks(fig, "y") == {tuple(range(9))}
+    ends = [trace for trace in fig.data if trace.name == "behind the last cells"]
+    assert {(trace.fillcolor, trace.hoverinfo) for trace in ends} == {(BACKGROUND, "skip")}
+    boxes = {(min(t.x), max(t.x), min(t.y), max(t.y)) for t in ends}
+    (right,), (bottom,) = ({axis.range[i] for axis in axes(fig, letter)} for letter, i in (("x", 1), ("y", 0)))
+    assert boxes == {(11.5, right, -0.5, bottom), (-0.5, right, 7.5, bottom)}
+    assert right >= 12
+
+
+@pytest.mark.parametrize("name", WITH_MARKS)
+def test_the_picture_without_a_browser_is_the_same(name: str) -> None:
+    fig = published(name, (80, 3))
+    picture = svg(fig)
+    assert picture is not None
+    n_images = len([trace for trace in fig.data if trace.type in ("heatmap", "image")])
+    assert picture.count("<image") == n_images
+    last = [text for text in re.findall(r"<tspan[^>]*>([^<]*)", picture) if text == "80"]
+    assert len(last) == (len(cells(fig)) if name in ("overlap_map", "ov_map", "head_grid") else 0)
+
+
+@pytest.mark.ci
+def test_80_layers_of_64_heads_are_legible_in_1440_pixels(browser: Browser, tmp_path: Path) -> None:
+    fig = published("overlap_map", (80, 64), title="Llama-3-70B")
+    size = (1440, int(fig.layout.height))
+    seen = measure(browser, write(fig, tmp_path / "map.html"), size=size, hovers=(("xy", 79, 63), ("x3y3", 0, 1)))
+    texts = seen["texts"]
+    assert seen["problems"] == []
+    assert seen["hidden"] == 0
+    assert overlapping(texts) == []
+    assert min(text["size"] for text in texts) >= 10
+    assert all(t["left"] >= 0 and t["right"] <= 1440 and t["top"] >= 0 and t["bottom"] <= size[1] for t in texts)
+    numbers = {number: sum(text["text"] == number for text in texts) for number in ("0", "16", "48", "60", "64", "80")}
+    assert numbers == {"0": 10, "16": 5, "48": 10, "60": 5, "64": 5, "80": 5}
+    assert [said.partition(":")[0] for said in seen["hovers"]] == ["L79H63", "L0H1"]
+    panels = [t["text"] for t in texts if t["text"] in ("All Categories", *ICL)]
+    assert sorted(panels) == sorted(["All Categories", *ICL, *ICL])  # those of the legend too
