@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from toys import tiny_model, word_tokenizer
 
-from headcats.methods.token_probe.answers import AnswerShape, Question
+from headcats.methods.token_probe.answers import AnswerShape
+from headcats.methods.token_probe.items import Question
 from headcats.models.adapter import HookedModel
 
 DIGITS = [str(digit) for digit in range(10)]

@@ -207,7 +207,7 @@ def test_questions_of_a_token_probe_are_messages(chatty):
     )
     questions = lookup("method", "token_probe").ask(suite_inputs(chatty, study))
     encoded = encoded_questions(chatty, questions, DropReport())
-    assert [list(ids) for _, ids in encoded] == [
+    assert [list(ids) for _, ids, _ in encoded] == [
         chat_ids(chatty.tokenizer, messages([], question.item)) for question in questions
     ]
     assert len(encoded) == 2

@@ -1,6 +1,5 @@
-"""A model's own answers to questions: generated, judged, with the exact answer located among their tokens."""
+"""Answers to questions, a model's own or ready ones: judged, with the exact answer located among their tokens."""
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -8,88 +7,30 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from headcats.errors import DataError, OptionError
-from headcats.methods.token_probe.passes import generate, line_ends
-from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
+from headcats.errors import DataError
+from headcats.methods.token_probe.extraction import extracted, gives_none
+from headcats.methods.token_probe.items import (
+    AnsweredItem,
+    Item,
+    Judged,
+    Question,
+    find_exact,
+    find_text,
+    occurrences,
+    same_answer,
+)
+from headcats.methods.token_probe.passes import Generated, LineEnds, generate, line_ends
+from headcats.methods.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.tokens import check_bos, encode, encode_with_bos, unknown_id
+from headcats.prompts.tokens import encode, encode_with_bos, unknown_id
 
+NO_EXACT = "no exact answer in the output"
+NOT_IN_TEXT = "exact answer not found in the answer"
+NOTHING_SAID = "answer that gives no exact answer"
 # Characters of a question and of an answer in a message.
 _EXAMPLE = 60
-
-
-@dataclass(frozen=True)
-class Question:
-    r"""A prompt, its right answer, and the expression that finds the exact answer inside an answer.
-
-    Attributes:
-        prompt: What the model reads; it answers from there on.
-        answer: A right answer, such as "the sum is 8 5 now".
-        exact: Regular expression for the exact answer, such as `r"\d(?: \d)*"`: its first match, or the first group of
-            that match.
-        task: Task it belongs to, or "".
-        item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
-        bos: "once" puts BOS in front of the prompt if the tokenizer has one; "written" takes the prompt as it is, with
-            special tokens of its own: a conversation in the words of a chat template.
-
-    Raises:
-        DataError: An empty prompt, or `exact` finds nothing in `answer`.
-        OptionError: `exact` is not a regular expression.
-        UnknownNameError: Another `bos`.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.methods.token_probe.Question("4 7 plus 3 8 →", "the sum is 8 5 now", r"\d(?: \d)*").exact_answer
-        '8 5'
-
-    References:
-        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707, for the exact answer within an answer.
-    """
-
-    prompt: str
-    answer: str
-    exact: str
-    task: str = ""
-    item: str = ""
-    bos: str = "once"
-
-    def __post_init__(self) -> None:
-        check_bos(self.bos)
-        if not self.prompt.strip():
-            raise DataError("A question needs a prompt; this one is empty.")
-        try:
-            re.compile(self.exact)
-        except re.error as error:
-            raise OptionError(f"{self.exact!r}, for the exact answer, is not a regular expression: {error}.") from None
-        if find_exact(self.exact, self.answer) is None:
-            raise DataError(
-                f"The expression {self.exact!r} finds no exact answer in the right answer {self.answer!r} of "
-                f"{self.prompt!r}: change one of them."
-            )
-        if not self.item:
-            object.__setattr__(self, "item", self.prompt)
-
-    @property
-    def exact_answer(self) -> str:
-        """The exact answer inside `answer`."""
-        start, stop = find_exact(self.exact, self.answer) or (0, 0)
-        return self.answer[start:stop]
-
-
-def find_exact(exact: str, text: str) -> tuple[int, int] | None:
-    """Characters `[start, stop)` of the first match of `exact`, of its first group if it has one; None without text."""
-    match = re.search(exact, text)
-    if match is None:
-        return None
-    start, stop = match.span(1 if match.re.groups and match.group(1) is not None else 0)
-    return (start, stop) if text[start:stop].strip() else None
-
-
-def same_answer(first: str, second: str) -> bool:
-    """Whether two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
-    return "".join(first.split()) == "".join(second.split())
 
 
 @dataclass(frozen=True)
@@ -110,60 +51,64 @@ class AnswerShape:
         return places[NAMED_ROLES.index(role)] if role in NAMED_ROLES else self.length + int(role)
 
     def problem(self, settings: TokenProbeSettings) -> str:
-        """Why roles would coincide; "" if they stay apart."""
+        """Why roles would coincide, or have no token; "" if none does, or only the latter counts."""
         if self.length - self.q_len < settings.min_answer_tokens:
             return f"answer of fewer than {settings.min_answer_tokens} tokens"
         if self.last - self.first + 1 < settings.min_exact_tokens:
             return f"exact answer of fewer than {settings.min_exact_tokens} tokens"
-        if self.first == self.q_len:
+        if settings.coinciding != KEEP and self.first == self.q_len:
             return "exact answer at the start of the answer"
-        if self.last == self.length - 1:
+        if settings.coinciding != KEEP and self.last == self.length - 1:
             return "exact answer at the end of the answer"
-        return "" if min(map(self.position, settings.roles)) >= 0 else "text shorter than the roles from its end need"
+        places = [self.position(role) for role in settings.roles]
+        return "" if min(places) >= 0 and max(places) < self.length else "text shorter than its roles need"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and the model's answer; `cut` if a limit ended the answer, not the model."""
+    """One question and its answer; `cut` if a limit ended the answer, not the model, `repeated` if the exact answer is
+    in it several times.
+    """
 
-    question: Question
+    question: Item
     tokens: tuple[int, ...]
     shape: AnswerShape
     generated: str
     exact: str
     wrong: bool
     cut: bool
+    repeated: bool = False
 
 
 def answer_questions(
     model: HookedModel,
-    questions: Sequence[Question],
+    questions: Sequence[Item],
     settings: TokenProbeSettings,
     *,
     preset: str = "",
     advance: Callable[[float], None] = lambda share: None,
 ) -> tuple[list[Answer], DropReport]:
-    """The model's own greedy answers, without those whose token roles coincide.
+    """The model's own greedy answers to questions, and ready answers, without those whose token roles coincide.
 
-    An answer is wrong if its exact answer differs from that of the right answer, ignoring spaces. Of questions with the
-    same prompt the first is kept. `preset` names the settings in messages. A ModelError without tokenizer; a DataError
-    if no answer is left, or the roles coincide in most answers.
+    How an answer is judged is said in `Question` and `AnsweredItem`. Of questions with the same prompt, and of ready
+    answers with the same prompt and text, the first is kept. `preset` names the settings in messages. A ModelError
+    without tokenizer; a DataError if no answer is left, or the roles coincide in most answers.
     """
     report = DropReport()
     encoded = encoded_questions(model, questions, report)
-    prompts = [tokens for _, tokens in encoded]
-    ends, limit = line_ends(model.tokenizer), settings.max_new_tokens
+    ends = line_ends(model.tokenizer)
+    continuations = _continuations(model, encoded, ends, settings, advance)
+    texts = [decoded(model.tokenizer, tokens) for tokens, _ in continuations]
+    judged = _judged(model, [question for question, _, _ in encoded], [text for text, _ in texts], settings)
     answers: list[Answer] = []
     coinciding: list[AnswerShape] = []
-    continuations = generate(model, prompts, ends=ends, limit=limit, advance=advance)
-    for (question, prompt), generated in zip(encoded, continuations, strict=True):
-        text, stops = decoded(model.tokenizer, generated.tokens)
-        span = find_exact(question.exact, text)
-        inside = tokens_of(span, stops) if span else []
-        excerpts = (textwrap.shorten(part, _EXAMPLE, placeholder=" ...") for part in (question.prompt, text))
-        example = " -> ".join(map(repr, excerpts))
-        if span is None or not inside:
-            report.drop("no exact answer in the output", example)
+    for (question, prompt, _), (tokens, cut), (text, stops), verdict in zip(
+        encoded, continuations, texts, judged, strict=True
+    ):
+        example = _example(question.prompt, text)
+        inside = tokens_of(verdict[:2], stops) if isinstance(verdict, Judged) else []
+        if not isinstance(verdict, Judged) or not inside:
+            report.drop(verdict if isinstance(verdict, str) else NO_EXACT, example)
             continue
         n = len(prompt)
         shape = AnswerShape(n, n + len(stops), n + inside[0], n + inside[-1])
@@ -171,9 +116,9 @@ def answer_questions(
             report.drop(problem, example)
             coinciding.append(shape)
             continue
-        exact = text[slice(*span)]
-        wrong = not same_answer(exact, question.exact_answer)
-        answers.append(Answer(question, (*prompt, *generated.tokens), shape, text, exact, wrong, generated.cut))
+        exact = text[verdict.start : verdict.stop]
+        repeated = occurrences(exact, text) > 1
+        answers.append(Answer(question, (*prompt, *tokens), shape, text, exact, verdict.wrong, cut, repeated))
     report.kept = len(answers)
     if len(coinciding) > len(answers):
         pairs = coinciding_roles(coinciding).most_common(4)
@@ -181,11 +126,62 @@ def answer_questions(
         raise DataError(
             f"Token roles coincide in {len(coinciding)} of {len(coinciding) + len(answers)} answers ({counts}). Preset "
             f"{preset!r} needs answers of {settings.min_answer_tokens} tokens, {settings.min_exact_tokens} of them in "
-            "an exact answer inside: ask for answers in a sentence, like the suite 'sentences'."
+            "an exact answer inside: ask for answers in a sentence, like the suite 'sentences', or take the preset "
+            "'orgad2025-code', which keeps them."
         )
     if not answers:
         raise DataError(f"No answer is left to probe: {report.summary()}.")
     return answers, report
+
+
+def _continuations(
+    model: HookedModel,
+    encoded: Sequence[tuple[Item, tuple[int, ...], tuple[int, ...]]],
+    ends: LineEnds,
+    settings: TokenProbeSettings,
+    advance: Callable[[float], None],
+) -> list[tuple[tuple[int, ...], bool]]:
+    """Tokens of every answer, with the one that ended it or without, and whether a limit ended it."""
+    asked = [place for place, (question, _, _) in enumerate(encoded) if isinstance(question, Question)]
+    prompts = [encoded[place][1] for place in asked]
+    generated = generate(model, prompts, ends=ends, limit=settings.max_new_tokens, advance=advance)
+    own = dict(zip(asked, generated, strict=True))
+    continuations = []
+    for place, (_, _, ready) in enumerate(encoded):
+        answer = own.get(place) or _as_generated(ready, ends)
+        stop = () if answer.stop is None or settings.stop_token != KEEP else (answer.stop,)
+        continuations.append(((*answer.tokens, *stop), answer.cut))
+    return continuations
+
+
+def _as_generated(tokens: tuple[int, ...], ends: LineEnds) -> Generated:
+    """A ready answer, whose last tokens end it if they are such tokens; the first of them did."""
+    n = len(tokens)
+    while n and ends(tokens[n - 1]):
+        n -= 1
+    return Generated(tokens[:n], False, tokens[n] if n < len(tokens) else None)
+
+
+def _judged(
+    model: HookedModel, questions: Sequence[Item], texts: Sequence[str], settings: TokenProbeSettings
+) -> list[Judged | str]:
+    """Every exact answer with its verdict, or why there is none; the model copies out those that cannot be found."""
+    judged: list[Judged | str] = [
+        question.judge(text) or (NOT_IN_TEXT if _is_marked(question) else NO_EXACT)
+        for question, text in zip(questions, texts, strict=True)
+    ]
+    unread = [
+        place
+        for place, (question, verdict) in enumerate(zip(questions, judged, strict=True))
+        if verdict == NO_EXACT and not (isinstance(question, Question) and question.exact)
+    ]
+    asked, answers = [questions[place].item for place in unread], [texts[place] for place in unread]
+    for place, exact in zip(unread, extracted(model, asked, answers, limit=settings.max_new_tokens), strict=True):
+        span = find_text(exact, texts[place])
+        question = questions[place]
+        wrong = question.is_wrong if isinstance(question, AnsweredItem) else True
+        judged[place] = Judged(*span, wrong) if span else NOTHING_SAID if gives_none(exact) else NO_EXACT
+    return judged
 
 
 def decoded(tokenizer: Any, tokens: Sequence[int]) -> tuple[str, list[int]]:
@@ -207,9 +203,9 @@ def coinciding_roles(shapes: Iterable[AnswerShape]) -> Counter[tuple[str, str]]:
 
 
 def encoded_questions(
-    model: HookedModel, questions: Sequence[Question], report: DropReport
-) -> list[tuple[Question, tuple[int, ...]]]:
-    """The questions that can be asked, and the tokens of their prompts."""
+    model: HookedModel, questions: Sequence[Item], report: DropReport
+) -> list[tuple[Item, tuple[int, ...], tuple[int, ...]]]:
+    """The questions that can be asked, the tokens of their prompts, and those of a right answer or a ready one."""
     tokenizer = model.text_tokenizer
     if not questions:
         raise DataError("No question was given; a token probe needs some hundred.")
@@ -217,28 +213,50 @@ def encoded_questions(
     prompts = encode_with_bos(
         tokenizer, [question.prompt for question in questions], bos=[question.bos for question in questions]
     )
-    right_answers = encode(tokenizer, [question.answer for question in questions])
-    prompts_before: set[str] = set()
-    encoded = []
-    for question, (bos, prompt, _), right in zip(questions, prompts, right_answers, strict=True):
-        span = find_exact(question.exact, text := _decode(tokenizer, right))
-        problem = ""
-        if question.prompt in prompts_before:
-            problem = "asked before"
-        elif unknown is not None and unknown in (*prompt, *right):
+    ready = [question.text if isinstance(question, AnsweredItem) else question.answer for question in questions]
+    before: set[tuple[str, str]] = set()
+    encoded: list[tuple[Item, tuple[int, ...], tuple[int, ...]]] = []
+    for question, text, (bos, prompt, _), answer in zip(
+        questions, ready, prompts, encode(tokenizer, ready), strict=True
+    ):
+        is_asked, problem = isinstance(question, Question), ""
+        asked = question.prompt, "" if is_asked else text
+        if asked in before:
+            problem = "asked before" if is_asked else "answered before"
+        elif unknown is not None and unknown in (*prompt, *answer):
             problem = UNKNOWN_WORD
-        elif len(bos) + len(prompt) + len(right) > model.n_ctx:
+        elif len(bos) + len(prompt) + len(answer) > model.n_ctx:
             problem = "longer than the context"
-        elif span is None or not same_answer(text[slice(*span)], question.exact_answer):
+        elif _is_marked(question) and find_text(question.exact_answer, text) is None:
+            problem = NOT_IN_TEXT
+        elif not _keeps_exact(tokenizer, question, answer):
             problem = "the tokenizer does not keep the exact answer"
-        prompts_before.add(question.prompt)
+        before.add(asked)
         if problem:
-            report.drop(problem, repr(question.prompt))
+            report.drop(problem, _example(question.prompt, *([] if is_asked else [text])))
         else:
-            encoded.append((question, (*bos, *prompt)))
+            encoded.append((question, (*bos, *prompt), tuple(answer)))
     if not encoded:
         raise DataError(f"None of the {len(questions)} questions can be asked: {report.summary()}.")
     return encoded
+
+
+def _keeps_exact(tokenizer: Any, question: Item, answer: Sequence[int]) -> bool:
+    """Whether the exact answer is found in what the tokenizer makes of a right answer, or of a ready one."""
+    text = _decode(tokenizer, answer)
+    if isinstance(question, Question) and question.exact:
+        span = find_exact(question.exact, text)
+        return span is not None and same_answer(text[slice(*span)], question.exact_answer)
+    return not question.exact_answer.strip() or find_text(question.exact_answer, text) is not None
+
+
+def _is_marked(question: Item) -> bool:
+    """Whether it is a ready answer with its exact answer."""
+    return isinstance(question, AnsweredItem) and bool(question.exact_answer.strip())
+
+
+def _example(*texts: str) -> str:
+    return " -> ".join(repr(textwrap.shorten(text, _EXAMPLE, placeholder=" ...")) for text in texts)
 
 
 def _decode(tokenizer: Any, tokens: Sequence[int]) -> str:

@@ -11,7 +11,8 @@ import xarray as xr
 from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
-from headcats.methods.token_probe.answers import Question, answer_questions
+from headcats.methods.token_probe.answers import answer_questions
+from headcats.methods.token_probe.items import AnsweredItem, Item, Question
 from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import not_converged
 from headcats.methods.token_probe.token_map import token_map
@@ -28,8 +29,8 @@ _MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 class TokenProbe:
     """Layer x token role: how well a linear probe tells wrong answers from right ones (ROC-AUC of the error class).
 
-    The model answers every question itself, greedily, in a sentence; the answer is wrong if the exact answer in it is.
-    For each layer and token role a logistic regression on standardised activations is fitted to 80 % of the query items
+    The model answers every question itself, greedily, in a sentence, or answers are ready (`answered_items` reads a
+    table of them); an answer is wrong if the exact answer in it is, or its label says so. For each layer and token role a logistic regression on standardised activations is fitted to 80 % of the query items
     and judged on the rest: an AUC of .5 is chance, 1 means that every wrong answer scores above every right one.
 
     Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the tokens
@@ -86,8 +87,9 @@ class TokenProbe:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns, with its tokenizer.
-            questions: What is asked, as `Question`; some hundred at least.
-            preset: "orgad2025", or `hc.methods.token_probe.TokenProbeSettings` of your own.
+            questions: What is asked, as `Question`, or has been answered, as `AnsweredItem`; some hundred at least.
+            preset: "orgad2025"; "orgad2025-code", as the authors' code has it: raw activations, 100 steps, converged or
+                not, and answers in which roles coincide; or `hc.methods.token_probe.TokenProbeSettings` of your own.
             representation: "mlp_post" (MLP activations before the down projection), "mlp_out", "resid_post" or "head_z"
                 (outputs of all heads of the layer, before the output projection).
             max_iter: Steps of the solver after which a probe counts as not converged; None takes the preset's.
@@ -99,8 +101,9 @@ class TokenProbe:
             held-out part. `same_position (role, other_role)`: share of answers in which two roles are one token;
             `in_question (role)`: share in which the role is a token of the question. Numbers `task_baseline` (with
             `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by the limit),
-            `n_not_converged` (their cells are NaN, and named in the attribute `not_converged`), `n_tasks_of_one_class`
-            (without pairs inside). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`, `right_answer`, `question`,
+            `n_repeated` (whose exact answer stands in them several times; the first is read), `n_not_converged` (their
+            cells are NaN unless the preset keeps them, and named in the attribute `not_converged`),
+            `n_tasks_of_one_class` (without pairs inside). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`, `right_answer`, `question`,
             `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the four roles of the exact answer,
             one per line.
 
@@ -117,11 +120,7 @@ class TokenProbe:
             check_whole(_MAX_ITER, max_iter, name="max_iter", method=self.name)
         adapted, questions = adapt(model), list(questions)
         check_model(adapted)
-        for question in questions:
-            if not isinstance(question, Question):
-                raise DataError(
-                    f"token_probe takes a list of Question; got one with a {type(question).__name__} in it."
-                )
+        check_items(questions, of="token_probe")
         block = token_map(
             adapted, questions, preset=preset, representation=representation, seed=seed, max_iter=max_iter
         )
@@ -197,6 +196,15 @@ class TokenProbe:
         """The only part."""
         (block,) = parts.values()
         return block
+
+
+def check_items(questions: Sequence[Any], *, of: str) -> None:
+    """Refuse anything but questions and answered items."""
+    for question in questions:
+        if not isinstance(question, Question | AnsweredItem):
+            raise DataError(
+                f"{of} takes a list of Question and AnsweredItem; got one with a {type(question).__name__} in it."
+            )
 
 
 def _expressions(inputs: SuiteInputs) -> dict[str, str]:

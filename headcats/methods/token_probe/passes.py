@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
@@ -23,14 +23,17 @@ KEPT_BYTES = 2 << 30
 
 @dataclass(frozen=True)
 class Generated:
-    """A continuation of one prompt, without the token that ended it; `cut` if the limit ended it, not the model."""
+    """A continuation of one prompt, and the token that ended it; `cut` if the limit ended it, not the model."""
 
     tokens: tuple[int, ...]
     cut: bool
+    stop: int | None = None
 
 
 LineEnds = Callable[[int], bool]
 """Whether a token ends an answer."""
+Choose = Callable[[Float[Tensor, "text d_vocab"]], Int[Tensor, " text"]]
+"""The next token of every text, from its logits."""
 
 
 def line_ends(tokenizer: Any) -> LineEnds:
@@ -56,10 +59,23 @@ def generate(
     Prompts of equal length run together, never padded, and each step runs the whole text: the tokens are those of the
     prompt alone, up to ties within rounding.
     """
+    return continued(model, prompts, lambda logits: logits.argmax(-1), ends=ends, limit=limit, advance=advance)
+
+
+def continued(
+    model: HookedModel,
+    prompts: Sequence[Sequence[int]],
+    choose: Choose,
+    *,
+    ends: LineEnds,
+    limit: int,
+    advance: Callable[[float], None] = lambda share: None,
+) -> list[Generated]:
+    """As `generate`, with tokens that `choose` takes."""
     answers: dict[int, Generated] = {}
     for part in equal_lengths([len(prompt) + 1 for prompt in prompts]):
         texts = torch.tensor([list(prompts[place]) for place in part])
-        answers |= zip(part, _continuations(model, texts, ends=ends, limit=limit), strict=True)
+        answers |= zip(part, _continuations(model, texts, choose, ends=ends, limit=limit), strict=True)
         advance(len(answers) / len(prompts))
     return [answers[place] for place in range(len(prompts))]
 
@@ -74,15 +90,17 @@ def equal_lengths(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield from (places[length][start : start + size] for start in range(0, len(places[length]), size))
 
 
-def _continuations(model: HookedModel, texts: torch.Tensor, *, ends: LineEnds, limit: int) -> list[Generated]:
+def _continuations(
+    model: HookedModel, texts: torch.Tensor, choose: Choose, *, ends: LineEnds, limit: int
+) -> list[Generated]:
     q_len = texts.shape[1]
     answers = [Generated((), True)] * len(texts)
     unfinished = list(range(len(texts)))
     for _ in range(min(limit, model.n_ctx - q_len)):
-        next_tokens = model.run(texts, hooks={}).argmax(-1).cpu()
+        next_tokens = choose(model.run(texts, hooks={})).cpu()
         stops = [ends(token) for token in next_tokens.tolist()]
-        for place, text, stop in zip(unfinished, texts.tolist(), stops, strict=True):
-            answers[place] = Generated(tuple(text[q_len:]), False) if stop else answers[place]
+        for place, text, token, stop in zip(unfinished, texts.tolist(), next_tokens.tolist(), stops, strict=True):
+            answers[place] = Generated(tuple(text[q_len:]), False, token) if stop else answers[place]
         rows = torch.tensor([row for row, stop in enumerate(stops) if not stop], dtype=torch.long)
         unfinished = [unfinished[row] for row in rows.tolist()]
         texts = torch.cat([texts[rows], next_tokens[rows, None]], 1)
@@ -99,23 +117,27 @@ def representations(
     positions: Sequence[Sequence[int]],
     *,
     representation: str,
+    layers: Sequence[int] | None = None,
     advance: Callable[[float], None] = lambda share: None,
 ) -> Iterator[tuple[int, Float32[np.ndarray, "text role width"]]]:
     """Layer by layer, a representation at the positions of every text, from as few passes as `KEPT_BYTES` allows.
 
+    Of all layers, or of some.
+
     An OptionError for a representation that the model does not have, a ModelError for values that are not finite.
     """
-    names = {layer: hook_name(model, layer, representation) for layer in model.layers}
+    chosen = model.layers if layers is None else tuple(layers)
+    names = {layer: hook_name(model, layer, representation) for layer in chosen}
     width = max(values.shape[-1] for values in _read(model, texts[:1], positions[:1], names).values())
     together = max(1, KEPT_BYTES // (len(texts) * len(positions[0]) * width * 4))
-    for start in range(0, len(model.layers), together):
-        layers = model.layers[start : start + together]
+    for start in range(0, len(chosen), together):
+        part = chosen[start : start + together]
 
-        def advance_layers(share: float, before: int = start, count: int = len(layers)) -> None:
-            advance((before + share * count) / len(model.layers))
+        def advance_layers(share: float, before: int = start, count: int = len(part)) -> None:
+            advance((before + share * count) / len(chosen))
 
-        values = _read(model, texts, positions, {layer: names[layer] for layer in layers}, advance_layers)
-        for layer in layers:
+        values = _read(model, texts, positions, {layer: names[layer] for layer in part}, advance_layers)
+        for layer in part:
             yield layer, values.pop(layer)
 
 

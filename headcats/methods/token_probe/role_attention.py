@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.token_probe.answers import Answer, Question, answer_questions
+from headcats.methods.token_probe.answers import Answer, answer_questions
+from headcats.methods.token_probe.items import AnsweredItem, Item, Question
 from headcats.methods.token_probe.passes import equal_lengths
 from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
@@ -26,7 +27,7 @@ _PRESET = "orgad2025"
 
 def attention_by_role(
     model: Any,
-    prompts: PromptBatch | Question | Sequence[PromptBatch] | Sequence[Question],
+    prompts: PromptBatch | Item | Sequence[PromptBatch] | Sequence[Item],
     *,
     roles: Sequence[str] | None = None,
     preset: str | TokenProbeSettings = _PRESET,
@@ -36,8 +37,8 @@ def attention_by_role(
     The clean prompts of a `PromptBatch` are run. A role has the sum over its tokens, so that all roles of the prompts,
     including those left out, sum to 1.
 
-    A `Question` is answered by the model itself, greedily, and question and answer are run together; the last token is
-    that of the answer, at which the model decides to end it. A role is one token. Two roles may be the same one, and
+    A `Question` is answered by the model itself, greedily, and question and answer are run together, as are those of an
+    `AnsweredItem`; the last token is that of the answer, at which the model decides to end it. A role is one token. Two roles may be the same one, and
     most of the question has none, so they do not sum to 1. "-1" is the attention of the last token to itself.
 
     Attention says where a head looks, not what that does.
@@ -78,11 +79,13 @@ def attention_by_role(
     References:
         Token roles of questions: Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
     """
-    texts: list[Any] = [prompts] if isinstance(prompts, PromptBatch | Question) else list(prompts)
+    texts: list[Any] = [prompts] if isinstance(prompts, PromptBatch | Item) else list(prompts)
     kinds = {type(text) for text in texts}
-    if kinds not in ({PromptBatch}, {Question}):
+    if not kinds or (kinds != {PromptBatch} and not kinds <= {Question, AnsweredItem}):
         received = " and ".join(sorted(kind.__name__ for kind in kinds)) or "none of either"
-        raise DataError(f"Expected one or several PromptBatch with named roles, or only Question; got {received}.")
+        raise DataError(
+            f"Expected one or several PromptBatch with named roles, or only Question and AnsweredItem; got {received}."
+        )
     if kinds == {PromptBatch} and preset != _PRESET:
         raise OptionError(
             f"preset is about the answers to questions, and these are prompts; got preset={preset!r:.80}."
@@ -104,7 +107,7 @@ def _to_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[
 
 
 def _to_answers(
-    model: HookedModel, questions: list[Question], roles: Sequence[str] | None, preset: str | TokenProbeSettings
+    model: HookedModel, questions: list[Item], roles: Sequence[str] | None, preset: str | TokenProbeSettings
 ) -> xr.Dataset:
     settings, name = preset_of("token_probe", preset, PRESETS), preset if isinstance(preset, str) else "custom"
     if roles is not None:

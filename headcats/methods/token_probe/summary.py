@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import pluralize
-from headcats.methods.token_probe.settings import LAST_Q
+from headcats.methods.token_probe.settings import KEEP, LAST_Q
 
 RAISE_MAX_ITER = "Raise max_iter above {} (token_probe:max_iter=..., or max_iter= in a call)."
 
@@ -32,6 +32,11 @@ def summary(block: xr.Dataset) -> list[str]:
         sentences.append(f"Tasks that do not say how the exact answer is found: {', '.join(skipped.splitlines())}.")
     if one_class := str(attrs["tasks_of_one_class"]):
         sentences.append(f"Held-out answers all right or all wrong, so no pairs: {', '.join(one_class.splitlines())}.")
+    if n_repeated := int(block.get("n_repeated", 0)):
+        sentences.append(
+            f"Exact answers that stand several times in their answer, of which the first is read: {n_repeated} (e.g. "
+            f"{attrs['repeated']})."
+        )
     if int(block.n_cut):
         sentences.append(f"Answers cut at the limit: {int(block.n_cut)}.")
     sentences += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in coincidences(block, at_most=8)]
@@ -74,12 +79,15 @@ def probe_name(layer: int, role: str, *, shuffled: bool = False) -> str:
 
 
 def not_converged(block: xr.Dataset) -> str:
-    """How many probes of a map did not converge, some of their names, and what to do; "" if all did."""
+    """How many probes of a map did not converge, some of their names, and what that means; "" if all did."""
     names = str(block.attrs.get("not_converged", "")).splitlines()
     if not names:
         return ""
     more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
     max_iter = json.loads(block.attrs["provenance"])["settings"]["max_iter"]
+    if block.attrs.get("unconverged") == KEEP:
+        cells = pluralize(len(names), "cell")
+        return f"Judged as they were after {max_iter} steps, without having converged: {cells} ({'; '.join(names[:3])}{more})."
     return (
         f"Without a value, because the probe did not converge: {pluralize(len(names), 'cell')} ({'; '.join(names[:3])}"
         f"{more}). {RAISE_MAX_ITER.format(max_iter)}"

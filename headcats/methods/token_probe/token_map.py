@@ -1,7 +1,6 @@
 """The map of a token probe: how well each layer and token role tells wrong answers from right ones."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 
@@ -11,13 +10,14 @@ import xarray as xr
 from jaxtyping import Bool, Float, Float32, Shaped
 
 from headcats.errors import DataError, pluralize
-from headcats.methods.token_probe.answers import AnswerShape, Question, answer_questions
+from headcats.methods.token_probe.answers import AnswerShape
+from headcats.methods.token_probe.items import Item
 from headcats.methods.token_probe.passes import hook_name, representations
 from headcats.methods.token_probe.probe import JudgedPrompts, probe_scores
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.split import split_answers
 from headcats.methods.token_probe.summary import RAISE_MAX_ITER, probe_name
 from headcats.models.adapter import HookedModel
-from headcats.prompts.drop_report import DropReport
 from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream
 
@@ -33,7 +33,7 @@ _AREAS = (
 
 def token_map(
     model: HookedModel,
-    questions: Sequence[Question],
+    questions: Sequence[Item],
     *,
     preset: str | TokenProbeSettings = "orgad2025",
     representation: str,
@@ -47,31 +47,21 @@ def token_map(
     settings = settings if max_iter is None else replace(settings, max_iter=max_iter)
     for layer in model.layers:
         hook_name(model, layer, representation)
-    answers, report = answer_questions(
-        model, questions, settings, preset=preset, advance=lambda share: advance(0.0, f"answers {share:.0%}")
+    split = split_answers(
+        model,
+        questions,
+        settings,
+        preset=preset,
+        seed=seed,
+        advance=lambda share: advance(0.0, f"answers {share:.0%}"),
     )
-    wrong = np.array([answer.wrong for answer in answers], dtype=bool)
-    tasks, items = [answer.question.task for answer in answers], [answer.question.item for answer in answers]
-    _check_classes(wrong, settings, report)
-    test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
-    if any(len(set(wrong[side].tolist())) < 2 for side in (test, ~test)):
-        raise DataError(
-            f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
-            "sides. Ask about more items."
-        )
-    tested_questions = [answer.question for answer, tested in zip(answers, test, strict=True) if tested]
-    held_out_prompts = JudgedPrompts(
-        wrong[test],
-        [question.task for question in tested_questions],
-        [question.item for question in tested_questions],
-        resamples=settings.resamples,
-        draws=stream(seed, "token_probe", "bootstrap"),
-    )
+    answers, report, wrong, tasks, test = split.answers, split.report, split.wrong, split.tasks, split.test
+    held_out_prompts = split.judged()
     shuffled = shuffled_labels(wrong, tasks, test, seed=seed)
     features = representations(
         model,
-        [answer.tokens for answer in answers],
-        [[answer.shape.position(role) for role in settings.roles] for answer in answers],
+        split.tokens,
+        split.positions(settings.roles),
         representation=representation,
         advance=lambda share: advance(0.0, f"representations {share:.0%}"),
     )
@@ -79,7 +69,7 @@ def token_map(
     areas, failed = _areas(features, labels, test, settings, n_layers=len(model.layers), advance=advance)
     _check_converged(areas[0], settings.max_iter)
     baseline = held_out_prompts.area(task_error_rates(wrong, tasks, test)[test])
-    n_cut = sum(answer.cut for answer in answers)
+    n_cut, n_repeated = (sum(getattr(answer, name) for answer in answers) for name in ("cut", "repeated"))
     source = {"method": "token_probe", "preset": preset, "model": model.name}
     provenance = source | {
         "settings": asdict(settings),
@@ -89,6 +79,7 @@ def token_map(
         "questions": len(questions),
         "left_out": report.dropped,
         "cut": n_cut,
+        "repeated": n_repeated,
         "not_converged": failed,
     }
     return xr.Dataset(
@@ -100,6 +91,7 @@ def token_map(
             "n_wrong": int(wrong.sum()),
             "n_test": int(test.sum()),
             "n_cut": n_cut,
+            "n_repeated": n_repeated,
             "n_left_out": sum(report.dropped.values()),
             "n_not_converged": len(failed),
             "n_tasks_of_one_class": len(held_out_prompts.one_class),
@@ -115,7 +107,7 @@ def token_map(
             "role": list(settings.roles),
             "other_role": list(settings.roles),
             "task": _texts(tasks),
-            "item": _texts(items),
+            "item": _texts(split.items),
         },
         attrs=source
         | {
@@ -123,6 +115,8 @@ def token_map(
             "hook": REPRESENTATIONS[representation],
             "exact_roles": "\n".join(EXACT_ROLES),
             "left_out": report.summary(),
+            "repeated": next((repr(answer.generated) for answer in answers if answer.repeated), ""),
+            "unconverged": settings.unconverged,
             "not_converged": "\n".join(failed),
             "tasks_of_one_class": "\n".join(held_out_prompts.one_class),
             "provenance": json.dumps(provenance, ensure_ascii=False),
@@ -155,27 +149,15 @@ def _areas(
     for row, (layer, layer_features) in enumerate(features):
         for column, role in enumerate(settings.roles):
             for first, (wrong, held_out_prompts) in zip((0, 6), labels, strict=True):
-                scores = probe_scores(layer_features[:, column], wrong, test, settings)
-                if scores is None:
+                scores, converged = probe_scores(layer_features[:, column], wrong, test, settings)
+                if not converged:
                     failed.append(probe_name(layer, role, shuffled=first > 0))
-                else:
+                if scores is not None:
                     values = *held_out_prompts.area(scores), *held_out_prompts.area_within(scores)
                     areas[first : first + 6, row, column] = values
             # Shares are those of the probes: how long answering takes beside them is not known before.
             advance((row * len(settings.roles) + column + 1) / areas[0].size, f"probes, layer {layer}")
     return areas, failed
-
-
-def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
-    n, n_wrong = len(wrong), int(wrong.sum())
-    if min(n_wrong, n - n_wrong) >= settings.min_class:
-        return
-    dropped = f" ({report.summary()})" if report.dropped else ""
-    raise DataError(
-        f"There is nothing to predict: {n_wrong} of {n} answers are wrong{dropped}, and a probe of errors needs at "
-        f"least {settings.min_class} right and {settings.min_class} wrong ones. Ask more questions, or "
-        f"{'harder' if n_wrong < n - n_wrong else 'easier'} ones."
-    )
 
 
 def _check_converged(auc: Float[np.ndarray, "layer role"], max_iter: int) -> None:
@@ -190,31 +172,6 @@ def _check_converged(auc: Float[np.ndarray, "layer role"], max_iter: int) -> Non
 
 def _texts(texts: Iterable[str]) -> tuple[str, np.ndarray]:
     return "prompt", np.array(list(texts), dtype=object).astype(str)
-
-
-def held_out(
-    items: Sequence[str], tasks: Sequence[str], wrong: Bool[np.ndarray, " prompt"], *, share: float, seed: int
-) -> Bool[np.ndarray, " prompt"]:
-    """True for the prompts of a random `share` of the query items; an item is never on both sides.
-
-    Items are drawn evenly (every fifth of a random order) from those with and those without a wrong answer, task by
-    task, so that both sides have the same classes and tasks as nearly as numbers allow.
-    """
-    answers = (
-        pd.DataFrame({"item": items, "wrong": wrong, "task": tasks})
-        .groupby("item")
-        .agg({"wrong": "any", "task": "first"})
-    )
-    names, strata = answers.index.tolist(), list(answers.itertuples(index=False, name=None))
-    draws = stream(seed, "token_probe", "split")
-    order = sorted(draws.permutation(len(names)).tolist(), key=strata.__getitem__)
-    offset = draws.random()
-    test_items = {
-        names[place]
-        for rank, place in enumerate(order)
-        if math.floor((rank + 1) * share + offset) > math.floor(rank * share + offset)
-    }
-    return np.array([item in test_items for item in items], dtype=bool)
 
 
 def shuffled_labels(

@@ -11,15 +11,13 @@ from toys import tiny_model
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.methods.token_probe.answers import (
     AnswerShape,
-    Question,
     answer_questions,
     coinciding_roles,
     decoded,
     encoded_questions,
-    find_exact,
-    same_answer,
     tokens_of,
 )
+from headcats.methods.token_probe.items import Question, find_exact, same_answer
 from headcats.methods.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
 from headcats.models.adapter import HookedModel
 from headcats.prompts.drop_report import DropReport
@@ -64,7 +62,7 @@ def test_a_prompt_may_bring_its_own_special_tokens() -> None:
     twice = replace(question, prompt=f"<bos><bos>{question.prompt}", bos="written")
     (answer,), _ = answer_questions(model, [written], PAPER)
     assert answer.tokens == answer_questions(model, [question], PAPER)[0][0].tokens
-    prompts = [tokens for _, tokens in encoded_questions(model, [written, question, twice], DropReport())]
+    prompts = [tokens for _, tokens, _ in encoded_questions(model, [written, question, twice], DropReport())]
     assert prompts[0] == prompts[1] == prompts[2][1:]
     with pytest.raises(DataError, match="None of the 1 questions"):
         answer_questions(model, [replace(question, bos="written", prompt="unheard")], PAPER)
@@ -207,7 +205,7 @@ def test_after_stays_inside_a_text_that_ends_with_the_exact_answer() -> None:
             {("last_q", "exact_answer_before_first"), ("first_answer", "exact_answer_first")},
         ),
         ((6, 12, 10, 11), "exact answer at the end of the answer", {("exact_answer_last", "exact_answer_after_last")}),
-        ((1, 7, 3, 4), "text shorter than the roles from its end need", set()),
+        ((1, 7, 3, 4), "text shorter than its roles need", set()),
         ((6, 11, 8, 9), "", set()),
     ],
 )

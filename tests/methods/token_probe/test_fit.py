@@ -15,7 +15,7 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.token_probe import token_map as tokens_map
-from headcats.methods.token_probe.answers import Question
+from headcats.methods.token_probe.items import Question
 from headcats.methods.token_probe.probe import probe_scores
 from headcats.methods.token_probe.settings import PRESETS
 from headcats.registry import lookup
@@ -209,7 +209,7 @@ def test_probes_that_do_not_converge_are_counted_named_and_nan(monkeypatch: pyte
 
     def failing(*arguments: Any) -> Any:
         calls.append(1)
-        return None if len(calls) in (1, 4) else probe_scores(*arguments)
+        return (None, False) if len(calls) in (1, 4) else probe_scores(*arguments)
 
     monkeypatch.setattr(tokens_map, "probe_scores", failing)
     with small(), pytest.warns(StatisticsWarning, match=r"2 cells .*:max_iter="):
@@ -231,7 +231,7 @@ def test_a_map_of_probes_that_do_not_converge_is_refused(
     calls = iter(range(100))
 
     def scores(features: Any, wrong: Any, test: np.ndarray, settings: Any) -> Any:
-        return np.arange(test.sum()) if next(calls) in converges else None
+        return (np.arange(test.sum()), True) if next(calls) in converges else (None, False)
 
     monkeypatch.setattr(tokens_map, "probe_scores", scores)
     with small(), pytest.raises(DataError, match=rf"^{n} of 4 .*=7.*:max_iter="):
@@ -345,6 +345,6 @@ def test_a_suite_whose_tasks_have_no_exact_answer_is_refused() -> None:
 def test_its_options_are_names_and_a_number() -> None:
     method = hc.methods.token_probe
     assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "token_probe", "layer_token")
-    assert method.options["preset"] == ("orgad2025",)
+    assert method.options["preset"] == ("orgad2025", "orgad2025-code")
     assert method.options["representation"] == ("mlp_post", "mlp_out", "resid_post", "head_z")
     assert method.options["max_iter"].default == 1000

@@ -113,7 +113,7 @@ def test_scores_are_log_odds_of_a_regression_on_standardised_training_features()
     mean, spread = features[~test].mean(0, dtype=np.float64), features[~test].std(0, dtype=np.float64)
     scaled = (features - mean) / np.where(spread > 0, spread, 1)
     own = LogisticRegression(C=1.0, max_iter=5000, tol=1e-8).fit(scaled[~test], wrong[~test])
-    scores = probe_scores(features, wrong, test, PAPER)
+    scores, _ = probe_scores(features, wrong, test, PAPER)
     assert scores is not None
     assert np.abs(scores - own.decision_function(scaled[test])).max() < 0.01
     assert scores[wrong[test]].mean() > scores[~wrong[test]].mean() + 1
@@ -121,12 +121,12 @@ def test_scores_are_log_odds_of_a_regression_on_standardised_training_features()
 
 def test_held_out_prompts_change_nothing_that_is_learned() -> None:
     features, wrong, test = data()
-    before = probe_scores(features, wrong, test, PAPER)
+    before, _ = probe_scores(features, wrong, test, PAPER)
     other, flipped = features.copy(), wrong.copy()
     places = np.flatnonzero(test)
     other[places[1:]] += 1000
     flipped[places] = ~flipped[places]
-    after = probe_scores(other, flipped, test, PAPER)
+    after, _ = probe_scores(other, flipped, test, PAPER)
     assert before is not None
     assert after is not None
     assert before[0] == after[0]
@@ -134,7 +134,7 @@ def test_held_out_prompts_change_nothing_that_is_learned() -> None:
 
 def test_a_probe_that_does_not_converge_has_no_scores() -> None:
     features, wrong, test = data()
-    assert probe_scores(features, wrong, test, dataclasses.replace(PAPER, max_iter=2)) is None
+    assert probe_scores(features, wrong, test, dataclasses.replace(PAPER, max_iter=2)) == (None, False)
 
 
 def test_another_warning_of_the_fit_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:

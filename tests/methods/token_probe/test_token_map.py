@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.methods.token_probe.token_map import held_out, shuffled_labels, task_error_rates
+from headcats.methods.token_probe.split import held_out
+from headcats.methods.token_probe.token_map import shuffled_labels, task_error_rates
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.sampled_from("abc")), min_size=1), st.integers(0, 5))

@@ -1,0 +1,86 @@
+"""What cells of tables of answers hold: texts, lists of right answers, labels, resampled answers.
+
+A ValueError says why a cell cannot be used, with what it holds behind a colon.
+"""
+
+import ast
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
+_WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}
+# How pandas and CSV write that a cell is empty.
+_NOTHING = {"", "nan", "none", "null", "<na>"}
+# numpy writes lists of texts without commas, which Python would read as one text.
+_NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
+LIST = "list that cannot be read"
+
+
+def text_of(cell: Any) -> str:
+    """A cell as text; "" for none."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    return cell if isinstance(cell, str) else str(cell)
+
+
+def answers_of(cell: Any) -> list[str]:
+    """The right answers of a cell, each once: a text, a number, a list, a list as text, or `{value, aliases}`."""
+    if isinstance(cell, Mapping):
+        fields = {str(name).casefold().replace("_", ""): value for name, value in cell.items()}
+        parts = [fields.get("value"), *_listed(fields.get("aliases"))]
+        return _distinct(parts)
+    return _distinct(_listed(cell))
+
+
+def _listed(cell: Any) -> list[Any]:
+    if isinstance(cell, str) and cell.strip().startswith("[") and cell.strip().endswith("]"):
+        return _read_list(cell.strip())
+    return list(cell) if isinstance(cell, list | tuple) else [cell]
+
+
+def _read_list(text: str) -> list[Any]:
+    try:
+        return list(json.loads(text))
+    except ValueError:
+        pass
+    try:
+        read = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"{LIST}: {text!r:.80}") from None
+    if _NO_COMMA.search(text) and len(read) < len(_NO_COMMA.split(text)):
+        raise ValueError(f"{LIST}: {text!r:.80}, without commas")
+    return list(read)
+
+
+def _distinct(cells: Sequence[Any]) -> list[str]:
+    texts: dict[str, None] = {}
+    for cell in cells:
+        if isinstance(cell, Mapping | list | tuple):
+            raise ValueError(f"{LIST}: {cell!r:.80}")
+        number = isinstance(cell, float) and not math.isnan(cell)
+        if number and cell.is_integer():
+            texts[str(int(cell))] = None
+        if text_of(cell).strip():
+            texts[text_of(cell).strip()] = None
+    return list(texts)
+
+
+def label_of(cell: Any) -> bool | None:
+    """True for right, False for wrong, None for an empty cell."""
+    text = text_of(cell).strip().casefold()
+    if text in _NOTHING:
+        return None
+    if text not in _RIGHT | _WRONG:
+        raise ValueError(f"label that is neither right nor wrong: {cell!r:.40}")
+    return text in _RIGHT
+
+
+def pairs_of(answers: Any, exact: Any) -> tuple[tuple[str, str], ...]:
+    """Resampled answers, each with its exact answer."""
+    texts, exacts = ([] if cell is None or text_of(cell).strip() == "" else _listed(cell) for cell in (answers, exact))
+    if len(texts) != len(exacts):
+        raise ValueError(f"resamples that do not match: {len(texts)} answers, {len(exacts)} exact answers")
+    return tuple((text_of(text), text_of(part)) for text, part in zip(texts, exacts, strict=True))
