@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.methods.token_probe.cells import answers_of, label_of, pairs_of, text_of
+from headcats.methods.token_probe.cells import answers_of, label_of, resamples_of, text_of
 from headcats.methods.token_probe.extraction import gives_none
 from headcats.methods.token_probe.items import AnsweredItem, Item, Question, find_text
 from headcats.prompts.drop_report import DropReport
@@ -193,7 +193,7 @@ class _Rows:
             raise ValueError(f"exact answer not found in the answer: {exact!r:.40} in {text!r:.80}")
         if is_right is None and not right:
             raise ValueError("neither label nor right answer")
-        resamples = pairs_of(self._cell(row, "resampled"), self._cell(row, "resampled_exact"))
+        resamples = resamples_of(self._cell(row, "resampled"), self._cell(row, "resampled_exact"))
         label = None if is_right is None else not is_right
         return AnsweredItem(prompt, text, exact, label, tuple(right), resamples=resamples, **named)
 

@@ -99,7 +99,7 @@ def answer_questions(
     ends = line_ends(model.tokenizer)
     continuations = _continuations(model, encoded, ends, settings, advance)
     texts = [decoded(model.tokenizer, tokens) for tokens, _ in continuations]
-    judged = _judged(model, [question for question, _, _ in encoded], [text for text, _ in texts], settings)
+    judged = judged_texts(model, [question for question, _, _ in encoded], [text for text, _ in texts], settings)
     answers: list[Answer] = []
     coinciding: list[AnswerShape] = []
     for (question, prompt, _), (tokens, cut), (text, stops), verdict in zip(
@@ -162,7 +162,7 @@ def _as_generated(tokens: tuple[int, ...], ends: LineEnds) -> Generated:
     return Generated(tokens[:n], False, tokens[n] if n < len(tokens) else None)
 
 
-def _judged(
+def judged_texts(
     model: HookedModel, questions: Sequence[Item], texts: Sequence[str], settings: TokenProbeSettings
 ) -> list[Judged | str]:
     """Every exact answer with its verdict, or why there is none; the model copies out those that cannot be found."""

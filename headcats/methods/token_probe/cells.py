@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headcats.methods.token_probe.items import Resample
+
 _RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
 _WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}
 # How pandas and CSV write that a cell is empty.
@@ -78,9 +80,9 @@ def label_of(cell: Any) -> bool | None:
     return text in _RIGHT
 
 
-def pairs_of(answers: Any, exact: Any) -> tuple[tuple[str, str], ...]:
+def resamples_of(answers: Any, exact: Any) -> tuple[Resample, ...]:
     """Resampled answers, each with its exact answer."""
     texts, exacts = ([] if cell is None or text_of(cell).strip() == "" else _listed(cell) for cell in (answers, exact))
     if len(texts) != len(exacts):
         raise ValueError(f"resamples that do not match: {len(texts)} answers, {len(exacts)} exact answers")
-    return tuple((text_of(text), text_of(part)) for text, part in zip(texts, exacts, strict=True))
+    return tuple(Resample(text_of(text), text_of(part)) for text, part in zip(texts, exacts, strict=True))

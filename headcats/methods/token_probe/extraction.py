@@ -24,9 +24,7 @@ Long answer: {answer}
 Short answer:"""
 
 
-def extracted(
-    model: HookedModel, questions: Sequence[str], answers: Sequence[str], *, limit: int
-) -> list[str]:
+def extracted(model: HookedModel, questions: Sequence[str], answers: Sequence[str], *, limit: int) -> list[str]:
     """The exact answer of each answer, in the model's words; "" where it cannot be asked, or says nothing.
 
     The model completes a prompt with two examples, greedily, up to the end of a line; of that, what stands before a
@@ -38,9 +36,7 @@ def extracted(
         for question, answer in zip(questions, answers, strict=True)
     ]
     unknown = unknown_id(tokenizer)
-    encoded = [
-        (*bos, *tokens) for bos, tokens, _ in encode_with_bos(tokenizer, prompts, bos=["once"] * len(prompts))
-    ]
+    encoded = [(*bos, *tokens) for bos, tokens, _ in encode_with_bos(tokenizer, prompts, bos=["once"] * len(prompts))]
     asked = [
         place
         for place, tokens in enumerate(encoded)

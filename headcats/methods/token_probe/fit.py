@@ -12,7 +12,7 @@ from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.methods.token_probe.answers import answer_questions
-from headcats.methods.token_probe.items import AnsweredItem, Item, Question
+from headcats.methods.token_probe.items import AnsweredItem, Question
 from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import not_converged
 from headcats.methods.token_probe.token_map import token_map

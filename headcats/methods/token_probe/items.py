@@ -17,6 +17,28 @@ class Judged(NamedTuple):
     wrong: bool
 
 
+class Resample(NamedTuple):
+    """A further answer to a prompt, drawn at random.
+
+    Attributes:
+        text: The answer.
+        exact_answer: The exact answer inside it; "" where none could be found, "NO ANSWER" where it gives none.
+        wrong: Whether it is wrong; None looks for a right answer in `text`, ignoring case.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.token_probe.Resample(" It is in Rome.", "Rome").wrong is None
+        True
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
+
+    text: str
+    exact_answer: str
+    wrong: bool | None = None
+
+
 @dataclass(frozen=True)
 class Question:
     r"""A prompt that the model answers itself, its right answer, and how the exact answer is found inside an answer.
@@ -133,8 +155,7 @@ class AnsweredItem:
         item: What is asked, in the words of the question; "" takes the prompt. Answers to one item are one cluster in
             every split and interval.
         bos: As in `Question`.
-        resamples: Further answers to the same prompt, drawn at random, each with its exact answer: "" where none could
-            be found, "NO ANSWER" where it gives none. For `error_types`.
+        resamples: Further answers to the same prompt, as `Resample` or (text, exact answer), for `error_types`.
 
     Raises:
         DataError: An empty text, or neither a label nor aliases.
@@ -159,7 +180,7 @@ class AnsweredItem:
     task: str = ""
     item: str = ""
     bos: str = "once"
-    resamples: tuple[tuple[str, str], ...] = ()
+    resamples: tuple[Resample, ...] = ()
 
     def __post_init__(self) -> None:
         check_bos(self.bos)
@@ -167,7 +188,7 @@ class AnsweredItem:
             if not getattr(self, name).strip():
                 raise DataError(f"An answered item needs its {name}; it is empty (prompt {self.prompt!r:.60}).")
         _check_texts(self, "aliases")
-        object.__setattr__(self, "resamples", tuple((str(text), str(exact)) for text, exact in self.resamples))
+        object.__setattr__(self, "resamples", tuple(Resample(*drawn) for drawn in self.resamples))
         if self.wrong is None and not self.aliases:
             raise DataError(
                 f"The answer to {self.prompt!r:.60} has neither a label (`wrong`) nor right answers (`aliases`): give "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Shaped
+from jaxtyping import Bool
 
 from headcats.errors import DataError, pluralize
 from headcats.methods.token_probe.answers import Answer, answer_questions
@@ -44,7 +44,7 @@ class SplitAnswers:
         self, places: Bool[np.ndarray, " prompt"] | None = None, labels: Bool[np.ndarray, " prompt"] | None = None
     ) -> JudgedPrompts:
         """The held-out prompts, or those at `places`, by whether they are wrong or by other labels."""
-        chosen = np.flatnonzero(self.test if places is None else places)
+        chosen = np.flatnonzero(self.test if places is None else places).tolist()
         return JudgedPrompts(
             (self.wrong if labels is None else labels)[chosen],
             [self.tasks[place] for place in chosen],
@@ -65,7 +65,7 @@ def split_answers(
 ) -> SplitAnswers:
     """Judged answers to questions of one data set; a DataError where there is nothing to predict."""
     answers, report = answer_questions(model, questions, settings, preset=preset, advance=advance)
-    split = _split(answers, [answer.question.task for answer in answers], report, settings, seed=seed)
+    split = split_of(answers, [answer.question.task for answer in answers], report, settings, seed=seed)
     check_classes(split.wrong, settings, report)
     _check_sides(split, np.ones(len(answers), dtype=bool))
     return split
@@ -92,15 +92,16 @@ def split_sets(
         answers += of_set
         names += [name] * len(of_set)
         total.add(report)
-    split = _split(answers, names, total, settings, seed=seed)
+    split = split_of(answers, names, total, settings, seed=seed)
     for name in datasets:
         _check_sides(split, np.array(names, dtype=object) == name, f"Data set {name!r}: ")
     return split
 
 
-def _split(
+def split_of(
     answers: Sequence[Answer], tasks: Sequence[str], report: DropReport, settings: TokenProbeSettings, *, seed: int
 ) -> SplitAnswers:
+    """Answers with a fifth, or the share that the settings say, of their items held out."""
     wrong = np.array([answer.wrong for answer in answers], dtype=bool)
     items = [answer.question.item for answer in answers]
     test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
@@ -117,6 +118,7 @@ def _check_sides(split: SplitAnswers, places: Bool[np.ndarray, " prompt"], prefi
 
 
 def check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
+    """Refuse answers with too few right or wrong ones among them."""
     n, n_wrong = len(wrong), int(wrong.sum())
     if min(n_wrong, n - n_wrong) >= settings.min_class:
         return

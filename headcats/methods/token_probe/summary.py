@@ -86,8 +86,8 @@ def not_converged(block: xr.Dataset) -> str:
     more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
     max_iter = json.loads(block.attrs["provenance"])["settings"]["max_iter"]
     if block.attrs.get("unconverged") == KEEP:
-        cells = pluralize(len(names), "cell")
-        return f"Judged as they were after {max_iter} steps, without having converged: {cells} ({'; '.join(names[:3])}{more})."
+        cells = f"{pluralize(len(names), 'cell')} ({'; '.join(names[:3])}{more})"
+        return f"Judged as they were after {max_iter} steps, without having converged: {cells}."
     return (
         f"Without a value, because the probe did not converge: {pluralize(len(names), 'cell')} ({'; '.join(names[:3])}"
         f"{more}). {RAISE_MAX_ITER.format(max_iter)}"
