@@ -146,6 +146,8 @@ OF_RESULTS = {
     "relabelled_tasks": (
         'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
     ),
+    "generalisation_matrix": "hc.methods.token_probe.generalisation(model, datasets, at=(layer, role))",
+    "probe_baselines": "hc.methods.token_probe.baselines(model, questions)",
     "checkpoints": "hc.evidence.over_revisions(hc.load_series(DIR))",
     "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
 }

@@ -2,6 +2,7 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
+from headcats.methods.token_probe.choices import CHOICES
 from headcats.registry import public_names
 from headcats.results.declaration import Declaration
 
@@ -28,5 +29,5 @@ add_preset(
     "orgad2025",
     token_probe.declaration.paper,
     {"suite": "sentences", "n_demos": 0, "methods": (token_probe.name,)},
-    differs="questions are those of the suite; items are split by question",
+    choices=CHOICES,
 )

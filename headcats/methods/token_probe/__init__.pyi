@@ -1,10 +1,9 @@
 """Public names of `hc.methods.token_probe`; `__init__.py` imports each at first use."""
 
+from .across_sets import generalisation as generalisation
 from .answered_files import answered_items as answered_items
-from .baselines import baselines as baselines
+from .detectors import baselines as baselines
 from .error_probes import error_type_probes as error_type_probes
-from .error_types import error_types as error_types
-from .generalisation import generalisation as generalisation
 from .items import AnsweredItem as AnsweredItem
 from .items import Question as Question
 from .items import Resample as Resample
@@ -12,3 +11,4 @@ from .resampling import resampled as resampled
 from .role_attention import attention_by_role as attention_by_role
 from .role_patching import patching_by_role as patching_by_role
 from .settings import TokenProbeSettings as TokenProbeSettings
+from .taxonomy import error_types as error_types

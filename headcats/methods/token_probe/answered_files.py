@@ -45,7 +45,7 @@ def answered_items(
     options: Sequence[str] = (),
     bos: str = "once",
 ) -> tuple[list[Item], DropReport]:
-    """Questions of a table, with the answers of a model where it has them.
+    r"""Questions of a table, with the answers of a model where it has them.
 
     Columns are found by name, ignoring case. A row with an answer of the model (`model_answer`) becomes an
     `AnsweredItem`, so that nothing is generated; another one a `Question`, which the model answers itself. The names
@@ -62,7 +62,7 @@ def answered_items(
     Args:
         path: A JSON, JSON Lines, CSV, TSV or Parquet file, or TriviaQA's `{"Data": [...]}`.
         task: Task of all rows; None takes the file's name.
-        template: Prompt with columns in braces, such as "Q: {question}\\nA:". "" takes `question` as it is, and of
+        template: Prompt with columns in braces, such as "Q: {question}\nA:". "" takes `question` as it is, and of
             tables like WinoBias, with the columns `sentence` and `q`, both with a space between.
         options: Every possible answer, such as ("entailment", "neutral", "contradiction"): those that are not right
             are known wrong answers of every row.
@@ -84,8 +84,8 @@ def answered_items(
         >>> import headcats as hc
         >>> import pathlib
         >>> rows = ["question,model_answer,exact_answer,automatic_correctness,correct_answer"]
-        >>> rows += ["Where is the Louvre?, It is in Rome.,Rome,0,\\"['Paris', 'Paname']\\""]
-        >>> _ = pathlib.Path("answers.csv").write_text("\\n".join(rows), encoding="utf-8")
+        >>> rows += ["Where is the Louvre?, It is in Rome.,Rome,0,\"['Paris', 'Paname']\""]
+        >>> _ = pathlib.Path("answers.csv").write_text("\n".join(rows), encoding="utf-8")
         >>> items, report = hc.methods.token_probe.answered_items("answers.csv")
         >>> items[0].exact_answer, items[0].is_wrong, items[0].aliases
         ('Rome', True, ('Paris', 'Paname'))

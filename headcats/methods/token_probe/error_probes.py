@@ -12,7 +12,11 @@ from jaxtyping import Bool, Float
 from headcats.errors import DataError
 from headcats.methods.token_probe.answers import Answer, answer_questions
 from headcats.methods.token_probe.choosing import Place, check_place
-from headcats.methods.token_probe.error_types import (
+from headcats.methods.token_probe.passes import representations
+from headcats.methods.token_probe.probe import fitted_probe
+from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.split import SplitAnswers, split_of
+from headcats.methods.token_probe.taxonomy import (
     ERROR_TYPES,
     SUBTYPES,
     merged,
@@ -20,10 +24,6 @@ from headcats.methods.token_probe.error_types import (
     subtypes,
     tally,
 )
-from headcats.methods.token_probe.passes import representations
-from headcats.methods.token_probe.probe import fitted_probe
-from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
-from headcats.methods.token_probe.split import SplitAnswers, split_of
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.drop_report import DropReport
@@ -167,5 +167,5 @@ def _area(
     probe = fitted_probe(features[~split.test], label[~split.test], settings)
     if not probe.converged and settings.unconverged != KEEP:
         return nothing, _FAILED
-    area = split.judged(labels=label).area(probe.log_odds(features[split.test]))
+    area = split.judged(labels=label).area(probe.score(features[split.test]))
     return (area.value, area.low, area.high), "" if probe.converged else _FAILED

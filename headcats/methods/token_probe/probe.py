@@ -20,13 +20,17 @@ from headcats.methods.token_probe.settings import KEEP, TokenProbeSettings
 class Probe(NamedTuple):
     """A fitted probe, and whether its solver converged."""
 
-    log_odds: Callable[[Float32[np.ndarray, "prompt width"]], Float[np.ndarray, " prompt"]]
-    """Of a positive label, from features."""
+    score: Callable[[Float32[np.ndarray, "prompt width"]], Float[np.ndarray, " prompt"]]
+    """From features: log-odds of a positive label, of raw features its probability."""
     converged: bool
 
 
 def fitted_probe(
-    features: Float32[np.ndarray, "prompt width"], positive: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings
+    features: Float32[np.ndarray, "prompt width"],
+    positive: Bool[np.ndarray, " prompt"],
+    settings: TokenProbeSettings,
+    *,
+    column: int = 1,
 ) -> Probe:
     """A logistic regression of a label on features, standardised by the mean and spread of these prompts or raw.
 
@@ -34,7 +38,7 @@ def fitted_probe(
     lbfgs 22 ms, newton-cg 23, newton-cholesky 56, liblinear 102; of 3072 features: lbfgs 0.5 s, newton-cholesky 8.5,
     liblinear 2.7). It stops at scikit-learn's tolerance: on activations of a small model that adds numbers, AUCs are
     within .0002 of those of Newton's method at a hundredth of it. Raw features stay in single precision, as the
-    authors' do, which decides where an unfinished fit stops.
+    authors' do, which decides where an unfinished fit stops; of them the score is the probability of that `column`.
     """
     raw = settings.features == "raw"
     regression = LogisticRegression(C=settings.penalty_strength, solver="lbfgs", max_iter=settings.max_iter)
@@ -47,7 +51,25 @@ def fitted_probe(
     for warning in caught:
         if warning not in unfinished:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return Probe(lambda other: np.asarray(probe.decision_function(other.astype(precision)), np.float64), not unfinished)
+
+    def score(other: Float32[np.ndarray, "prompt width"]) -> Float[np.ndarray, " prompt"]:
+        other = other.astype(precision)
+        return np.asarray(probe.predict_proba(other)[:, column] if raw else probe.decision_function(other), np.float64)
+
+    return Probe(score, not unfinished)
+
+
+def error_probe(
+    features: Float32[np.ndarray, "prompt width"], wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings
+) -> Probe:
+    """A probe that scores wrong answers higher.
+
+    Of raw features it is fitted to right answers, as the authors' is: a fit that stops unfinished is not the mirror
+    image of that of the other class.
+    """
+    if settings.features != "raw":
+        return fitted_probe(features, wrong, settings)
+    return fitted_probe(features, ~wrong, settings, column=0)
 
 
 def probe_scores(
@@ -56,13 +78,13 @@ def probe_scores(
     test: Bool[np.ndarray, " prompt"],
     settings: TokenProbeSettings,
 ) -> tuple[Float[np.ndarray, " held_out"] | None, bool]:
-    """Log-odds of a wrong answer on the held-out prompts, by a probe fitted to the others, and whether it converged.
+    """Scores of the held-out prompts, by a probe of wrong answers fitted to the others, and whether it converged.
 
     None where it did not, and such probes are left out.
     """
-    probe = fitted_probe(features[~test], wrong[~test], settings)
+    probe = error_probe(features[~test], wrong[~test], settings)
     usable = probe.converged or settings.unconverged == KEEP
-    return (probe.log_odds(features[test]) if usable else None), probe.converged
+    return (probe.score(features[test]) if usable else None), probe.converged
 
 
 class Area(NamedTuple):

@@ -38,8 +38,9 @@ def attention_by_role(
     including those left out, sum to 1.
 
     A `Question` is answered by the model itself, greedily, and question and answer are run together, as are those of an
-    `AnsweredItem`; the last token is that of the answer, at which the model decides to end it. A role is one token. Two roles may be the same one, and
-    most of the question has none, so they do not sum to 1. "-1" is the attention of the last token to itself.
+    `AnsweredItem`; the last token is that of the answer, at which the model decides to end it. A role is one token. Two
+    roles may be the same one, and most of the question has none, so they do not sum to 1. "-1" is the attention of the
+    last token to itself.
 
     Attention says where a head looks, not what that does.
 

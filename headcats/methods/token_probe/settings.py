@@ -106,5 +106,5 @@ PRESETS = {
         max_new_tokens=100,
     ),
 }
-"""`orgad2025`: Orgad et al. (2025), arXiv 2410.02707, where roles are apart and probes converge; `orgad2025-code`: every
-answer and probe as the authors' code has it."""
+"""`orgad2025`: Orgad et al. (2025), arXiv 2410.02707, where roles are apart and probes converge; `orgad2025-code`: all
+answers and probes, as the authors' code has them."""

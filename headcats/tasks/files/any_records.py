@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError
-from headcats.registry import unknown_name_message
 from headcats.tasks.files.content import check_safe
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.layouts import DELIMITERS, JSON, SUFFIXES
@@ -42,7 +41,8 @@ def _entries(content: Any, inside: str, file: str) -> list[Any]:
         if name is None and not any(isinstance(value, list) for value in content.values()):
             return [content]  # a record alone: the only line of JSON Lines
         if name is None:
-            raise DataError(f"{file}: {unknown_name_message('list of records', inside, content)}")
+            fields = ", ".join(map(repr, content))
+            raise DataError(f"{file}: expected a list of records, or one under {inside!r}; got {fields}.")
         content = content[name]
     if not isinstance(content, list):
         raise DataError(f"{file}: expected a list of records; got {content!r:.60}.")

@@ -48,6 +48,22 @@ def test_the_paper_preset_is_the_one_of_the_method() -> None:
     assert rest == (1.0, 1000, 64, 20, 2000)
 
 
+def test_the_preset_of_the_code() -> None:
+    code = PRESETS["orgad2025-code"]
+    assert (code.min_answer_tokens, code.min_exact_tokens, code.coinciding, code.stop_token) == (1, 1, "keep", "keep")
+    assert (code.features, code.penalty_strength, code.max_iter, code.unconverged) == ("raw", 1.0, 100, "keep")
+    assert (code.max_new_tokens, code.test_share, code.roles) == (100, 0.2, PAPER.roles)
+    assert (PAPER.features, PAPER.coinciding, PAPER.stop_token, PAPER.unconverged) == (
+        "standardised", "leave_out", "leave_out", "leave_out",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["features", "coinciding", "stop_token", "unconverged"])
+def test_named_options(name: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"Unknown {name} 'rav' of the token probe"):
+        TokenProbeSettings(**{name: "rav"})  # type: ignore[arg-type]
+
+
 def test_settings_cannot_change() -> None:
     with pytest.raises(AttributeError):
         TokenProbeSettings().test_share = 0.5  # type: ignore[misc]

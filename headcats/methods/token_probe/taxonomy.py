@@ -48,9 +48,9 @@ class Tally:
 def tally(resamples: Sequence[Resample], right_answers: Sequence[str]) -> Tally:
     """Right answers, and wrong ones that agree, of one question.
 
-    An answer without a label is right if a right answer stands in it, ignoring case. Of wrong answers, exact answers agree if one holds
-    the other, ignoring case; one that agrees with several earlier ones counts for each. Wrong answers without an exact
-    answer are not counted.
+    An answer without a label is right if a right answer stands in it, ignoring case. Of wrong answers, exact answers
+    agree if one holds the other, ignoring case; one that agrees with several earlier ones counts for each. Wrong
+    answers without an exact answer are not counted.
     """
     n_right, wrong = 0, Counter[str]()
     for text, exact, is_wrong in resamples:

@@ -13,7 +13,7 @@ from headcats.methods.token_probe.choosing import Place, check_place
 from headcats.methods.token_probe.fit import check_items
 from headcats.methods.token_probe.log_probs import ON_EXACT, STATISTICS, confidences
 from headcats.methods.token_probe.passes import representations
-from headcats.methods.token_probe.probe import fitted_probe
+from headcats.methods.token_probe.probe import error_probe
 from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.split import split_sets
 from headcats.models.adapter import adapt
@@ -104,13 +104,13 @@ def generalisation(
     failed = []
     for row, train in enumerate(names):
         chosen = ~split.test & (sets == train)
-        probe = fitted_probe(features[chosen, 0], split.wrong[chosen], settings)
+        probe = error_probe(features[chosen, 0], split.wrong[chosen], settings)
         if not probe.converged:
             failed.append(train)
         if not probe.converged and settings.unconverged != KEEP:
             continue
         for column, test in enumerate(names):
-            scores = probe.log_odds(features[places[test], 0])
+            scores = probe.score(features[places[test], 0])
             auc[:, row, column] = judged[test].area(scores)
             for place, detector in enumerate(BASELINES):
                 gain[:, place, row, column] = judged[test].gain(scores, -sure[detector][places[test]])

@@ -1,0 +1,160 @@
+"""Tables of questions and answers: the authors' columns, plain tables and TriviaQA's layout, and what is dropped."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headcats.errors import DataError, UnknownNameError
+from headcats.methods.token_probe.answered_files import answered_items
+from headcats.methods.token_probe.cells import answers_of, label_of
+from headcats.methods.token_probe.items import AnsweredItem, Question, Resample
+
+HEAD = ",raw_question,question,model_answer,correct_answer,automatic_correctness,exact_answer,valid_exact_answer"
+ROWS = [
+    '0,Where is it?,"Q: Where is it?\nA:", It is in Paris.</s>,"[\'Paris\', ""City\'s""]",1,Paris,1',
+    '1,Who is it?,"Q: Who is it?\nA:", It is Ann.,"[\'Bob\']",0,Ann,1',
+]
+BAD = [
+    ("2,A?,A?, Bob.,\"['Bob']\",maybe,Bob,1", "label that is neither right nor wrong", "'maybe'"),
+    ("3,A?,A?, Bob.,\"['Bob']\",1,Eve,1", "exact answer not found in the answer", "'Eve' in ' Bob.'"),
+    ("4,A?,A?, Bob.,\"['Bob']\",1,Bob,0", "exact answer marked as not valid", ""),
+    ("5,A?,A?, Who knows?,\"['Bob']\",0,NO ANSWER,1", "no exact answer", "Who knows"),
+    ("6,A?,A?, Bob.,\"['Bob']\",0,,1", "no exact answer", ""),
+    ("7,A?,A?,,\"['Bob']\",0,Bob,1", "no answer of the model", ""),
+    ("8,,,Bob.,\"['Bob']\",0,Bob,1", "no question", ""),
+    ("9,A?,A?, Bob.,\"['Bob'\",x,Bob,1", "label that is neither right nor wrong", ""),
+    ('10,A?,A?, Bob.,"[Bob]",1,Bob,1', "list that cannot be read", "[Bob]"),
+    ("11,A?,A?, Bob.,\"['Bob' 'Eve']\",1,Bob,1", "list that cannot be read", "without commas"),
+    ("12,A?,A?, Bob.,[],,Bob,1", "neither label nor right answer", ""),
+    ("", "empty row", ""),
+]
+
+
+def written(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_the_authors_tables(tmp_path: Path) -> None:
+    items, report = answered_items(written(tmp_path, "mistral-answers-triviaqa.csv", "\n".join([HEAD, *ROWS])))
+    first = AnsweredItem(
+        "Q: Where is it?\nA:", " It is in Paris.</s>", "Paris", False, ("Paris", "City's"),
+        task="mistral-answers-triviaqa", item="Where is it?",
+    )  # fmt: skip
+    assert items[0] == first
+    assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [False, True]
+    assert (report.kept, report.dropped) == (2, {})
+
+
+@pytest.mark.parametrize(("row", "reason", "shown"), BAD)
+def test_every_reason_is_counted_and_named(tmp_path: Path, row: str, reason: str, shown: str) -> None:
+    _, report = answered_items(written(tmp_path, "t.csv", "\n".join([HEAD, *ROWS, row, ""])))
+    assert (report.kept, report.dropped) == (2, {reason: 1})
+    # Two of the three lines before hold a line break.
+    assert report.examples[reason].startswith("t.csv, line 6")
+    assert shown in report.examples[reason]
+
+
+@pytest.mark.parametrize(
+    ("table", "prompt", "right", "wrong"),
+    [
+        ("id,question,answer,answerable\n5,How many?,[9.0],True", "How many?", ("9", "9.0"), ()),
+        ("Question,Answer\nWho acted?,Jo Bo", "Who acted?", ("Jo Bo",), ()),
+        ("Question,Answer,Wrong_Answer\nWho?,Ann,Bob", "Who?", ("Ann",), ("Bob",)),
+        ("type,sentence,answer,incorrect_answer,q,q_instruct\n1,A met B.,cook,man,The x is the,Who?",
+         "A met B. The x is the", ("cook",), ("man",)),
+    ],
+    ids=["math", "movies", "winogrande", "winobias"],
+)  # fmt: skip
+def test_plain_tables_are_questions(tmp_path: Path, table: str, prompt: str, right: Any, wrong: Any) -> None:
+    (question,), report = answered_items(written(tmp_path, "plain.csv", table))
+    assert isinstance(question, Question)
+    assert (question.prompt, question.right_answers, question.wrong_answers) == (prompt, right, wrong)
+    assert report.kept == 1
+
+
+ENTRY = {"Question": "Where?", "QuestionId": "tc_3", "Answer": {"Value": "Paris", "Aliases": ["Paris", "Paname"]}}
+SMALL = {"question": "Where?", "answer": {"value": "Paris", "aliases": ["Paname"], "normalized_aliases": ["paris"]}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("qa.json", {"Data": [ENTRY], "Domain": "unfiltered-web", "Version": 1.0}),
+        ("train.json", [SMALL]),
+        ("train.jsonl", json.dumps(SMALL)),
+    ],
+)
+def test_the_layout_of_triviaqa(tmp_path: Path, name: str, content: Any) -> None:
+    (question,), _ = answered_items(written(tmp_path, name, content), template="Q: {question}\nA:", task="trivia")
+    assert isinstance(question, Question)
+    assert (question.prompt, question.task, question.item) == ("Q: Where?\nA:", "trivia", "Where?")
+    assert question.right_answers == ("Paris", "Paname")
+
+
+def test_parquet_and_options(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"question": ["Does it?"], "answer": [{"value": "entailment", "aliases": ["entail"]}]})
+    parquet.write_table(table, tmp_path / "mnli.parquet")
+    (question,), _ = answered_items(tmp_path / "mnli.parquet", options=["entailment", "neutral"])
+    assert isinstance(question, Question)
+    assert (question.right_answers, question.wrong_answers) == (("entailment", "entail"), ("neutral",))
+
+
+def test_tables_without_exact_answers_find_them(tmp_path: Path) -> None:
+    rows = [{"prompt": "Where?", "generated": " In Paname.", "answer": ["Paris", "Paname"]}]
+    rows += [{"prompt": "Who?", "generated": " It is Ann.", "answer": "Bob"}]
+    items, _ = answered_items(written(tmp_path, "t.json", rows))
+    assert [(item.exact_answer, item.is_wrong) for item in items if isinstance(item, AnsweredItem)] == [
+        ("Paname", False),
+        ("", True),
+    ]
+
+
+def test_resampled_answers_are_read(tmp_path: Path) -> None:
+    row = {"question": "Where?", "model_answer": "Rome", "exact_answer": "Rome", "correctness": 0, "answer": "Paris"}
+    rows = [row | {"resampled_answers": ["Rome", "No"], "resampled_exact_answers": ["Rome", None]}]
+    rows += [row | {"resampled_answers": ["Rome"], "resampled_exact_answers": []}]
+    (item,), report = answered_items(written(tmp_path, "t.json", rows))
+    assert isinstance(item, AnsweredItem)
+    assert item.resamples == (Resample("Rome", "Rome"), Resample("No", ""))
+    assert report.dropped == {"resamples that do not match": 1}
+
+
+def test_cells() -> None:
+    assert answers_of("[9.5]") == ["9.5"]
+    assert answers_of("a [b]") == ["a [b]"]
+    assert answers_of("['a', 'a', \"b\"]") == ["a", "b"]
+    assert (answers_of(None), answers_of(float("nan")), answers_of(7)) == ([], [], ["7"])
+    assert [label_of(cell) for cell in (1, "True", 1.0, "0", "wrong", "", None)] == [True] * 3 + [False] * 2 + [
+        None
+    ] * 2
+    with pytest.raises(ValueError, match="cannot be read"):
+        answers_of([["a"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "error", "message"),
+    [
+        ("t.csv", "asked,answer\nA?,b", {}, DataError, "no column for the question"),
+        ("t.csv", "question,said\nA?,b", {}, DataError, "no column for the right answer"),
+        ("t.csv", "question,answer\nA?,", {}, DataError, "no usable row: 0 kept; 1 no right answer"),
+        ("t.csv", "question,answer\nA?,b", {"template": "{year}"}, UnknownNameError, "Unknown column 'year'"),
+        ("t.csv", "question,answer\nA?,b", {"template": "{question"}, DataError, "template"),
+        ("t.csv", "question,answer\nA?,b", {"bos": "never"}, UnknownNameError, "'never'"),
+        ("t.json", {"Rows": []}, {}, DataError, "under 'Data'; got 'Rows'"),
+        ("t.txt", "question", {}, DataError, "not a file of data"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_used(
+    tmp_path: Path, name: str, content: Any, options: Any, error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        answered_items(written(tmp_path, name, content), **options)
+    with pytest.raises(DataError, match="no file"):
+        answered_items(tmp_path / "none.csv")

@@ -1,0 +1,53 @@
+"""Answers drawn at random: their distribution, seeds, and how they are judged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scripted import scripted
+
+from headcats.errors import DataError, OptionError
+from headcats.methods.token_probe.items import AnsweredItem
+from headcats.methods.token_probe.resampling import TOP_K, _drawing, resampled
+from headcats.methods.token_probe.settings import PRESETS
+
+CODE = PRESETS["orgad2025-code"]
+
+
+def test_draws() -> None:
+    logits = torch.cat([torch.zeros(TOP_K), torch.full((10,), -0.1)]).repeat(4000, 1)
+    logits[:, 0] = 2.0
+    drawn = _drawing(1.0, np.random.default_rng(0))(logits)
+    assert int(drawn.max()) < TOP_K == 50
+    share = float((drawn == 0).float().mean())
+    assert abs(share - np.e**2 / (np.e**2 + 49)) < 0.015
+    assert float((_drawing(0.2, np.random.default_rng(0))(logits) == 0).float().mean()) > 0.98
+    assert (resampled.__kwdefaults__["n_samples"], resampled.__kwdefaults__["temperature"]) == (30, 1.0)
+
+
+def test_answers_are_judged_as_the_greedy_one() -> None:
+    model, questions = scripted(8)
+    # The script leaves nothing to chance: every draw is the greedy answer.
+    items, report = resampled(model, questions, n_samples=3, temperature=0.01, preset=CODE)
+    assert report.kept == len(items) == 8
+    for item, question in zip(items, questions, strict=True):
+        assert (item.prompt, item.aliases, item.task) == (question.prompt, (question.exact_answer,), question.task)
+        assert item.resamples == ((item.text.strip(), item.exact_answer, item.wrong),) * 3
+    again, _ = resampled(model, items, n_samples=2, temperature=0.01, preset=CODE)
+    assert [item.resamples[0].wrong for item in again] == [item.wrong for item in items]
+
+
+def test_seeds_and_options() -> None:
+    model, questions = scripted(3)
+    hot = {"n_samples": 2, "temperature": 9.0, "preset": replace(CODE, max_new_tokens=9)}
+    drawn = [resampled(model, questions, seed=seed, **hot)[0] for seed in (0, 0, 1)]  # type: ignore[arg-type]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {item.resamples[0].text for item in drawn[0]} != {item.resamples[1].text for item in drawn[0]}
+    with pytest.raises(OptionError, match="temperature must be above 0"):
+        resampled(model, questions, temperature=0)
+    with pytest.raises(OptionError, match="n_samples must be"):
+        resampled(model, questions, n_samples=0)
+    ready = AnsweredItem(questions[0].prompt, questions[0].answer, questions[0].exact_answer, False)
+    with pytest.raises(DataError, match="need right answers"):
+        resampled(model, [ready], n_samples=1, preset=CODE)
