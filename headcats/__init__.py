@@ -55,7 +55,9 @@ methods, metrics, positions, halves of the prompts and different models agree.
 `hc.methods.ov_relation`, `hc.methods.head_gating`, `hc.methods.function_probe` and `hc.methods.token_probe` are
 methods, and each holds what belongs to its paper: `hc.methods.ov_relation.salient_tokens`, or
 `hc.methods.head_gating.question_texts`, which reads public files of questions. `hc.methods.function_vector` holds the
-steering experiment.
+steering experiment. `hc.methods.token_probe` reads tables of answers (`answered_items`) as `Question`, `AnsweredItem`
+and `Resample`, and holds what the probe is measured against: `baselines`, other data sets (`generalisation`), and kinds
+of error (`resampled`, `error_types`, `error_type_probes`).
 
 ## Look at it
 

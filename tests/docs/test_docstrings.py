@@ -92,6 +92,7 @@ WITHOUT_ERRORS = {
     "metrics.prob",
     "metrics.rank",
     "methods.CausalMethod",
+    "methods.token_probe.Resample",
     "rules.Cutoffs",
     "rules.Rule",
     "rules.elbow",

@@ -71,11 +71,15 @@ def error_type_probes(
         >>> import headcats as hc
         >>> probes = hc.methods.token_probe
         >>> task = hc.suite("sentences").named(["say_product"])[0]
-        >>> questions = [
-        ...     probes.Question(f"{word} →", answer, task.exact) for word, answer in task.pairs(24, seed=0)[:24]
+        >>> pairs = task.pairs(24, seed=0)[:24]
+        >>> questions = [probes.Question(f"{word} →", answer, task.exact) for word, answer in pairs]
+        >>> wrong = probes.Resample("the product is 0 0 now", "0 0", True)  # `resampled` draws the model's own
+        >>> items = [
+        ...     probes.AnsweredItem(asked.prompt, asked.answer, asked.exact_answer, aliases=(asked.exact_answer,),
+        ...         resamples=(probes.Resample(asked.answer, asked.exact_answer, False),) * 6 if place % 2 else (wrong,) * 6)
+        ...     for place, asked in enumerate(questions)
         ... ]
         >>> model, few = hc.load_model("mini-cognitive"), probes.TokenProbeSettings(min_class=4, resamples=20)
-        >>> items, _ = probes.resampled(model, questions, n_samples=6)
         >>> types = probes.error_type_probes(model, {"products": items}, at=(1, "exact_answer_last"), preset=few)
         >>> types.auc.dims
         ('dataset', 'error_type')

@@ -78,8 +78,9 @@ def layer_token(
 ) -> PanelGrid:
     """A quantity at every layer and token role, with a black rectangle around the exact answer.
 
-    x = layer, y = token, by its role, from the question downwards; as in the paper x = Token, its roles named above the
-    map, y = Layer, layer 0 on top, ticks every 2 (on every layer of up to 16). AUCs: Blues from 0.5 (and below) to 1.0.
+    x = layer, y = token, by its role, from the question downwards; as in the paper x = Token, y = Layer, layer 0 on
+    top. There the roles are named above the map, and every second layer is numbered (every one of up to 16), where the
+    authors' code leaves both to seaborn. AUCs: Blues from 0.5 (and below) to 1.0.
     Effects of patches: one signed scale, blue = helps, red = hurts, as far as the largest of them. Attention: Blues
     from 0, clipped at the 99th percentile; "+" behind the last tick if values lie beyond. Dots mark cells whose
     interval lies above chance (.5 for AUCs, 0 for effects), triangles those below it, a ring the largest value, which

@@ -125,7 +125,11 @@ class Question:
         return self.exact_answer, *self.aliases
 
     def judge(self, text: str) -> Judged | None:
-        """The exact answer inside an answer of the model; None where none can be found."""
+        """The exact answer inside an answer of the model; None where none can be found.
+
+        Args:
+            text: The answer.
+        """
         if self.exact:
             span = find_exact(self.exact, text)
             if span is None:
@@ -210,7 +214,11 @@ class AnsweredItem:
         return self.aliases[0] if self.aliases else ""
 
     def judge(self, text: str) -> Judged | None:
-        """The exact answer inside `text`, which is what the tokenizer makes of the answer; None if it is not there."""
+        """The exact answer inside the answer; None if it is not there.
+
+        Args:
+            text: What the tokenizer makes of the answer.
+        """
         if self.exact_answer.strip():
             span = find_text(self.exact_answer, text)
         else:

@@ -62,10 +62,10 @@ def resampled(
         >>> import headcats as hc
         >>> task = hc.suite("sentences").named(["say_product"])[0]
         >>> Question = hc.methods.token_probe.Question
-        >>> questions = [Question(f"{word} →", answer, task.exact) for word, answer in task.pairs(8, seed=0)[:8]]
-        >>> items, report = hc.methods.token_probe.resampled(hc.load_model("mini-cognitive"), questions, n_samples=6)
+        >>> questions = [Question(f"{word} →", answer, task.exact) for word, answer in task.pairs(3, seed=0)[:3]]
+        >>> items, report = hc.methods.token_probe.resampled(hc.load_model("mini-cognitive"), questions, n_samples=2)
         >>> len(items) == report.kept, {len(item.resamples) for item in items}
-        (True, {6})
+        (True, {2})
 
     References:
         Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707: 30 answers at temperature 1.
