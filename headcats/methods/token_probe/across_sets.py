@@ -64,10 +64,10 @@ def generalisation(
     Example:
         >>> import headcats as hc
         >>> roles = ("exact_answer_last",)
-        >>> few = hc.methods.token_probe.TokenProbeSettings(roles=roles, min_class=3, resamples=20)
+        >>> few = hc.methods.token_probe.TokenProbeSettings(roles=roles, min_class=2, resamples=20)
         >>> Question = hc.methods.token_probe.Question
         >>> datasets = {
-        ...     task.name: [Question(f"{word} →", answer, task.exact) for word, answer in task.pairs(24, seed=0)]
+        ...     task.name: [Question(f"{word} →", answer, task.exact) for word, answer in task.pairs(18, seed=0)]
         ...     for task in hc.suite("sentences").named(["say_product", "say_sum"])
         ... }
         >>> model = hc.load_model("mini-cognitive")

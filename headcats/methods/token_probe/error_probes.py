@@ -73,10 +73,11 @@ def error_type_probes(
         >>> task = hc.suite("sentences").named(["say_product"])[0]
         >>> pairs = task.pairs(24, seed=0)[:24]
         >>> questions = [probes.Question(f"{word} →", answer, task.exact) for word, answer in pairs]
-        >>> wrong = probes.Resample("the product is 0 0 now", "0 0", True)  # `resampled` draws the model's own
+        >>> wrong = (probes.Resample("the product is 0 0 now", "0 0", True),) * 6  # `resampled` draws the model's own
+        >>> right = [(probes.Resample(asked.answer, asked.exact_answer, False),) * 6 for asked in questions]
         >>> items = [
-        ...     probes.AnsweredItem(asked.prompt, asked.answer, asked.exact_answer, aliases=(asked.exact_answer,),
-        ...         resamples=(probes.Resample(asked.answer, asked.exact_answer, False),) * 6 if place % 2 else (wrong,) * 6)
+        ...     probes.AnsweredItem(asked.prompt, asked.answer, asked.exact_answer, False, (asked.exact_answer,),
+        ...         resamples=right[place] if place % 2 else wrong)
         ...     for place, asked in enumerate(questions)
         ... ]
         >>> model, few = hc.load_model("mini-cognitive"), probes.TokenProbeSettings(min_class=4, resamples=20)

@@ -10,7 +10,7 @@ from scripted import scripted
 import headcats as hc
 from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe import across_sets
-from headcats.methods.token_probe.across_sets import generalisation
+from headcats.methods.token_probe.across_sets import BASELINES, generalisation
 from headcats.methods.token_probe.settings import TokenProbeSettings
 
 FEW = TokenProbeSettings(min_class=5, resamples=50)
@@ -42,6 +42,11 @@ def test_what_transfers_and_what_does_not(monkeypatch: pytest.MonkeyPatch) -> No
         split = split_sets(*arguments, **options)
         return replace(split, wrong=split.wrong ^ (np.array(split.tasks) == "task 1"))
 
+    # A model that is sure of right answers alone is never behind a probe.
+    sure = {name: lambda answers: np.array([not answer.wrong for answer in answers], float) for name in BASELINES}
+    monkeypatch.setattr(across_sets, "confidences", lambda _, answers: {name: of(answers) for name, of in sure.items()})
+    assert (generalisation(model, sets, **HERE).baseline == 1).all()
+    monkeypatch.undo()
     monkeypatch.setattr(across_sets, "split_sets", turned)
     found = generalisation(model, sets, **HERE)
     assert found.auc.sel(train="task 0", test="task 0") > 0.8

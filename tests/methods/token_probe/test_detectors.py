@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.token_probe import detectors
 from headcats.methods.token_probe import p_true as asking
 from headcats.methods.token_probe.answers import answer_questions
 from headcats.methods.token_probe.detectors import baselines
@@ -17,6 +18,7 @@ from headcats.methods.token_probe.log_probs import STATISTICS, confidences
 from headcats.methods.token_probe.settings import PRESETS, TokenProbeSettings
 
 FEW = TokenProbeSettings(roles=("last_q", "exact_answer_last"), min_class=5, resamples=50)
+ENDS = ("", "_exact")
 ROLE, HOOK = "exact_answer_last", "blocks.1.hook_resid_post"
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*questions left out")
@@ -88,10 +90,16 @@ def test_the_probe_beside_its_baselines_on_the_same_held_out_answers() -> None:
     assert beside.auc.sel(detector="p_true").isnull()
 
 
-def test_a_place_may_be_named() -> None:
+def test_a_place_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = scripted(40)
+
+    def sure(model: Any, answers: Any) -> dict[str, np.ndarray]:
+        return {name + of: np.array([-1.0 * answer.wrong for answer in answers]) for name in STATISTICS for of in ENDS}
+
+    monkeypatch.setattr(detectors, "confidences", sure)
     named = baselines(model, questions, at=(0, "-1"), preset=FEW, representation="resid_post")
     assert (int(named.layer), named.role.item(), named.attrs["chosen_on"]) == (0, "-1", "named")
+    assert named.auc.sel(detector="log_prob_min_exact") == 1
     with pytest.raises(OptionError, match="at names layer 7"):
         baselines(model, questions, at=(7, "-1"), preset=FEW)
     with pytest.raises(OptionError, match="layer and a token role"):
