@@ -51,4 +51,5 @@ OF_SUITE: dict[str, dict[str, Any]] = {
     # Many answers are right, so none has to be the most likely one; but it has to be likelier than its distractor.
     "greater_than": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
     "agreement": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
+    "relations": {"model": "gpt2"},
 }

@@ -1,14 +1,16 @@
 """Tasks, their word tables and suites."""
 
-from headcats.tasks import (  # noqa: F401  (they register their tasks)
+from headcats.tasks import (  # noqa: F401  (they register their tasks and suites)
     agreement,
     algorithmic,
+    bundled,
     cognitive,
     greater_than,
     induction,
     ioi,
     knowledge,
     linguistic,
+    relations,
     sentences,
     translation,
 )

@@ -183,8 +183,10 @@ def _is_word_pair(pair: Any) -> bool:
     )
 
 
-def table_task(tables: Sequence[str], name: str, source: str, target: str, description: str, *, category: str) -> Task:
-    """Register a task of the suite `icl`: the pairs of two columns of word tables, without those that `merge` drops."""
+def table_task(
+    tables: Sequence[str], name: str, source: str, target: str, description: str, *, category: str, suite: str = "icl"
+) -> Task:
+    """Register a task of a suite: the pairs of two columns of word tables, without those that `merge` drops."""
 
     def make(n: int, *, seed: int) -> list[WordPair]:
         return merge(*(table_pairs(table, source, target) for table in tables))
@@ -193,16 +195,20 @@ def table_task(tables: Sequence[str], name: str, source: str, target: str, descr
     origin = (
         " and ".join(f"tables/{table}.tsv" for table in tables) if len(tables) < 3 else "all word tables in tables/"
     )
-    return task(category=category, suite="icl", source=origin)(make)
+    return task(category=category, suite=suite, source=origin)(make)
 
 
 def table_pairs(table: str, source: str, target: str) -> list[WordPair]:
     """(source, target) pairs of two columns of a table in `tasks/tables`, without the pairs that `merge` drops."""
+    return merge(list(zip(table_column(table, source), table_column(table, target), strict=True)))
+
+
+def table_column(table: str, column: str) -> list[str]:
+    """One column of a table in `tasks/tables`, a word per row, "" where it has none."""
     rows = _read(table)
-    for column in (source, target):
-        if column not in rows[0]:
-            raise UnknownNameError(unknown_name_message(f"column of table {table!r}", column, rows[0]))
-    return merge([(row[source], row[target]) for row in rows])
+    if column not in rows[0]:
+        raise UnknownNameError(unknown_name_message(f"column of table {table!r}", column, rows[0]))
+    return [row[column] for row in rows]
 
 
 def merge(*lists: list[WordPair]) -> list[WordPair]:

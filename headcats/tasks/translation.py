@@ -4,8 +4,8 @@ from functools import partial
 
 from headcats.tasks.definition import table_task
 
-_TABLES = ("nouns", "animals", "verbs", "adjectives", "countries", "elements")
-_words = partial(table_task, _TABLES, category="Translation")
+TABLES = ("nouns", "animals", "verbs", "adjectives", "countries", "elements")
+_words = partial(table_task, TABLES, category="Translation")
 
 _words("english_french", "english", "french", "English to French: `maison` for `house`.")
 _words("english_spanish", "english", "spanish", "English to Spanish: `casa` for `house`.")

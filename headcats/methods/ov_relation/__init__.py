@@ -32,6 +32,7 @@ ov_relation = declare(
             threshold="threshold",
             text="share of word pairs that its weights map",
         ),
+        default_suite="relations",
         paper="Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
         cost="weights alone, no prompts",
     ),

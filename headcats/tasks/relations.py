@@ -1,0 +1,99 @@
+"""The suite `relations`: the 20 relations that MAPS scores heads for, in its four categories.
+
+Which relations there are is the paper's choice (Elhelo & Geva 2025, arXiv 2412.11965); the pairs are ours. Seven are
+tasks of the suite `icl`. Words are short and common, because `ov_relation` counts pairs whose words are one token each
+and asks for 30 of them: every relation has at least 35 of GPT-2's tokens. The paper's own pairs load from its folder
+(docs/your_data.md).
+
+Copying, first letter and last letter ask about the same words, of which others have a synonym, a homophone or a past
+tense, so that in few-shot prompts each can be another's corruption.
+"""
+
+from functools import partial
+from itertools import pairwise
+
+from headcats.prompts.pair import WordPair
+from headcats.tasks.definition import merge, table_column, table_pairs, table_task, task
+from headcats.tasks.translation import TABLES
+
+WORDS = ("nouns", "animals", "verbs", "adjectives", "words", "jobs")
+"""Tables whose English words are copied and spelled."""
+YEARS = range(1500, 2101)
+
+_table = partial(table_task, suite="relations")
+_algorithmic = partial(task, category="Algorithmic", suite="relations")
+_spelled = partial(_algorithmic, source="tables/ nouns, animals, verbs, adjectives, words and jobs.tsv")
+_knowledge = partial(task, category="Knowledge", suite="relations")
+_linguistic = partial(task, category="Linguistic", suite="relations")
+_translated = partial(_table, (*TABLES, "words"), category="Translation")
+
+
+def _words() -> list[str]:
+    """English words of the tables in small letters, at least two, each once."""
+    columns = [table_column(table, "english") for table in WORDS]
+    words = dict.fromkeys(word for column in columns for word in column)
+    return [word for word in words if len(word) > 1 and word.isascii() and word.isalpha() and word.islower()]
+
+
+@_spelled()
+def copying(n: int, *, seed: int) -> list[WordPair]:
+    """The word itself: `house` for `house`."""
+    return [(word, word) for word in _words()]
+
+
+@_algorithmic(source="tables/names.tsv")
+def name_copying(n: int, *, seed: int) -> list[WordPair]:
+    """The name itself: `Mary` for `Mary`."""
+    return [(name, name) for name in table_column("names", "english")]
+
+
+@_spelled()
+def first_letter(n: int, *, seed: int) -> list[WordPair]:
+    """The first letter: `h` for `house`."""
+    return [(word, word[0]) for word in _words()]
+
+
+@_spelled()
+def last_letter(n: int, *, seed: int) -> list[WordPair]:
+    """The last letter: `e` for `house`."""
+    return [(word, word[-1]) for word in _words()]
+
+
+@_algorithmic(source="the calendar")
+def following_year(n: int, *, seed: int) -> list[WordPair]:
+    """The year after: `1988` for `1987`."""
+    return list(pairwise(map(str, YEARS)))
+
+
+@_knowledge(source="tables/nouns.tsv and tables/animals.tsv")
+def object_superclass(n: int, *, seed: int) -> list[WordPair]:
+    """The kind of thing or animal: `fruit` for `apple`, `bird` for `owl`."""
+    return merge(*(table_pairs(table, "english", "class") for table in ("nouns", "animals")))
+
+
+_table(
+    ["products"],
+    "product_company",
+    "english",
+    "company",
+    "The company that makes or made it, or owns the brand: `Apple` for `iPhone`.",
+    category="Knowledge",
+)
+_table(["jobs"], "work_location", "english", "place", "Where one works: `hospital` for `nurse`.", category="Knowledge")
+
+
+@_linguistic(source="tables/names.tsv and tables/nouns.tsv")
+def noun_pronoun(n: int, *, seed: int) -> list[WordPair]:
+    """The pronoun: `she` for `Mary`, `it` for `chair`, `they` for `chairs`."""
+    things = [(noun, "it") for noun, kind in table_pairs("nouns", "english", "class") if kind != "person"]
+    several = [(plural, "they") for plural in table_column("nouns", "plural")]
+    return merge(table_pairs("names", "english", "pronoun"), things, several)
+
+
+_linguistic_words = partial(_table, ["words"], category="Linguistic")
+_linguistic_words("compound", "english", "compound", "A word that begins with it: `airport` for `air`.")
+_linguistic_words("homophone", "english", "homophone", "A word that sounds the same: `sea` for `see`.")
+_linguistic_words("synonym", "english", "synonym", "A word of similar meaning: `quick` for `fast`.")
+
+_translated("english_to_french", "english", "french", "English to French: `maison` for `house`, `le` for `the`.")
+_translated("english_to_spanish", "english", "spanish", "English to Spanish: `casa` for `house`, `el` for `the`.")
