@@ -15,6 +15,8 @@ class Choice:
         ours: The value here; read from the settings where they hold it, so that it cannot drift.
         test: The test that pins ours, such as "tests/methods/ov_relation/test_static.py::test_ties".
         why: Why ours is another; "" exactly where both values are equal.
+        field: Field of the method's settings that holds ours; "" where none does. Of a method with such rows, every
+            field of its settings has one.
     """
 
     what: str
@@ -23,6 +25,7 @@ class Choice:
     ours: Any
     test: str
     why: str = ""
+    field: str = ""
 
     @property
     def same(self) -> bool:
@@ -31,5 +34,5 @@ class Choice:
 
 
 def differences(choices: tuple[Choice, ...]) -> str:
-    """What differs, as one sentence part: `batch size 32, not 1; ...`; "" where nothing does."""
-    return "; ".join(f"{choice.what} {choice.ours}, not {choice.paper}" for choice in choices if not choice.same)
+    """What differs, as one sentence part: `batch size: 32, not 1; ...`; "" where nothing does."""
+    return "; ".join(f"{choice.what}: {choice.ours}, not {choice.paper}" for choice in choices if not choice.same)

@@ -39,7 +39,7 @@ def test_chat_wins_over_preset_and_study_file(tmp_path):
 def test_every_suite_has_a_model_that_can_do_it():
     models = {name: settings(None, {"suite": name})["model"] for name in OF_SUITE}
     of_hub = {name for name, model in models.items() if model not in registry.names("model")}
-    assert of_hub == {"ioi", "greater_than", "agreement"}
+    assert of_hub == {"ioi", "greater_than", "agreement", "relations"}
     assert {models[name] for name in of_hub} == {"gpt2"}
     assert set(models) <= set(registry.names("suite"))
     assert settings(None, {}) == DEFAULTS

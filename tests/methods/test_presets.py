@@ -27,15 +27,18 @@ def test_the_constants_of_function_vectors() -> None:
     assert REFERENCE_PROMPTS == 100
 
 
-def test_the_reading_of_maps() -> None:
+@pytest.mark.parametrize("name", ["maps2025", "maps2025-llama3", "maps2025-llama3-70b"])
+def test_the_reading_of_maps(name: str) -> None:
     # Elhelo & Geva (2025): a head implements a relation from 15 % on, and has a category from one relation on.
-    assert dict(registry.lookup("preset", "maps2025").reading) == {"rule": "threshold:value=0.15", "min_tasks": "1"}
+    assert dict(registry.lookup("preset", name).reading) == {"rule": "threshold:value=0.15", "min_tasks": "1"}
 
 
 @pytest.mark.parametrize(
     ("name", "methods"),
     [
         ("maps2025", ["ov_relation"]),
+        ("maps2025-llama3", ["ov_relation:preset=maps2025-llama3"]),
+        ("maps2025-llama3-70b", ["ov_relation:preset=maps2025-llama3-70b"]),
         ("chg2025", ["head_gating"]),
         ("chg-mini", ["head_gating:preset=chg-mini"]),
     ],

@@ -13,6 +13,7 @@ FINISHED = ("induction", "ioi", "greater_than", "agreement")
 
 def test_most_suites_take_the_default_ones():
     assert methods_of_suite(hc.suite("sentences")) == ("token_probe",)
+    assert methods_of_suite(hc.suite("relations")) == ("ov_relation",)
     assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("cognitive")) == default_methods()
 
 

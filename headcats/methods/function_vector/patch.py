@@ -1,6 +1,8 @@
 """Function-vector patch: which heads restore a task by their mean output on it."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.function_vector.choices import CHOICES
+from headcats.methods.function_vector.settings import PAPERS_RUN
 from headcats.methods.presets import add_preset
 from headcats.results.declaration import Declaration, Strength
 
@@ -47,17 +49,4 @@ def function_vector_patch(sources: Sources) -> Tensor:
     return sources.mean
 
 
-add_preset(
-    "todd2024",
-    function_vector_patch.declaration.paper,
-    {
-        "methods": (function_vector_patch.name,),
-        "n_prompts": 25,
-        "n_demos": 10,
-        "template": "question",
-        "corruption": "shuffled_labels",
-        "answers": "first_token",
-        "metrics": ("prob",),
-    },
-    differs="tasks are those of the suite, not the paper's",
-)
+add_preset("todd2024", function_vector_patch.declaration.paper, PAPERS_RUN, choices=CHOICES)

@@ -11,7 +11,8 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, pluralize
 from headcats.methods.function_vector.accuracy import steered_task
-from headcats.methods.function_vector.prompts import SteeringSettings, steering_prompts
+from headcats.methods.function_vector.prompts import steering_prompts
+from headcats.methods.function_vector.settings import SteeringSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
 from headcats.prompts.template import find_template

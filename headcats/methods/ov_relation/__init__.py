@@ -1,6 +1,8 @@
 """OV relations: which relations between words a head implements by its weights alone."""
 
 from headcats.methods.lazy import declare
+from headcats.methods.ov_relation.choices import CHOICES
+from headcats.methods.ov_relation.settings import PRESETS, USUAL
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
@@ -44,10 +46,12 @@ ov_relation = declare(
 for _figure in ("relation_table", "static_dynamic", "relation_curves"):
     register_later("figure", _figure, f"headcats.methods.ov_relation.{_figure}:{_figure}")
 
-add_preset(
-    "maps2025",
-    ov_relation.declaration.paper,
-    {"methods": (ov_relation.name,)},
-    reading={"rule": "threshold:value=0.15", "min_tasks": "1"},
-    differs="relations are the tasks of the suite, not the paper's; a permuted-target null stands beside the .15",
-)
+for _name in PRESETS:
+    _option = "" if _name == USUAL else f":preset={_name}"
+    add_preset(
+        _name,
+        ov_relation.declaration.paper,
+        {"methods": (f"{ov_relation.name}{_option}",)},
+        reading={"rule": f"threshold:value={PRESETS[_name].threshold:g}", "min_tasks": "1"},
+        choices=CHOICES,
+    )

@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
+from headcats.methods.ov_relation.family import warn_of_other_family
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
 from headcats.methods.ov_relation.static import Counts, relation_counts
@@ -47,7 +48,8 @@ class OVRelation:
     close in the embedding and a head that merely copies scores high; permuting the targets does not reveal this.
 
     Presets: "maps2025" (k 10, copying 1), "maps2025-llama3" (25 and 3), "maps2025-llama3-70b" (as Llama 3, without the
-    first MLP). `first_mlp` "on" or "off" overrides the preset.
+    first MLP). `first_mlp` "on" or "off" overrides the preset. Another preset than the paper's for the model's family
+    (known by its architecture and vocabulary) is used with a warning.
 
     Example:
         >>> import headcats as hc
@@ -84,7 +86,7 @@ class OVRelation:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns; weights unprocessed.
             pairs: Relation -> its (source, target) pairs, or the pairs of one relation, called "relation". Words
                 without spaces around them, or token ids for a model without a tokenizer.
-            preset: Name of a preset, or settings of your own.
+            preset: Name of a preset, or settings of your own. Each preset is that of a family of models; see above.
             first_mlp: "preset", "on" or "off".
             categories: Relation -> category, for `hc.categories.relation_members`.
             seed: Seed of the permuted targets.
@@ -103,9 +105,11 @@ class OVRelation:
 
         Warns:
             TokenizationWarning: Some relations are skipped.
+            ModelWarning: The preset is that of another family of models.
         """
         settings = settings_of(preset, first_mlp=first_mlp)
         adapted = adapt(model)
+        warn_of_other_family(adapted, preset, first_mlp=first_mlp, stacklevel=2)
         by_name = pairs if isinstance(pairs, Mapping) else {"relation": pairs}
         if categories is not None and (lacking := [name for name in by_name if name not in categories]):
             raise DataError(f"Relations without a category: {', '.join(lacking)}. Name one for each, or for none.")
@@ -143,6 +147,7 @@ class OVRelation:
         tasks = [(task.name, inputs.categories[task.name]) for task in inputs.tasks]
         key = (weakref.ref(model), model.weights_hash(), settings, inputs.seed, tasks, inputs.pairs)
         if self._last is None or self._last[0] != key:
+            warn_of_other_family(model, preset, first_mlp=first_mlp)
             by_name = {name: inputs.pairs[name] for name in inputs.readable}
             categories, seed, advance = inputs.categories, inputs.seed, inputs.advance
             self._last = key, *_score(model, by_name, settings, categories=categories, seed=seed, advance=advance)

@@ -73,14 +73,15 @@ class RelationSettings:
         return next((limit for size, limit in self.head_limits if n_heads < size), self.most_heads)
 
 
+USUAL = "maps2025"
 PRESETS: Mapping[str, RelationSettings] = MappingProxyType(
     {
-        "maps2025": RelationSettings(),
+        USUAL: RelationSettings(),
         "maps2025-llama3": RelationSettings(k=25, copying_k=3),
         "maps2025-llama3-70b": RelationSettings(k=25, copying_k=3, first_mlp=False),
     }
 )
-"""The paper's settings: for most models, for Llama 3, and for Llama-3.1-70B, where it leaves out the first MLP."""
+"""The paper's settings by family: for most models, for Llama 3, and for Llama-3.1-70B without the first MLP."""
 
 FIRST_MLP = ("preset", "on", "off")
 

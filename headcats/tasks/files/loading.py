@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
-from headcats.tasks.categories import Category
+from headcats.tasks.categories import STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import PICKLED, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
@@ -15,6 +15,7 @@ from headcats.tasks.files.file_task import FileContent
 from headcats.tasks.files.layouts import SUFFIXES, file_content, record_content
 from headcats.tasks.files.naming import Placed, as_name, named_tasks
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
+from headcats.tasks.maps_relations import MAPS_RELATIONS
 
 _UNSET = FileSettings()
 _KNOWN = ", ".join(SUFFIXES)
@@ -27,7 +28,7 @@ class LoadedFiles:
     Attributes:
         name: Name of the suite.
         tasks: The tasks.
-        categories: Categories with a colour of their own, which go first.
+        categories: Categories that go first, with their colours.
         source: Where the files are: a full path, or an address of the hub.
         ignored: Paths within the folder that hold no data.
         drops: Rows of all files: kept, and dropped by reason, with those that belong to no task.
@@ -135,5 +136,10 @@ def _loaded(
         ]
     )
     used = {task.category.casefold() for task in tasks}
-    categories = tuple(category for category in settings.categories if category.name.casefold() in used)
+    # Relations of MAPS: in the order of its categories, whatever that of the files.
+    of_paper = STANDARD_CATEGORIES if any(path.stem in MAPS_RELATIONS for path in contents) else ()
+    by_name: dict[str, Category] = {}
+    for category in (*settings.categories, *of_paper):
+        by_name.setdefault(category.name.casefold(), category)
+    categories = tuple(category for name, category in by_name.items() if name in used)
     return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)

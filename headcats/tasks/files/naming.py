@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from headcats.tasks.definition import Task
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.settings import FileSettings
+from headcats.tasks.maps_relations import MAPS_RELATIONS
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def named_tasks(placed: Sequence[Placed]) -> tuple[Task, ...]:
     """Tasks named after their files, with subfolders and suffix where needed to tell two apart.
 
     The category is, in this order: that of suite.toml; of a file of several tasks that of each; the subfolder, unless
-    it has the name of the file; that of the file; the fallback.
+    it has the name of the file; that of the file; the paper's, for a relation of MAPS; the fallback.
     """
     names = [as_name(each.task.name or each.path.stem) for each in placed]
     for spelling in (_with_folders, lambda each: f"{_with_folders(each)}{each.path.suffix}"):
@@ -54,6 +55,7 @@ def _task(name: str, each: Placed) -> Task:
     task, settings = each.task, each.settings
     subfolder = each.path.parts[0] if each.path.parts[0] not in (each.path.name, each.path.stem) else ""
     of_several = task.category if task.name else ""
-    category = settings.category or of_several or subfolder or task.category or each.fallback
+    of_paper = MAPS_RELATIONS[each.path.stem].category if each.path.stem in MAPS_RELATIONS else ""
+    category = settings.category or of_several or subfolder or task.category or of_paper or each.fallback
     source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
     return Task(name, category, source, task.make, drops=task.report)

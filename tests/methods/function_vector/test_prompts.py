@@ -8,7 +8,8 @@ from chat_layouts import WRAPPED, with_chat
 from toys import tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.function_vector.prompts import PAPERS_DEMOS, PAPERS_TEMPLATE, SteeringSettings, steering_prompts
+from headcats.methods.function_vector.prompts import steering_prompts
+from headcats.methods.function_vector.settings import PAPERS_DEMOS, PAPERS_TEMPLATE, SteeringSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.scores.items import first_half
 from headcats.tasks.definition import Task
@@ -41,6 +42,7 @@ def test_the_papers_numbers(model: HookedModel) -> None:
     # Todd et al. (2024): 10 shots "Q: x\nA: y\n\n", mean over 100 prompts.
     settings = SteeringSettings()
     assert settings.n_reference == 100
+    assert (settings.n_prompts, settings.n_draws) == (100, 5)  # ours
     assert settings.template is settings.n_demos is None  # those of the run that ranked the heads, else the paper's:
     assert (PAPERS_TEMPLATE, PAPERS_DEMOS) == ("question", 10)
     with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):

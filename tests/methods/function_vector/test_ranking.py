@@ -1,12 +1,14 @@
 """Function-vector heads: ranked by the mean of raw effects, whatever the gaps are."""
 
+import inspect
+
 import numpy as np
 import pytest
 import xarray as xr
 from simulated import block, tree
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.function_vector.ranking import rank_heads
+from headcats.methods.function_vector.ranking import rank_heads, steering_heads
 from headcats.scores.scoring import score
 
 LABEL = "function_vector_patch@last"
@@ -44,6 +46,11 @@ def test_equals_a_slow_replica() -> None:
     short = rank_heads(table(raw), 3)
     assert short["name"].values.tolist() == found["name"].values[:3].tolist()
     np.testing.assert_allclose(short["low"], found["low"][:3])
+
+
+def test_the_papers_number_of_heads() -> None:
+    # Todd et al. (2024) sum 10 heads of GPT-J.
+    assert [inspect.signature(each).parameters["n"].default for each in (rank_heads, steering_heads)] == [10, 10]
 
 
 def test_nothing_is_divided_by_the_gap() -> None:

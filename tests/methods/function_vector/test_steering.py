@@ -13,8 +13,9 @@ from toys import WORDS, tiny_model, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.function_vector.prompts import SteeringSettings, steering_prompts
+from headcats.methods.function_vector.prompts import steering_prompts
 from headcats.methods.function_vector.ranking import steering_heads
+from headcats.methods.function_vector.settings import SteeringSettings
 from headcats.methods.function_vector.steering import parse_heads, steer, steering_summary
 from headcats.models.adapter import HookedModel, adapt
 from headcats.scores.items import first_half

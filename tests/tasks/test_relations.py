@@ -1,0 +1,89 @@
+"""The suite `relations`: the relations of MAPS, with words that tokenizers do not cut."""
+
+from pathlib import Path
+
+import pytest
+
+import headcats as hc
+from headcats.tasks.definition import table_column, word_pairs
+from headcats.tasks.relations import WORDS
+
+SUITE = hc.suite("relations")
+PAIRS = {task.name: word_pairs(task, seed=0) for task in SUITE.tasks}
+ONE_TOKEN = set((Path(__file__).parent / "one_token_words.txt").read_text(encoding="utf-8").splitlines())
+"""Those words of the suite that are one token of GPT-2 with a space before them: what its tokenizer gives."""
+
+
+def test_its_categories_and_sizes():
+    counts = {each.name: sum(task.category == each.name for task in SUITE.tasks) for each in SUITE.categories}
+    assert counts == {"Algorithmic": 5, "Knowledge": 5, "Linguistic": 8, "Translation": 2}
+    assert {task.suite for task in SUITE.tasks} == {"relations", "icl"}
+    assert SUITE.source == "relations"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_enough_pairs_are_single_tokens_of_gpt2(name):
+    assert sum(source in ONE_TOKEN and target in ONE_TOKEN for source, target in PAIRS[name]) >= 35
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_source_has_one_target(name):
+    assert len(dict(PAIRS[name])) == len(PAIRS[name])
+
+
+def test_copying_relations_copy_and_no_other_does():
+    copying = {name for name, pairs in PAIRS.items() if all(source == target for source, target in pairs)}
+    assert copying == {"copying", "name_copying"}
+    for name in PAIRS.keys() - copying:
+        assert not any(source == target for source, target in PAIRS[name])
+
+
+def test_letters_are_those_of_the_word_that_is_copied():
+    words = [word for word, _ in PAIRS["copying"]]
+    assert PAIRS["first_letter"] == [(word, word[0]) for word in words]
+    assert PAIRS["last_letter"] == [(word, word[-1]) for word in words]
+    assert {word for table in WORDS for word in table_column(table, "english") if word.isalpha() and len(word) > 1} - {
+        word for word in words if word.islower()
+    } == set()
+
+
+def test_years_follow_each_other():
+    assert PAIRS["following_year"][0] == ("1500", "1501")
+    assert all(int(after) == int(year) + 1 for year, after in PAIRS["following_year"])
+    assert len(PAIRS["following_year"]) == 600
+
+
+def test_a_compound_begins_with_its_word_and_a_homophone_is_another_word():
+    assert all(compound.startswith(word) and len(compound) > len(word) for word, compound in PAIRS["compound"])
+    homophones = PAIRS["homophone"]
+    both_ways = [(word, other) for word, other in homophones if (other, word) in homophones]
+    assert len(both_ways) > len(homophones) / 3
+
+
+def test_pronouns():
+    pronouns = dict(PAIRS["noun_pronoun"])
+    assert set(pronouns.values()) == {"he", "she", "it", "they"}
+    for words, pronoun in (("Mary Emma", "she"), ("John Henry", "he"), ("chair river", "it"), ("chairs kings", "they")):
+        assert {pronouns[word] for word in words.split()} == {pronoun}
+    assert not {"king", "mother", "friend"} & set(pronouns)
+
+
+def test_translations_add_words_to_those_of_icl():
+    for name, of_icl in (("english_to_french", "english_french"), ("english_to_spanish", "english_spanish")):
+        (task,) = hc.suite("icl").named([of_icl])
+        assert set(word_pairs(task, seed=0)) < set(PAIRS[name])
+
+
+def test_its_words_are_those_of_the_tables():
+    assert dict(PAIRS["work_location"])["nurse"] == "hospital"
+    assert dict(PAIRS["product_company"])["iPhone"] == "Apple"
+    assert dict(PAIRS["object_superclass"])["owl"] == "bird"
+    assert dict(PAIRS["synonym"])["fast"] == "quick"
+
+
+@pytest.mark.parametrize(("name", "others"), [("copying", 6), ("name_copying", 1), ("work_location", 2)])
+def test_tasks_ask_about_the_same_words(name, others):
+    """At least twelve of them, so that one can be the other's corruption."""
+    sources = {source for source, _ in PAIRS[name]}
+    shared = [other for other, pairs in PAIRS.items() if other != name and len(sources & {s for s, _ in pairs}) >= 12]
+    assert len(shared) >= others
