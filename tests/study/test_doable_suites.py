@@ -28,9 +28,9 @@ def named(advice):
 @pytest.mark.slow  # the last test asks for them, too
 def test_suites_are_named_that_the_model_can_do_something_of(model):
     advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
-    assert named(advice) == ["icl", "cognitive", "induction"]
+    assert named(advice) == ["icl", "cognitive", "induction", "relations"]
     advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8), refused_by=["min_accuracy"])
-    assert named(advice) == ["icl", "cognitive"]
+    assert named(advice) == ["icl", "cognitive", "relations"]
 
 
 def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
@@ -43,7 +43,7 @@ def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
     assert named(advice) == []
 
 
-@pytest.mark.parametrize(("start", "named_suites"), some([("", ["icl", "cognitive"]), ("so", [])], in_ci=1))
+@pytest.mark.parametrize(("start", "named_suites"), some([("", ["icl", "cognitive", "relations"]), ("so", [])], in_ci=1))
 def test_the_template_is_that_of_the_study(model, start, named_suites):
     """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
     tokenizer = copy.deepcopy(model.tokenizer)
@@ -74,7 +74,7 @@ def test_a_run_and_a_validation_without_tasks_end_with_them(model, caplog):
     caplog.set_level(logging.WARNING, "headcats")
     with pytest.raises(DataError) as problem:
         hc.run(model, suite="ioi", n_prompts=8, methods=["denoising_patch"], progress=False)
-    assert named(str(problem.value).splitlines()[-1]) == ["icl", "cognitive", "induction"]
+    assert named(str(problem.value).splitlines()[-1]) == ["icl", "cognitive", "induction", "relations"]
     entries = validate(model, suite="ioi", n_prompts=8, methods=["denoising_patch"])
     assert all(entry["refusal"] for entry in entries.values())
     assert "induction" in caplog.text

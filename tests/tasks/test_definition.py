@@ -132,7 +132,7 @@ def test_every_task_keeps_the_contract(name):
     assert task.source
     pairs = task.pairs(64, seed=3)
     assert pairs == task.pairs(64, seed=3)
-    assert all(given != answer for given, answer in pairs)
+    assert {given == answer for given, answer in pairs} == {name in ("copying", "name_copying")}
     assert len({given for given, _ in pairs}) == len(pairs)
     least = 25 if name in ALPHABET else 40
     assert len(task.pairs(1024, seed=0)) >= least
