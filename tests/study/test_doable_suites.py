@@ -43,7 +43,9 @@ def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
     assert named(advice) == []
 
 
-@pytest.mark.parametrize(("start", "named_suites"), some([("", ["icl", "cognitive", "relations"]), ("so", [])], in_ci=1))
+@pytest.mark.parametrize(
+    ("start", "named_suites"), some([("", ["icl", "cognitive", "relations"]), ("so", [])], in_ci=1)
+)
 def test_the_template_is_that_of_the_study(model, start, named_suites):
     """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
     tokenizer = copy.deepcopy(model.tokenizer)
