@@ -67,9 +67,9 @@ def always_any(
     bottom (and with `marks="none"` its ticks, too). Always is the smallest score over the seeds, Any the largest.
     Composite: red = interference, green = facilitation, so yellow = both and black = neither; heads with an
     interference of at least `threshold` are hatched, so that the corners differ in more than colour. Or a single score,
-    0 to 1, from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands the
-    share of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and Syntactic
-    Understanding are shortened as in the paper, which the caption says.
+    0 to 1, from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands
+    the share of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and
+    Syntactic Understanding are shortened as in the paper, which the caption says.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
