@@ -51,7 +51,9 @@ def _row(choice: Choice) -> str:
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(_text, value)) if isinstance(value, tuple | list) else str(value)
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_text, value))
+    return repr(value) if "\n" in str(value) else str(value)
 
 
 def _cell(text: str) -> str:
