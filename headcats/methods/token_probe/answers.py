@@ -19,9 +19,9 @@ from headcats.methods.token_probe.items import (
     occurrences,
     same_answer,
 )
-from headcats.methods.token_probe.passes import Generated, LineEnds, generate, line_ends
 from headcats.methods.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
+from headcats.models.generation import Generated, LineEnds, generate, line_ends
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import encode, encode_with_bos, unknown_id

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from headcats.methods.token_probe.passes import generate, line_ends
 from headcats.models.adapter import HookedModel
+from headcats.models.generation import generate, line_ends
 from headcats.prompts.tokens import encode_with_bos, unknown_id
 
 NO_ANSWER = "NO ANSWER"

@@ -8,8 +8,8 @@ from jaxtyping import Float, Float32
 from torch import Tensor
 
 from headcats.methods.token_probe.answers import Answer
-from headcats.methods.token_probe.passes import equal_lengths
 from headcats.models.adapter import HookedModel
+from headcats.models.generation import equal_lengths
 
 HELD_BYTES = 1 << 28
 """Logits that are held at once."""

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headcats.methods.token_probe.passes import equal_lengths
 from headcats.models.adapter import HookedModel
+from headcats.models.generation import equal_lengths
 from headcats.prompts.tokens import encode_with_bos, unknown_id
 
 _PROMPT = """\

@@ -14,10 +14,10 @@ from headcats.methods.token_probe.answers import NOTHING_SAID, Answer, answer_qu
 from headcats.methods.token_probe.extraction import NO_ANSWER
 from headcats.methods.token_probe.fit import check_items
 from headcats.methods.token_probe.items import AnsweredItem, Item, Judged, Question, Resample
-from headcats.methods.token_probe.passes import Choose, continued, line_ends
 from headcats.methods.token_probe.settings import PRESETS, TokenProbeSettings
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
+from headcats.models.generation import Choose, continued, line_ends
 from headcats.prompts.drop_report import DropReport
 from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream

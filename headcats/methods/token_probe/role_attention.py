@@ -13,11 +13,11 @@ from torch import Tensor
 from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe.answers import Answer, answer_questions
 from headcats.methods.token_probe.items import AnsweredItem, Item, Question
-from headcats.methods.token_probe.passes import equal_lengths
 from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
+from headcats.models.generation import equal_lengths
 from headcats.models.patterns import attention_patterns
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import preset_of

@@ -14,12 +14,11 @@ from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.figures import data
-from headcats.methods.token_probe import passes
 from headcats.methods.token_probe import role_attention as attention
 from headcats.methods.token_probe.figure import layer_token
 from headcats.methods.token_probe.role_attention import attention_by_role
 from headcats.methods.token_probe.settings import PRESETS
-from headcats.models import patterns
+from headcats.models import generation, patterns
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 
@@ -119,7 +118,7 @@ def test_texts_go_through_the_model_a_few_at_a_time(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, questions, found = asked
-    monkeypatch.setattr(passes, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(generation, "TOKENS_AT_ONCE", 40)
     xr.testing.assert_allclose(attention_by_role(model, questions), found, atol=1e-6)
 
 
