@@ -60,4 +60,5 @@ def features_of(
             z[:, head.layer, head.head] += strength * told[:, None] * direction
     values = torch.cat([z, z.mean(2, keepdim=True).expand_as(z)], dim=3).flatten(1, 2)
     every = tuple(Head(layer, head) for layer in range(layers) for head in range(heads))
-    return HeadFeatures(values, every, tuple(texts), DropReport(kept=len(texts)))
+    words = torch.randn(len(texts), D_HEAD, generator=draws)  # of the answers, which say nothing
+    return HeadFeatures(values, words, every, tuple(texts), DropReport(kept=len(texts)))

@@ -9,6 +9,9 @@ from jaxtyping import Bool, Shaped
 from headcats.statistics.distributions import t_quantile
 
 CONFIDENCE = 0.95
+_DRAWS = 9_999
+_TOGETHER = 2**22
+"""Signs drawn at a time."""
 
 
 class Accuracy(NamedTuple):
@@ -62,3 +65,33 @@ def clustered_accuracy(right: Bool[np.ndarray, " text"], cluster: Shaped[np.ndar
 def largest_share(classes: Shaped[np.ndarray, " text"]) -> float:
     """Accuracy of the best constant guess: the share of the most frequent class. NaN without texts."""
     return float(np.unique(classes, return_counts=True)[1].max() / len(classes)) if len(classes) else math.nan
+
+
+def accuracy_difference_p(
+    first: Bool[np.ndarray, " text"],
+    second: Bool[np.ndarray, " text"],
+    cluster: Shaped[np.ndarray, " text"],
+    *,
+    rng: np.random.Generator,
+) -> float:
+    """Two-sided p that two classifiers of the same texts are right equally often: sign flips of clusters.
+
+    Null: in every cluster the two may change places. The statistic is how many more texts the first gets right;
+    `p = (1 + draws with at least as large a difference) / (1 + draws)` over random signs of the clusters' differences.
+    1 where both are right for the same texts; NaN without texts.
+
+    References:
+        Edgington & Onghena (2007), Randomization Tests, 4th ed.
+    """
+    if not len(first):
+        return math.nan
+    _, members = np.unique(cluster, return_inverse=True)
+    sums = np.bincount(members, weights=first.astype(float) - second)
+    sums = sums[sums != 0]
+    observed, extreme, left = abs(sums.sum()), 0, _DRAWS
+    while left:
+        draws = min(left, max(1, _TOGETHER // max(1, len(sums))))
+        signs = rng.integers(0, 2, size=(draws, len(sums)), dtype=np.int8) * 2 - 1
+        extreme += int((abs(signs @ sums) >= observed).sum())
+        left -= draws
+    return (1 + extreme) / (1 + _DRAWS)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from headcats.statistics.accuracy import UNKNOWN, clustered_accuracy, largest_share
+from headcats.statistics.accuracy import UNKNOWN, accuracy_difference_p, clustered_accuracy, largest_share
 
 
 def test_without_clusters_it_is_the_wilson_interval_but_for_the_quantile() -> None:
@@ -63,3 +63,36 @@ def test_the_interval_holds_the_share(answers: list[tuple[bool, int]]) -> None:
 
 def test_chance_is_the_best_constant_guess() -> None:
     assert largest_share(np.array([0, 0, 1, 2])) == 0.5
+
+
+def differs(first: np.ndarray, second: np.ndarray, cluster: np.ndarray, *, seed: int = 0) -> float:
+    return accuracy_difference_p(first, second, cluster, rng=np.random.default_rng(seed))
+
+
+def test_without_clusters_the_difference_is_the_sign_test() -> None:
+    # 9 texts that the first alone has right, 1 that the second alone has: McNemar's exact test.
+    first, second = np.array([True] * 9 + [False] + [True] * 20), np.array([False] * 9 + [True] * 21)
+    assert differs(first, second, np.arange(30)) == pytest.approx(22 / 1024, abs=0.004)
+    assert differs(second, first, np.arange(30)) == pytest.approx(22 / 1024, abs=0.004)
+
+
+def test_a_difference_within_one_item_is_one_observation() -> None:
+    first, second = np.ones(40, dtype=bool), np.repeat([False, True], 20)
+    assert differs(first, second, np.repeat([0, 1], 20)) == 1
+    assert differs(first, second, np.arange(40)) < 1e-3
+    assert differs(first, first, np.arange(40)) == 1
+    assert math.isnan(differs(first[:0], first[:0], np.arange(0)))
+
+
+def test_equally_good_classifiers_differ_in_one_of_twenty_draws() -> None:
+    """The null: which of the two is right where one is wrong is a coin flip, the same for all texts of an item."""
+    draws, n, p = np.random.default_rng(0), 60, []
+    items = np.repeat(np.arange(30), 2)
+    for _ in range(150):
+        heads = np.repeat(draws.random(30) < 0.5, 2)
+        apart = np.repeat(draws.random(30) < 0.6, 2)
+        first, second = heads | ~apart, ~heads | ~apart
+        assert len(first) == n
+        p.append(differs(first, second, items))
+    assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(np.array(p) <= 0.5) == pytest.approx(0.45, abs=0.15)

@@ -1,16 +1,11 @@
-"""What the function probe sees of a text: head outputs at the tokens of its answer.
+"""What the function probe sees of a text: head outputs where its answer is predicted, or at the answer itself.
 
-Ma et al. average z over the 5 semantically most important tokens of an answer, chosen by a second language model, which
-cannot be repeated offline. Here they are the 5 answer tokens to which the model gives the lowest probability: function
-words are easily guessed, the words that carry an answer are not. An answer of up to 5 tokens is used whole, as in the
-paper's code. To select tokens yourself, mark them by the spans of `AnsweredText` and take all of them (`top_tokens=0`).
-
-The answer is that of the text, read by the model (the paper reads z while the model writes its own), and z is taken at
-the tokens themselves, not one position earlier where they are predicted.
+The answer is that of the text, or the model's own. z at an answer token is computed from that token, so it holds which
+word it is; where the token is predicted, it holds what the model made of the text before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,17 +15,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError, pluralize
+from headcats.methods.function_probe.answer_tokens import chosen_tokens, in_chunks, positions_of
+from headcats.methods.function_probe.own_answers import own_answers
 from headcats.methods.function_probe.settings import FunctionProbeSettings
 from headcats.methods.function_probe.splits import in_order, usable_functions
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.models.hooks import Edit, hook_z
+from headcats.models.hooks import capturing_z, keeping
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 from headcats.prompts.drop_report import DropReport
 
-# Texts per forward pass.
-CHUNK = 32
-_NO_EDITS: Mapping[int, Edit] = MappingProxyType({})
+_EMBEDDING = "hook_embed"
 
 
 @dataclass(frozen=True)
@@ -40,13 +35,19 @@ class HeadFeatures:
     values: Float[Tensor, "text head feature"]
     """fp32; the first half of `feature` is the head's z, the second the mean z over the heads of its layer, both
     averaged over the chosen answer tokens."""
+    words: Float[Tensor, "text d_model"]
+    """fp32; the embedding of the chosen answer tokens, averaged over them: the words, and nothing of the prompt."""
     heads: tuple[Head, ...]
     texts: tuple[AnsweredText, ...]
     report: DropReport
+    own: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the model's own answers, how many are `right` and how many `cut`; empty where answers are given."""
 
-    def at(self, texts: Bool[np.ndarray, " text"]) -> Float[Tensor, "_selected head feature"]:
-        """Values of some of the texts."""
-        return self.values[torch.from_numpy(texts).to(self.values.device)]
+    def at(self, texts: Bool[np.ndarray, " text"]) -> "HeadFeatures":
+        """Of some of the texts."""
+        places = torch.from_numpy(texts).to(self.values.device)
+        kept = tuple(text for text, is_kept in zip(self.texts, texts, strict=True) if is_kept)
+        return replace(self, values=self.values[places], words=self.words[places], texts=kept)
 
 
 class PreparedTexts(NamedTuple):
@@ -72,7 +73,7 @@ def prepare(
     """
     usable_functions(texts, least_items=settings.least_items)  # before the model runs
     features = head_features(
-        model, texts, top_tokens=settings.top_tokens, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
+        model, texts, settings=settings, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
     )
     functions, skipped = usable_functions(features.texts, least_items=settings.least_items)
     reasons = {
@@ -82,9 +83,7 @@ def prepare(
         if name not in (*functions, *skipped):
             reasons[name] = "none of its texts can be used"
     used = np.array([text.category in functions for text in features.texts])
-    usable = tuple(text for text in features.texts if text.category in functions)
-    features = replace(features, values=features.at(used), texts=usable)
-    return PreparedTexts(features, functions, {**left_out, **reasons})
+    return PreparedTexts(features.at(used), functions, {**left_out, **reasons})
 
 
 @torch.no_grad()
@@ -92,84 +91,58 @@ def head_features(
     model: HookedModel,
     texts: Sequence[AnsweredText],
     *,
-    top_tokens: int,
+    settings: FunctionProbeSettings,
     advance: Callable[[float], None] = lambda share: None,
 ) -> HeadFeatures:
-    """Run the model over the texts and keep z at the answers, on the model's device; `top_tokens` as in the settings.
+    """Run the model over the texts and keep z for their answers, on the model's device.
 
     A ModelError without tokenizer or for heads of different sizes in different layers, a DataError if no text can be
     used.
     """
-    batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     if len(set(model.d_head.values())) > 1:
         sizes = ", ".join(f"{size} in layer {layer}" for layer, size in model.d_head.items())
         raise ModelError(
             f"function_probe projects all heads by one linear map, so they must be of one size; model {model.name!r} "
             f"has heads of size {sizes}. Use another method."
         )
+    own: dict[str, int] = {}
+    if settings.answers == "generated":
+        written = own_answers(model, texts, limit=settings.max_new_tokens, advance=advance)
+        texts, batches, report = written.texts, written.batches, written.report
+        own = {"right": written.right, "cut": written.cut}
+    else:
+        batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     if not batches:
         raise DataError(f"None of the {len(texts)} texts can be used: {report.summary()}.")
     # Texts are hashed slowly, and one may be given twice.
-    values: dict[int, Tensor] = {}
+    values: dict[int, tuple[Tensor, Tensor]] = {}
     for part in in_chunks(batches):
-        values |= zip(map(id, part.texts), _features(model, part, top_tokens), strict=True)
+        of_heads, of_words = _features(model, part, settings)
+        values |= zip(map(id, part.texts), zip(of_heads, of_words, strict=True), strict=True)
         advance(len(values) / len(texts))
     usable = tuple(text for text in texts if id(text) in values)
-    return HeadFeatures(torch.stack([values[id(text)] for text in usable]), model.heads, usable, report)
+    of_heads, of_words = (torch.stack(rows) for rows in zip(*(values[id(text)] for text in usable), strict=True))
+    return HeadFeatures(of_heads, of_words, model.heads, usable, report, own)
 
 
-def in_chunks(batches: Sequence[AnsweredBatch]) -> list[AnsweredBatch]:
-    """The same texts, up to `CHUNK` in a batch."""
-    return [
-        batch.select(range(start, min(start + CHUNK, len(batch))))
-        for batch in batches
-        for start in range(0, len(batch), CHUNK)
-    ]
-
-
-def chosen_tokens(model: HookedModel, batch: AnsweredBatch, *, top_tokens: int) -> Bool[Tensor, "prompt pos"]:
-    """True at the answer tokens to average over: the `top_tokens` least expected, the earlier of equals; 0 for all."""
-    if not top_tokens or int(batch.targets.sum(1).max()) <= top_tokens:
-        return batch.targets
-    log_probs = answer_readings(model, batch).log_prob
-    order = torch.where(batch.targets, log_probs, torch.inf).argsort(dim=1, stable=True)
-    mask = torch.zeros_like(batch.targets).scatter(1, order[:, :top_tokens], True)
-    return mask & batch.targets
-
-
-def _features(model: HookedModel, batch: AnsweredBatch, top_tokens: int) -> Float[Tensor, "prompt head feature"]:
-    mask = chosen_tokens(model, batch, top_tokens=top_tokens)
-    first = int(mask.any(0).nonzero()[0])
-    _, z = model.capture(batch.tokens, first=first)
-    weights = mask[:, first:].float()
-    weights = weights / weights.sum(1, keepdim=True)
+def _features(
+    model: HookedModel, batch: AnsweredBatch, settings: FunctionProbeSettings
+) -> tuple[Float[Tensor, "prompt head feature"], Float[Tensor, "prompt d_model"]]:
+    """Of the heads, and of the chosen words themselves, from one forward pass."""
+    chosen = chosen_tokens(model, batch, top_tokens=settings.top_tokens)
+    read = positions_of(chosen, at=settings.at)
+    first = int(read.any(0).nonzero()[0])
+    hooks, z = capturing_z(model.layers, first=first, edits={})
+    embedded: dict[str, Tensor] = {}
+    model.run(batch.tokens, hooks=hooks | {_EMBEDDING: keeping(embedded, _EMBEDDING)})
+    words = torch.einsum("pk,pkd->pd", _shares(chosen, embedded[_EMBEDDING]), embedded[_EMBEDDING].float())
     layers = []
     for layer in model.layers:
-        pooled = torch.einsum("pk,pkhd->phd", weights.to(z[layer].device), z[layer].float())
+        pooled = torch.einsum("pk,pkhd->phd", _shares(read[:, first:], z[layer]), z[layer].float())
         layers.append(torch.cat([pooled, pooled.mean(1, keepdim=True).expand_as(pooled)], dim=2).to(model.device))
-    return torch.cat(layers, dim=1)
+    return torch.cat(layers, dim=1), words.to(model.device)
 
 
-class AnswerReadings(NamedTuple):
-    """What a model makes of the tokens of each answer, on the CPU."""
-
-    log_prob: Float[Tensor, "prompt pos"]
-    """Log-probability of each answer token given the text before it, in nats; 0 at other tokens."""
-    right: Bool[Tensor, "prompt pos"]
-    """Whether the answer token has the largest logit of the whole vocabulary; True at other tokens."""
-
-
-@torch.no_grad()
-def answer_readings(
-    model: HookedModel, batch: AnsweredBatch, *, edits: Mapping[int, Edit] = _NO_EDITS
-) -> AnswerReadings:
-    """Read every answer token where it is predicted, one position earlier, in fp32; `edits` act on z by layer."""
-    before = batch.targets.roll(-1, dims=1)
-    logits = model.forward_at(batch.tokens, before, hooks={hook_z(layer): edit for layer, edit in edits.items()})
-    prompt, pos = batch.targets.nonzero(as_tuple=True)
-    token_ids = batch.tokens[prompt, pos].to(logits.device)
-    log_prob = torch.zeros(batch.targets.shape)
-    log_prob[prompt, pos] = logits.log_softmax(1).gather(1, token_ids[:, None])[:, 0].cpu()
-    right = torch.ones_like(batch.targets)
-    right[prompt, pos] = (logits.argmax(1) == token_ids).cpu()
-    return AnswerReadings(log_prob, right)
+def _shares(positions: Bool[Tensor, "prompt pos"], values: Tensor) -> Float[Tensor, "prompt pos"]:
+    """Weights of a mean over these positions, where the values are."""
+    return (positions.float() / positions.sum(1, keepdim=True)).to(values.device)

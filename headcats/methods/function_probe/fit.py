@@ -14,7 +14,7 @@ from headcats.errors import DataError, StatisticsWarning
 from headcats.methods.function_probe.features import PreparedTexts, prepare
 from headcats.methods.function_probe.importance import NAME, labelled
 from headcats.methods.function_probe.seed import SeedResult, probe_seed
-from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
+from headcats.methods.function_probe.settings import ANSWERS, POSITIONS, PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import rounds_of
 from headcats.methods.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
@@ -33,9 +33,11 @@ class FunctionProbe:
     """Importance of every head for every function: what a classifier of functions makes of the head's output.
 
     Head outputs z are averaged over the answer tokens of each text (the 5 least expected ones, or all: `tokens`) and
-    joined to the mean over the heads of the layer. One linear map to 64 numbers `u`, shared by all heads, a hidden
-    layer of 512 with dropout, and one logit per function are trained together (AdamW, 100 epochs of batches of 32
-    shuffled texts, features standardised on the training texts). A fifth of the query items is held out.
+    joined to the mean over the heads of the layer. For each token z is taken one position earlier, where the model
+    predicts it, or at the token itself (`at`); the answer is the one given or the model's own (`answers`). One linear
+    map to 64 numbers `u`, shared by all heads, a hidden layer of 512 with dropout, and one logit per function are
+    trained together (AdamW, 100 epochs of batches of 32 shuffled texts, features standardised on the training texts). A
+    fifth of the query items is held out.
 
     `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
 
@@ -47,6 +49,10 @@ class FunctionProbe:
     is also trained without one task of every function at a time, as often as the function with the most tasks has
     tasks, and tested on those left out. If the interval of that accuracy includes chance, the verdict is "separates
     tasks, not functions". Prompts of left-out tasks may share query words with the rest.
+
+    A probe may also know functions by the words of their answers, above all with `at="answer"`, where z is computed
+    from the word. So beside each probe another of the same layers is trained on the mean embedding of the same answer
+    tokens, without heads, and tested on the same held-out items (`word_accuracy`).
 
     Example:
         >>> import headcats as hc
@@ -60,15 +66,19 @@ class FunctionProbe:
         True
 
     References:
-        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. Upstream trains on batches of one, unshuffled, without
-        standardising; takes the 5 tokens that another language model calls the most important; and reports neither
-        intervals nor left-out tasks.
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. `headcats list presets` says what differs.
     """
 
     name = NAME
 
     def __init__(self) -> None:
-        self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, "tokens": _TOKENS}
+        self.options: dict[str, Option] = {
+            "preset": tuple(PRESETS),
+            "n_seeds": _SEEDS,
+            "tokens": _TOKENS,
+            "at": POSITIONS,
+            "answers": ANSWERS,
+        }
         # Features of the last study: all its parts read the same.
         self._kept: tuple[Any, PreparedTexts] | None = None
 
@@ -79,6 +89,8 @@ class FunctionProbe:
         *,
         preset: str | FunctionProbeSettings = "cogmirrors2025",
         tokens: str | None = None,
+        at: str | None = None,
+        answers: str | None = None,
         n_seeds: int = 5,
         seed: int = 0,
     ) -> xr.Dataset:
@@ -90,6 +102,10 @@ class FunctionProbe:
                 it, `item` what is asked. `hc.methods.function_probe.cogqa_texts` reads them from a file.
             preset: Name of a preset, or `hc.methods.function_probe.FunctionProbeSettings` of your own.
             tokens: "top5" or "all" answer tokens; None takes the preset's.
+            at: "predicting" or "answer": z where an answer token is predicted, or at the token; None takes the
+                preset's.
+            answers: "given" or "generated": the answers of the texts, or what the model writes in their place; None
+                takes the preset's.
             n_seeds: Number of probes.
             seed: Seed of every random choice.
 
@@ -97,7 +113,9 @@ class FunctionProbe:
             `importance (seed, function, layer, head)`, NaN where a layer has fewer heads; `accuracy` with
             `accuracy_low`, `accuracy_high` and `chance (seed)` on held-out items; `left_out_accuracy` with
             `left_out_low`, `left_out_high` and `left_out_chance (seed)` on left-out tasks, NaN where it was not
-            measured; `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
+            measured; `word_accuracy` with `word_low`, `word_high (seed)` of the probe of answer words on the same
+            held-out items, and `word_p (seed)`, two-sided, that both are right equally often (sign flips of items);
+            `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
             Intervals are Wilson's, at 95 %, for clusters of items or of tasks; chance is the best constant guess.
             Attributes `verdict` and `provenance`, with what was left out: functions of few items, seeds that failed.
 
@@ -110,7 +128,7 @@ class FunctionProbe:
         Warns:
             StatisticsWarning: Functions, texts and seeds that are left out, if others are left.
         """
-        adapted, settings = adapt(model), _settings(preset, tokens)
+        adapted, settings = adapt(model), _settings(preset, tokens, at=at, answers=answers)
         check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
         for text in texts:
@@ -154,9 +172,11 @@ class FunctionProbe:
         preset: str = "cogmirrors2025",
         n_seeds: int = 5,
         tokens: str | None = None,
+        at: str | None = None,
+        answers: str | None = None,
     ) -> xr.Dataset:
         """One seed, with the errors of a call; functions are the categories of the suite."""
-        settings, probe = _settings(preset, tokens), int(part.removeprefix("seed "))
+        settings, probe = _settings(preset, tokens, at=at, answers=answers), int(part.removeprefix("seed "))
         tasks = [task.name for task in inputs.tasks]
         texts, left_out = inputs.texts_of(tasks, n=inputs.n_prompts, purpose=NAME)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
@@ -191,12 +211,14 @@ class FunctionProbe:
         return joined.assign_attrs(verdict=verdict(joined, n_seeds=n_seeds))
 
 
-def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> FunctionProbeSettings:
+def _settings(preset: str | FunctionProbeSettings, tokens: str | None, **words: str | None) -> FunctionProbeSettings:
+    """Those of the preset with what is given in their place."""
     settings = preset_of(NAME, preset, PRESETS)
-    if tokens is None:
-        return settings
-    read_value(_TOKENS, tokens, name="tokens", method=NAME)
-    return replace(settings, top_tokens=0 if tokens == "all" else 5)
+    chosen: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
+    if tokens is not None:
+        read_value(_TOKENS, tokens, name="tokens", method=NAME)
+        chosen["top_tokens"] = 0 if tokens == "all" else 5
+    return replace(settings, **chosen)
 
 
 def _block(
@@ -212,6 +234,7 @@ def _block(
         "sign": "positive importance = the head speaks for the function; heads are ranked by absolute importance",
         "texts": report.summary(),
         "dropped": report.dropped,
+        "own_answers": dict(prepared.features.own),
         "left_out": prepared.left_out,
     }
     block = labelled(prepared.features, prepared.functions, results, axes=model.axes)

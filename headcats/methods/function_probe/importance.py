@@ -18,6 +18,7 @@ NAME = "function_probe"
 _BY_SEED = (
     "accuracy", "accuracy_low", "accuracy_high", "chance",
     "left_out_accuracy", "left_out_low", "left_out_high", "left_out_chance",
+    "word_accuracy", "word_low", "word_high", "word_p",
 )  # fmt: skip
 
 
@@ -40,7 +41,10 @@ def labelled(
     tasks = _task_names(features)
     categories = [text.category for text in features.texts]
     by_seed = pd.DataFrame(
-        [(*result.accuracy, result.chance, *result.left_out, result.left_out_chance) for result in results.values()],
+        [
+            (*result.accuracy, result.chance, *result.left_out, result.left_out_chance, *result.words, result.words_p)
+            for result in results.values()
+        ],
         columns=_BY_SEED,
     )
     dataset = xr.Dataset(

@@ -2,16 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.function_probe.features import answer_readings, in_chunks
+from headcats.methods.function_probe.answer_tokens import answer_readings, in_chunks, positions_of
+from headcats.methods.function_probe.settings import POSITIONS
 from headcats.methods.function_probe.splits import in_order
+from headcats.methods.spec import read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.head import Head
@@ -20,6 +24,7 @@ from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answer
 from headcats.statistics.random_streams import stream
 
 HeadSet = tuple[Head, ...]
+_POSITIONS = (*POSITIONS, "all")
 SCALE = 1e-4
 CONTROLS = 20
 
@@ -29,11 +34,19 @@ def scale_function_heads(
     texts: Sequence[AnsweredText],
     heads: Mapping[str, Sequence[Head | str]] | xr.DataArray,
     *,
+    positions: str = "predicting",
     scale: float = SCALE,
     n_controls: int = CONTROLS,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Scale z of each function's heads at all positions, all heads of a function at once, and read every answer.
+    """Scale z of each function's heads, all heads of a function at once, and read every answer.
+
+    The paper's hook scales one position at each step of the decoding, and what later layers make of it stays in the
+    cache: the same as one pass over prompt and answer with these positions scaled. In the version of pyvene that the
+    authors name it sits out the pass over the prompt, so these are the tokens that the model has written, among them
+    the opening of the reply; together they hold every position that predicts a token of the answer, `"predicting"`.
+    Where the answer comes first after the prompt, as here, `"answer"` is what the hook does to the letter: it leaves
+    the first token of the answer as it is.
 
     The controls are random sets of as many heads, none of them in the set (upstream's may be). Select the heads on
     other texts than these.
@@ -45,6 +58,8 @@ def scale_function_heads(
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         texts: Texts with marked answers; `category` is the function.
         heads: Function -> its heads; or what a rule returns for `importance_effects`: 1 for a head of the function.
+        positions: Where z is scaled: "predicting", one position before each token of the answer, where the model
+            predicts it; "answer", at these tokens; "all", at every position of the text.
         scale: What z is multiplied by.
         n_controls: Random sets per function; all of them if fewer exist.
         seed: Seed of the random sets.
@@ -59,7 +74,7 @@ def scale_function_heads(
 
     Raises:
         DataError: No heads at all, a function without texts, a head that the model does not have, or no text usable.
-        OptionError: `n_controls` below 0, or a `scale` that is not finite.
+        OptionError: `n_controls` below 0, a `scale` that is not finite, or other `positions`.
         ModelError: No tokenizer, or as in `hc.sweep`.
 
     Example:
@@ -78,6 +93,7 @@ def scale_function_heads(
     """
     if n_controls < 0 or not math.isfinite(scale):
         raise OptionError(f"Expected n_controls of at least 0 and a finite scale; got {n_controls} and {scale}.")
+    read_value(_POSITIONS, positions, name="positions", method="scale_function_heads")
     model = adapt(model)
     check_model(model)
     head_sets = _head_sets(heads, model)
@@ -93,12 +109,13 @@ def scale_function_heads(
     controls = {name: random_sets(members, model.heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
     shape = (2, len(head_sets), len(targets))
     values, control = np.full(shape, np.nan), np.full((*shape, n_controls), np.nan)
-    clean = _read(model, batches, (), targets, scale)
+    read = partial(_read, model, batches, targets=targets, scale=scale, positions=positions)
+    clean = read(())
     for row, (name, members) in enumerate(head_sets.items()):
         if members:
-            values[:, row] = _read(model, batches, members, targets, scale)
+            values[:, row] = read(members)
         for column, members in enumerate(controls[name]):
-            control[:, row, :, column] = _read(model, batches, members, targets, scale)
+            control[:, row, :, column] = read(members)
     places = [targets.index(name) for name in head_sets]
     p, p_specific = _p_values(clean[0] - values[0], clean[0][:, None] - control[0], places)
     return xr.Dataset(
@@ -116,7 +133,7 @@ def scale_function_heads(
             "p_specific": ("function", p_specific),
         },
         coords={"function": list(head_sets), "target": list(targets), "control": np.arange(n_controls)},
-        attrs={"scale": scale, "model": model.name, "seed": seed, "texts": report.summary()},
+        attrs={"scale": scale, "positions": positions, "model": model.name, "seed": seed, "texts": report.summary()},
     )
 
 
@@ -144,12 +161,22 @@ def _head_sets(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: 
 
 
 def _read(
-    model: HookedModel, batches: Sequence[AnsweredBatch], heads: HeadSet, targets: Sequence[str], scale: float
+    model: HookedModel,
+    batches: Sequence[AnsweredBatch],
+    heads: HeadSet,
+    *,
+    targets: Sequence[str],
+    scale: float,
+    positions: str,
 ) -> Float[np.ndarray, "reading target"]:
     """Mean log-probability and accuracy of every function's texts."""
-    edits = {layer: _scaling([head.head for head in heads if head.layer == layer], scale) for layer, _ in heads}
+    of_layer = {layer: [head.head for head in heads if head.layer == layer] for layer, _ in heads}
     sums, counts = np.zeros((2, len(targets))), np.zeros(len(targets))
     for batch in batches:
+        everywhere = torch.ones_like(batch.targets)
+        scaled = everywhere if positions == "all" else positions_of(batch.targets, at=positions)
+        factors = torch.where(scaled, scale, 1.0)
+        edits = {layer: _scaling(members, factors) for layer, members in of_layer.items()}
         readings = answer_readings(model, batch, edits=edits)
         mean_log_prob = readings.log_prob.sum(1) / batch.targets.sum(1)
         of_target = [targets.index(text.category) for text in batch.texts]
@@ -159,10 +186,10 @@ def _read(
     return sums / counts
 
 
-def _scaling(heads: list[int], scale: float) -> Edit:
+def _scaling(heads: list[int], factors: Float[Tensor, "prompt pos"]) -> Edit:
     def edit(z: Tensor) -> Tensor:
         z = z.clone()
-        z[:, :, heads] *= scale
+        z[:, :, heads] *= factors[:, :, None, None].to(z)
         return z
 
     return edit

@@ -5,14 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
 
 from headcats.errors import DataError, pluralize
 from headcats.methods.function_probe.classifier import FunctionClassifier, fit_classifier, head_importance
 from headcats.methods.function_probe.features import HeadFeatures
 from headcats.methods.function_probe.settings import FunctionProbeSettings
 from headcats.methods.function_probe.splits import held_out_texts, items_of, left_out_tasks, task_of
-from headcats.statistics.accuracy import UNKNOWN, Accuracy, clustered_accuracy, largest_share
+from headcats.statistics.accuracy import (
+    UNKNOWN,
+    Accuracy,
+    accuracy_difference_p,
+    clustered_accuracy,
+    largest_share,
+)
 from headcats.statistics.random_streams import stream
 
 
@@ -31,6 +38,10 @@ class SeedResult:
     left_out_chance: float
     by_task: dict[tuple[str, str], float]
     """(function, task) -> accuracy when it was left out."""
+    words: Accuracy
+    """On held-out items, of a probe of the chosen answer words alone."""
+    words_p: float
+    """Two-sided p that both probes are right equally often."""
 
 
 def probe_seed(
@@ -55,7 +66,7 @@ def probe_seed(
 
     def fit(train: Bool[np.ndarray, " text"], number: int, step: str) -> FunctionClassifier:
         return fit_classifier(
-            features.at(train),
+            features.at(train).values,
             labels[torch.from_numpy(train)],
             n_classes=len(functions),
             settings=settings,
@@ -64,7 +75,7 @@ def probe_seed(
         )
 
     def right_for(classifier: FunctionClassifier, tested: Bool[np.ndarray, " text"]) -> Bool[np.ndarray, " tested"]:
-        return (classifier.predict(features.at(tested)) == labels[torch.from_numpy(tested)]).numpy()
+        return (classifier.predict(features.at(tested).values) == labels[torch.from_numpy(tested)]).numpy()
 
     classifier = fit(~held_out, 0, "probe of functions")
     right, tested_labels = right_for(classifier, held_out), labels[torch.from_numpy(held_out)]
@@ -77,7 +88,8 @@ def probe_seed(
         without_tasks = fit(train, number, f"without tasks {number} of {len(rounds)}")
         for task in sorted(tasks):
             by_task[task] = right_for(without_tasks, np.array([task_of(text) == task for text in texts]))
-    importance = head_importance(classifier, features.at(held_out), tested_labels, n_classes=len(functions))
+    importance = head_importance(classifier, features.at(held_out).values, tested_labels, n_classes=len(functions))
+    words = _right_by_words(features, labels, held_out, settings=settings, seed=seed, probe=probe)
     return SeedResult(
         importance.numpy(),
         accuracy,
@@ -85,7 +97,38 @@ def probe_seed(
         np.array([right[tested_labels.numpy() == number].mean() for number in range(len(functions))]),
         *_left_out(by_task),
         {task: float(correct.mean()) for task, correct in by_task.items()},
+        clustered_accuracy(words, items),
+        accuracy_difference_p(right, words, items, rng=stream(seed, "function_probe", "words", str(probe))),
     )
+
+
+def _right_by_words(
+    features: HeadFeatures,
+    labels: Int[Tensor, " text"],
+    held_out: Bool[np.ndarray, " text"],
+    *,
+    settings: FunctionProbeSettings,
+    seed: int,
+    probe: int,
+) -> Bool[np.ndarray, " tested"]:
+    """Whether a probe of the same kind that sees the embedding of the answer's words in place of heads is right.
+
+    One that does not converge knows nothing, and guesses the most frequent function.
+    """
+    train, tested = (torch.from_numpy(places) for places in (~held_out, held_out))
+    n_classes = int(labels.max()) + 1
+    try:
+        classifier = fit_classifier(
+            features.words[train.to(features.words.device), None],
+            labels[train],
+            n_classes=n_classes,
+            settings=settings,
+            seed=int(stream(seed, "function_probe", "fit", str(probe), "words").integers(2**63 - 1)),
+        )
+    except DataError:
+        guess = torch.bincount(labels[train], minlength=n_classes).argmax()
+        return (labels[tested] == guess).numpy()
+    return (classifier.predict(features.words[tested.to(features.words.device), None]) == labels[tested]).numpy()
 
 
 def _left_out(by_task: dict[tuple[str, str], Bool[np.ndarray, " text"]]) -> tuple[Accuracy, float]:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headcats.errors import OptionError
-from headcats.methods.spec import check_at_least
+from headcats.methods.spec import check_at_least, read_value
+
+POSITIONS = ("predicting", "answer")
+"""Where z of an answer token is taken; the default first."""
+ANSWERS = ("given", "generated")
+"""Whose answers are read; the default first."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +19,11 @@ class FunctionProbeSettings:
     """Every constant of the function probe.
 
     Attributes:
+        at: Where z of a chosen token is taken: "predicting", at the position before it, where the model predicts it; or
+            "answer", at the token itself.
+        answers: "given": those of the texts; "generated": the model's own, greedy, after the text in front of the
+            answer, as in the paper.
+        max_new_tokens: Most tokens of a generated answer.
         top_tokens: Tokens of an answer whose z is averaged, the least expected ones; 0 for all.
         projection: Size of the projection that all heads share.
         hidden: Size of the hidden layer.
@@ -28,7 +38,7 @@ class FunctionProbeSettings:
             with the most tasks has. Their interval is over tasks, not over seeds.
 
     Raises:
-        OptionError: A number out of range.
+        OptionError: A number out of range, or another word for `at` or `answers`.
 
     Example:
         >>> import headcats as hc
@@ -39,6 +49,9 @@ class FunctionProbeSettings:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; `hc.methods.function_probe` says what differs.
     """
 
+    at: str = POSITIONS[0]
+    answers: str = ANSWERS[0]
+    max_new_tokens: int = 128
     top_tokens: int = 5
     projection: int = 64
     hidden: int = 512
@@ -52,7 +65,10 @@ class FunctionProbeSettings:
     left_out_seeds: int = 1
 
     def __post_init__(self) -> None:
-        check_at_least(1, self, "projection", "hidden", "epochs", "batch_size", of="the function probe")
+        for name, choices in (("at", POSITIONS), ("answers", ANSWERS)):
+            read_value(choices, getattr(self, name), name=name, method="function_probe")
+        positive = ("max_new_tokens", "projection", "hidden", "epochs", "batch_size")
+        check_at_least(1, self, *positive, of="the function probe")
         check_at_least(0, self, "top_tokens", of="the function probe")
         if not 0 <= self.dropout < 1:
             raise OptionError(f"dropout of the function probe must be in [0, 1); got {self.dropout}.")

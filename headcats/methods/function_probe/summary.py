@@ -16,6 +16,7 @@ SEPARATES_TASKS = "separates tasks, not functions"
 NOT_TESTED = "not tested across tasks"
 NOT_ABOVE_CHANCE = "not above chance"
 TOO_FEW_SEEDS = "too few seeds"
+_ALPHA = 0.05
 SAYING_NOTHING = (NOT_ABOVE_CHANCE, TOO_FEW_SEEDS)
 """Verdicts on probes whose importance is not shown."""
 
@@ -68,6 +69,8 @@ def sentences(probes: xr.Dataset) -> list[str]:
             f"interval over tasks {float(probes['left_out_low'].min()):.3f}, {_chance(probes['left_out_chance'])}; "
             f"{n_tested} of {n_seeds} probes)."
         )
+    if "word_accuracy" in probes:  # not in results of earlier versions
+        lines.append(_beside_words(probes))
     reason = _why_not_tested(probes) if probes.attrs["verdict"] == NOT_TESTED else ""
     lines.append(f"Verdict: {probes.attrs['verdict']}{reason}.")
     if n_seeds > 1:
@@ -80,6 +83,10 @@ def not_used(provenance: Mapping[str, Any]) -> list[str]:
     """What a result left out: functions, tasks, texts, and seeds without convergence or not above chance."""
     left_out = [f"Left out: {name} ({reason})." for name, reason in provenance["left_out"].items()]
     dropped = [f"Texts: {provenance['texts']}."] if provenance.get("dropped") else []
+    if own := provenance.get("own_answers"):
+        dropped.append(
+            f"Answers are the model's own, {own['right']} of them those that were given; {own['cut']} had no end."
+        )
     return [*left_out, *dropped, *(f"Failed: {name}. {reason}" for name, reason in provenance["refused"].items())]
 
 
@@ -139,6 +146,18 @@ def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
 def _chance(values: xr.DataArray) -> str:
     """Chance, as figures give it: the mean of the probes, each of which holds out other texts."""
     return f"chance {float(values.mean()):.3f}" + (", mean of the probes" if values.notnull().sum() > 1 else "")
+
+
+def _beside_words(probes: xr.Dataset) -> str:
+    """Whether heads say more of the function than the answer's words, by the least favourable seed."""
+    difference, p = probes["accuracy"] - probes["word_accuracy"], float(probes["word_p"].max())
+    right = f"A probe of the answer's words alone is right for {_span(probes['word_accuracy'])}"
+    for sign, compared in ((1, "more"), (-1, "less")):
+        if p <= _ALPHA and bool((sign * difference > 0).all()):
+            return (
+                f"{right}; the heads say {compared} of the function than the words (p {p:.2g} or below in each seed)."
+            )
+    return f"{right}; that the heads say more of the function than the words is not shown (largest p {p:.2g})."
 
 
 def _why_not_tested(probes: xr.Dataset) -> str:

@@ -13,12 +13,14 @@ nothing without them:
 Here `16` is the answer of the second step. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
+from headcats.registry import unknown_name_message
 from headcats.tasks.categories import FUNCTIONS
 from headcats.tasks.files.file_task import FileContent, FileTask
 from headcats.tasks.files.kept_rows import keep_rows
@@ -26,7 +28,6 @@ from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.templates import SLOT, TemplatePrompts
 
 NO_ANSWER = "no answer"
-OTHER = "skill that is none of the eight functions"
 ONE_ANSWER = "function with one answer in all"
 
 
@@ -37,16 +38,39 @@ class Step:
     Attributes:
         key: Such as "entry 12 step 3", both from 1.
         question: The question of the entry.
-        prompt: Everything up to the answer.
+        subquestion: What this step asks.
         answer: The answer, without a space in front; "" where there is none.
-        function: Its function, one of `FUNCTIONS`, or `OTHER`.
+        skill: Its cognitive skill, as the file spells it.
+        earlier: The steps of the entry before this one.
     """
 
     key: str
     question: str
-    prompt: str
+    subquestion: str
     answer: str
-    function: str
+    skill: str
+    # Each holds those before it: compared or shown, they would be visited again and again.
+    earlier: "tuple[Step, ...]" = field(default=(), repr=False, compare=False)
+
+    @property
+    def function(self) -> str | None:
+        """Its function, one of `FUNCTIONS`; None for another skill."""
+        return _NAMES.get(_bare(self.skill))
+
+    @property
+    def prompt(self) -> str:
+        """Question, earlier steps and sub-question, up to the answer; an earlier step without answer shows none."""
+        lines = [f"Question: {self.question}"]
+        for step in self.earlier:
+            lines += [f"Step: {step.subquestion}", *([f"Answer: {step.answer}"] if step.answer else [])]
+        return "\n".join([*lines, f"Step: {self.subquestion}", "Answer:"])
+
+    @property
+    def why_unusable(self) -> str:
+        """Why it is left out: no answer, or the name of a skill that is none of the eight; "" if it can be used."""
+        if not self.answer:
+            return NO_ANSWER
+        return "" if self.function else f"skill {_shown(self.skill)}, none of the eight functions"
 
 
 def _bare(name: str) -> str:
@@ -70,21 +94,24 @@ def cogqa_content(content: Any, *, file: str) -> FileContent:
     """One task per function, in the order of `FUNCTIONS`, with the function as its category.
 
     A prompt is a step; its corrupted prompt is another step of the function whose answer differs, and the item is the
-    question of the entry. Left out are steps of other skills, and those of a function with one answer in all.
+    question of the entry. Left out, and counted by name, are steps of other skills, and those of a function with one
+    answer in all.
 
     Raises:
         DataError: See `cogqa_steps`; no task is left.
     """
     steps = cogqa_steps(content, file=file)
     tasks, left_out = [], DropReport()
-    for function in (*FUNCTIONS, OTHER):
+    for function in FUNCTIONS:
         keys = {number: step.key for number, step in enumerate(steps) if step.function == function}
-        if function != OTHER and len({steps[number].answer for number in keys} - {""}) > 1:
+        if len({steps[number].answer for number in keys} - {""}) > 1:
             tasks.append(_task(steps, keys, function, file))
             continue
-        reason = OTHER if function == OTHER else ONE_ANSWER
         for number in keys:
-            left_out.drop(reason if steps[number].answer else NO_ANSWER, f"{file}, {steps[number].key}")
+            left_out.drop(steps[number].why_unusable or ONE_ANSWER, f"{file}, {steps[number].key}")
+    for step in steps:
+        if step.function is None:
+            left_out.drop(step.why_unusable, f"{file}, {step.key}")
     if not tasks:
         raise DataError(f"{file} holds no function with two steps of different answers: {left_out.summary()}.")
     return FileContent(tuple(tasks), left_out)
@@ -103,11 +130,11 @@ def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: s
     return FileTask(layout, TemplatePrompts(rows, (SLOT,), title, keys), rows.report, function, name)
 
 
-def cogqa_steps(content: Any, *, file: str) -> list[Step]:
-    """Every step of every entry.
+def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> list[Step]:
+    """Every step of every entry, those of other skills included, unless `unknown` is "error".
 
     Raises:
-        DataError: Another layout, or a missing field; the message names the entry and the step.
+        DataError: Another layout, a missing field, or a refused skill; the message names the entry and the step.
     """
     entries = [content] if isinstance(content, dict) else content
     if not isinstance(entries, list):
@@ -122,19 +149,24 @@ def cogqa_steps(content: Any, *, file: str) -> list[Step]:
         if not isinstance(generated, list):
             raise DataError(f"{place}: 'generated' must be a list of steps; got {_shown(generated)}.")
         steps += _steps(question, generated, f"entry {number}", place)
+    others = [step for step in steps if step.function is None]
+    if others and unknown == "error":
+        counts = Counter(step.skill for step in others).most_common()
+        raise DataError(
+            f"{file}, {others[0].key.replace(' step', ', step')}: "
+            f"{unknown_name_message('cognitive skill', others[0].skill, FUNCTIONS)} Steps of unknown skills: "
+            f"{', '.join(f'{_shown(skill)} {count}' for skill, count in counts)}. Correct them, or leave them out by "
+            "unknown='drop'."
+        )
     return steps
 
 
 def _steps(question: str, generated: Sequence[Any], entry: str, place: str) -> list[Step]:
-    steps = []
-    before = f"Question: {question}"
+    steps: list[Step] = []
     for number, step in enumerate(generated, start=1):
-        here = f"{place}, step {number}"
-        before += f"\nStep: {_text(step, 'subquestion', here)}"
-        skill = _text(step, "cognitive_skill", here)
-        answer, prompt = _answer(step, here), f"{before}\nAnswer:"
-        steps.append(Step(f"{entry} step {number}", question, prompt, answer, _NAMES.get(_bare(skill), OTHER)))
-        before = f"{prompt} {answer}" if answer else before
+        here, key = f"{place}, step {number}", f"{entry} step {number}"
+        subquestion, skill = _text(step, "subquestion", here), _text(step, "cognitive_skill", here)
+        steps.append(Step(key, question, subquestion, _answer(step, here), skill, tuple(steps)))
     return steps
 
 

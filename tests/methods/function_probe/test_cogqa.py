@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from toys import word_tokenizer
 
-from headcats.errors import DataError
-from headcats.methods.function_probe.cogqa import cogqa_texts
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.function_probe.cogqa import LAYOUTS, OPENING, cogqa_texts
 from headcats.tasks.categories import FUNCTIONS
 
 ENTRY: dict[str, Any] = {
@@ -85,11 +86,78 @@ def test_wrong_files_are_refused_with_the_place(tmp_path: Path, content: Any, me
         cogqa_texts(write(tmp_path, content))
 
 
-def test_steps_of_other_skills_are_dropped(tmp_path: Path) -> None:
-    """The public training data has six steps with skills such as Induction."""
-    texts, report = cogqa_texts(write(tmp_path, [wrong(cognitive_skill="Induction", subquestion="Which?"), ENTRY]))
-    assert [text.key for text in texts] == ["entry 1 step 1", "entry 2 step 1", "entry 2 step 3"]
-    assert report.dropped == {"skill that is none of the eight functions": 1, "no answer": 1}
+def skilled(*skills: str) -> dict[str, Any]:
+    """An entry with a step of each of these skills, whose answer is its number."""
+    steps = [
+        {"subquestion": f"Step {number}?", "answer": number, "cognitive_skill": skill}
+        for number, skill in enumerate(skills, start=1)
+    ]
+    return {"question": "Which?", "answer": "this", "generated": steps}
+
+
+def test_steps_of_other_skills_are_dropped_and_counted_by_name(tmp_path: Path) -> None:
+    """The public training data has six such steps: Induction thrice, and three skills once."""
+    path = write(tmp_path, [skilled("Induction", "Retrieval"), skilled("Self-Evaluation", "Induction"), ENTRY])
+    texts, report = cogqa_texts(path)
+    assert [text.key for text in texts] == ["entry 1 step 2", "entry 3 step 1", "entry 3 step 3"]
+    assert report.dropped == {
+        "skill 'Induction', none of the eight functions": 2,
+        "skill 'Self-Evaluation', none of the eight functions": 1,
+        "no answer": 1,
+    }
+    assert report.examples["skill 'Induction', none of the eight functions"] == "'entry 1 step 1'"
+    # What a skipped step says is known to the later ones all the same, as in the paper.
+    assert "Step: Step 1?\nAnswer: 1\nStep: Step 2?" in texts[0].text
+
+
+def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
+    path = write(tmp_path, [ENTRY, skilled("Retrieval", "Inferrence"), skilled("Induction", "Inferrence")])
+    with pytest.raises(DataError) as refused:
+        cogqa_texts(path, unknown="error")
+    message = str(refused.value)
+    assert "entry 2, step 2: Unknown cognitive skill 'Inferrence'. Did you mean 'Inference'" in message
+    assert "'Inferrence' 2, 'Induction' 1" in message
+    assert cogqa_texts(write(tmp_path, [ENTRY]), unknown="error")[1].kept == 2
+
+
+def test_other_words_for_options_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, [ENTRY])
+    with pytest.raises(OptionError, match="'drop' or 'error'; got 'skip'"):
+        cogqa_texts(path, unknown="skip")
+    with pytest.raises(UnknownNameError, match=r"'instructions'.*'instruction'"):
+        cogqa_texts(path, layout="instructions")
+    with pytest.raises(OptionError, match="no chat template"):
+        cogqa_texts(path, chat=word_tokenizer())
+
+
+def test_the_instruction_shows_the_earlier_steps_of_retrieval_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, [skilled("Retrieval", "Inference", "Retrieval", "Math Calculation")])
+    texts, _ = cogqa_texts(path, layout="instruction")
+    known = [text.text.split("Known so far:\n")[1].split("\n\n")[0] for text in texts]
+    assert known == ["nothing", "1. Step 1? 1", "1. Step 1? 1", "1. Step 1? 1\n3. Step 3? 3"]
+    for number, text in enumerate(texts, start=1):
+        assert "Problem: Which?\n" in text.text
+        assert f"Step to answer: Step {number}?\n" in text.text
+        assert text.text.endswith(f'[{{"answer": "{number}')
+        assert text.text[slice(*text.spans[0])] == str(number)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_chat_template_takes_both_layouts(tmp_path: Path, layout: str) -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.chat_template = (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}"
+        "{% if add_generation_prompt %}[assistant]{% endif %}"
+    )
+    plain = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout)[0]
+    chat = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout, chat=tokenizer)[0]
+    for ours, turn in zip(plain, chat, strict=True):
+        answer = ours.text[slice(*ours.spans[0])].strip()
+        opening = OPENING if layout == "instruction" else ""
+        message = ours.text[: ours.spans[0][0]].removesuffix(opening).strip()
+        assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
+        assert turn.text[slice(*turn.spans[0])] == answer
+        assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)
 
 
 def test_files_that_are_not_there_or_not_text_are_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNa
 from headcats.methods.function_probe.importance import importance_effects
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
 from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
@@ -88,6 +89,20 @@ def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: Hoo
     assert told == [0, 5]
 
 
+def test_where_z_is_read_and_whose_answers_are_options(planted: HookedModel, probed: xr.Dataset) -> None:
+    at_answer = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", n_seeds=1)
+    assert json.loads(probed.attrs["provenance"])["settings"]["at"] == "predicting"
+    assert json.loads(at_answer.attrs["provenance"])["settings"]["at"] == "answer"
+    assert (at_answer.importance.values != probed.importance.isel(seed=[0]).values).any()
+    own = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, answers="generated", n_seeds=1)
+    provenance = json.loads(own.attrs["provenance"])
+    assert provenance["settings"]["answers"] == "generated"
+    told = [line for line in hc.methods.function_probe.summary(own) if "model's own" in line]
+    assert len(told) == 1
+    assert f"{provenance['own_answers']['right']} of them" in told[0]
+    assert json.loads(probed.attrs["provenance"])["own_answers"] == {}
+
+
 def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) -> None:
     texts = slot_texts()
     few = [replace(text, category="few", task="few") for text in texts[:9]]
@@ -124,6 +139,9 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
         hc.methods.function_probe(planted, texts, tokens="top3")
     with pytest.raises(DataError, match="list in it"):
         hc.methods.function_probe(planted, (texts, "report"))
+    for name in ("at", "answers"):
+        with pytest.raises(OptionError, match=f"Option '{name}' of function_probe takes"):
+            hc.methods.function_probe(planted, texts, **{name: "last"})
     with pytest.raises(OptionError, match="n_seeds"):
         hc.methods.function_probe(planted, texts, n_seeds=0)
     with pytest.raises(DataError, match="2 functions"):
@@ -237,4 +255,7 @@ def test_the_paper_preset_and_options_are_what_the_command_line_offers() -> None
     )
     assert method.options["preset"] == ("cogmirrors2025",)
     assert method.options["tokens"] == ("top5", "all")
+    assert method.options["at"] == ("predicting", "answer")
+    assert method.options["answers"] == ("given", "generated")
+    assert MethodSpec.parse("function_probe:at=answer").options == (("at", "answer"),)
     assert method.options["n_seeds"].default == 5

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from decoded import stepwise_log_probs
 from planted import planted_model
-from toys import word_tokenizer
+from toys import LAYOUTS, Layout, tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.function_probe.scaling import random_sets, scale_function_heads
@@ -14,6 +15,7 @@ from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 
+DECODED = ("w1→w2,w3,w4", "w9,w2→w8", "w2,w7→w3,w9,w1,w1")
 FIRST, SECOND = Head(0, 1), Head(1, 2)
 
 
@@ -49,7 +51,7 @@ def test_scaling_the_planted_head_harms_its_function_more_than_any_other_head(mo
 
 
 def test_numbers_are_those_of_a_scaled_run(model: HookedModel) -> None:
-    found = scale_function_heads(model, texts(), {"word": [FIRST, SECOND]}, scale=0.5, n_controls=2)
+    found = scale_function_heads(model, texts(), {"word": [FIRST, SECOND]}, positions="all", scale=0.5, n_controls=2)
     expected = []
     for text in (one for one in texts() if one.category == "mark"):
         ids = torch.tensor([[0, *model.tokenizer(text.text, add_special_tokens=False)["input_ids"]]])
@@ -60,6 +62,43 @@ def test_numbers_are_those_of_a_scaled_run(model: HookedModel) -> None:
         logits = model.logits(ids[:, :-1], edits={0: halve(1), 1: halve(2)})
         expected.append(float(logits.log_softmax(1)[0, ids[0, -1]]))
     assert float(found.log_prob.sel(function="word", target="mark")) == pytest.approx(np.mean(expected), abs=1e-5)
+
+
+@pytest.mark.parametrize(("positions", "from_step"), [("predicting", 0), ("answer", 1)])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_pass_is_decoding_with_the_last_position_scaled(layout: Layout, positions: str, from_step: int) -> None:
+    """With a cache, which keeps what later layers make of scaled heads; step 0 is the pass over the prompt."""
+    toy = tiny_model(layout)
+    toys = [AnsweredText(text, (Span(text.index("→") + 1, len(text)),), category="f") for text in DECODED]
+    heads = [Head(0, 1), Head(1, 0), Head(1, 3), Head(2, 2)]
+    adapted = HookedModel(toy.model, tokenizer=toy.tokenizer)
+    found = scale_function_heads(adapted, toys, {"f": heads}, positions=positions, scale=0.25, n_controls=0)
+    factors = {layer: torch.ones(4, adapted.d_head[layer]) for layer in adapted.layers}
+    for head in heads:
+        factors[head.layer][head.head] = 0.25
+    means = {}
+    for step in (from_step, 99):  # nothing is scaled from step 99 on
+        of_texts = []
+        for text in toys:
+            ids = [0, *toy.tokenizer(text.text, add_special_tokens=False)["input_ids"]]
+            flat = {layer: factor.flatten() for layer, factor in factors.items()}
+            prompt = ids.index(3) + 1
+            log_probs = stepwise_log_probs(toy.oracle, ids, n_prompt=prompt, factors=flat, from_step=step)
+            of_texts.append(np.mean(log_probs))
+        means[step] = np.mean(of_texts)
+    assert found.log_prob.item() == pytest.approx(means[from_step], abs=1e-6)
+    assert found.clean_log_prob.item() == pytest.approx(means[99], abs=1e-6)
+    assert abs(means[from_step] - means[99]) > 1e-3
+    assert found.attrs["positions"] == positions
+
+
+def test_answers_of_one_token_are_predicted_before_they_are_scaled(model: HookedModel) -> None:
+    found = scale_function_heads(model, texts(), {"word": [FIRST]}, positions="answer", n_controls=0)
+    np.testing.assert_array_equal(found.log_prob.sel(function="word"), found.clean_log_prob)
+    everywhere = scale_function_heads(model, texts(), {"word": [FIRST]}, positions="all", n_controls=0)
+    assert float(everywhere.log_prob.sel(target="word")) < float(everywhere.clean_log_prob.sel(target="word")) - 1
+    with pytest.raises(OptionError, match="'predicting', 'answer', 'all'; got 'last'"):
+        scale_function_heads(model, texts(), {"word": [FIRST]}, positions="last")
 
 
 def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(model: HookedModel) -> None:

@@ -41,12 +41,43 @@ def test_a_head_that_alone_carries_a_function_ranks_first_for_it() -> None:
     assert all(times >= 4 for times in first.values()), first
 
 
+def test_the_probe_of_words_reads_words_and_is_compared_on_the_held_out_items() -> None:
+    texts = texts_of(FUNCTIONS, n=60)
+    features = features_of(texts, {head: {name: 5.0} for head, name in PLANTED.items()})
+    silent = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
+    assert silent.words.low < 0.25 < silent.words.high < silent.accuracy.low
+    assert silent.words_p < 1e-3
+    told = torch.tensor([FUNCTIONS.index(text.category) for text in texts])
+    words = features.words + 6 * torch.nn.functional.one_hot(told, features.words.shape[1]).float()
+    telling = probe_seed(replace(features, words=words), FUNCTIONS, settings=QUICK, seed=0, probe=0)
+    assert telling.words.share > 0.9
+    assert telling.words_p > 0.05
+    np.testing.assert_array_equal(telling.importance, silent.importance)  # words change nothing of the heads
+    constant = probe_seed(replace(features, words=torch.zeros_like(words)), FUNCTIONS, settings=QUICK, seed=0, probe=0)
+    assert constant.words.share == pytest.approx(0.25, abs=0.05)  # a guess
+
+
+def test_the_summary_says_whether_heads_say_more_than_words() -> None:
+    features = features_of(texts_of(FUNCTIONS, n=60), {head: {name: 5.0} for head, name in PLANTED.items()})
+    results = {probe: probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=probe) for probe in (1, 2)}
+    block = labelled(features, FUNCTIONS, results, axes={"layer": [0, 1, 2], "head": [0, 1, 2, 3]})
+    assert block.word_accuracy.dims == block.word_p.dims == ("seed",)
+    assert (block.word_low < block.word_accuracy).all()
+    (line,) = [line for line in sentences(block) if "words alone" in line]
+    assert "say more" in line
+    worse = block.assign(word_accuracy=block.accuracy + 0.01)
+    assert any("say less" in line for line in sentences(worse))
+    for unclear in (block.assign(word_p=block.word_p + 0.06), block.assign(word_accuracy=block.accuracy)):
+        assert any("is not shown" in line for line in sentences(unclear))
+    assert not any("words alone" in line for line in sentences(block.drop_vars("word_accuracy")))  # an older result
+
+
 def test_shuffled_functions_are_refused() -> None:
     texts = texts_of(FUNCTIONS, n=60)
     told = features_of(texts, {head: {name: 5.0} for head, name in PLANTED.items()})
     order = np.random.default_rng(0).permutation(len(texts))
     shuffled = features_of(tuple(texts[place] for place in order), {})
-    shuffled = type(told)(told.values, told.heads, shuffled.texts, told.report)
+    shuffled = replace(told, texts=shuffled.texts)
     with pytest.raises(DataError, match="not above chance"):
         probe_seed(shuffled, FUNCTIONS, settings=QUICK, seed=0, probe=0)
 

@@ -10,6 +10,9 @@ from headcats.tasks.categories import FUNCTIONS
 def test_the_paper_preset_holds_the_constants_of_the_specification() -> None:
     # Linear(2d -> 64) shared by heads, Linear(512), ReLU, Dropout .3, AdamW 1e-4, 100 epochs; batch 32 is ours.
     assert asdict(PRESETS["cogmirrors2025"]) == {
+        "at": "predicting",
+        "answers": "given",
+        "max_new_tokens": 128,
         "top_tokens": 5,
         "projection": 64,
         "hidden": 512,
@@ -30,7 +33,14 @@ def test_the_eight_functions_stand_in_the_order_of_the_figure() -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    for wrong in ({"epochs": 0}, {"dropout": 1.0}, {"top_tokens": -1}, {"folds": 1}, {"least_items": 4}):
+    for wrong in (
+        {"epochs": 0},
+        {"dropout": 1.0},
+        {"top_tokens": -1},
+        {"folds": 1},
+        {"least_items": 4},
+        {"at": "last"},
+    ):
         with pytest.raises(OptionError, match=next(iter(wrong))):
             FunctionProbeSettings(**wrong)
     for wrong in (
