@@ -16,6 +16,18 @@ def projections(oracle: Any) -> list[Any]:
 
 
 @contextmanager
+def double(*models: Any) -> Iterator[None]:
+    """Models in float64, so that what differs between two ways of computing is not rounding."""
+    for model in models:
+        model.double()
+    try:
+        yield
+    finally:
+        for model in models:
+            model.float()
+
+
+@contextmanager
 def at_projections(oracle: Any, hook: Callable[[int, Tensor], Tensor | None]) -> Iterator[None]:
     """Call `hook(layer, z)` in every forward pass; what it returns takes the place of z."""
 
@@ -69,7 +81,7 @@ def stepwise_log_probs(
             if step < from_step or layer not in factors:
                 return None
             z = z.clone()
-            z[0, -1] *= factors[layer]
+            z[0, -1] *= factors[layer].to(z)
             return z
 
         new = ids[:length] if cache is None else ids[length - 1 : length]

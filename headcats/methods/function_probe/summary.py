@@ -49,6 +49,9 @@ def summary(block: xr.Dataset) -> list[str]:
     """Sentences on what `function_probe` returns: accuracies, verdict, agreement of the seeds, what was left out."""
     lines, provenance = sentences(block), json.loads(block.attrs["provenance"])
     n_seeds = provenance["n_seeds"]
+    if own := provenance.get("own_answers"):
+        right, cut = own["right"], own["cut"]
+        lines.append(f"Answers are the model's own: {right} are those that were given; {cut} were cut at a limit.")
     if missing := n_seeds - block.sizes["seed"]:
         lines.append(f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet.")
     return [*lines, *not_used(provenance)]
@@ -83,10 +86,6 @@ def not_used(provenance: Mapping[str, Any]) -> list[str]:
     """What a result left out: functions, tasks, texts, and seeds without convergence or not above chance."""
     left_out = [f"Left out: {name} ({reason})." for name, reason in provenance["left_out"].items()]
     dropped = [f"Texts: {provenance['texts']}."] if provenance.get("dropped") else []
-    if own := provenance.get("own_answers"):
-        dropped.append(
-            f"Answers are the model's own, {own['right']} of them those that were given; {own['cut']} had no end."
-        )
     return [*left_out, *dropped, *(f"Failed: {name}. {reason}" for name, reason in provenance["refused"].items())]
 
 
@@ -154,9 +153,7 @@ def _beside_words(probes: xr.Dataset) -> str:
     right = f"A probe of the answer's words alone is right for {_span(probes['word_accuracy'])}"
     for sign, compared in ((1, "more"), (-1, "less")):
         if p <= _ALPHA and bool((sign * difference > 0).all()):
-            return (
-                f"{right}; the heads say {compared} of the function than the words (p {p:.2g} or below in each seed)."
-            )
+            return f"{right}; the heads say {compared} of the function than the words (largest p {p:.2g})."
     return f"{right}; that the heads say more of the function than the words is not shown (largest p {p:.2g})."
 
 

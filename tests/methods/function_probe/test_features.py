@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 import torch
-from decoded import last_z_of_each_step
+from decoded import double, last_z_of_each_step
 from toys import BACKENDS, LAYOUTS, Backend, Layout, tiny_model
 
 from headcats.errors import DataError, ModelError
@@ -71,6 +71,11 @@ def test_positions_are_the_last_ones_of_decoding_steps(model: tuple[HookedModel,
     pyvene 0.1.7 does, collects token k of the answer where its index says k.
     """
     adapted, oracle = model
+    with double(adapted.model, oracle):
+        _compare_with_steps(adapted, oracle, at=at)
+
+
+def _compare_with_steps(adapted: HookedModel, oracle: Any, *, at: str) -> None:
     found = head_features(adapted, texts(), settings=FunctionProbeSettings(top_tokens=0, at=at))
     for row, text in enumerate(texts()):
         ids = [0, *adapted.tokenizer(text.text, add_special_tokens=False)["input_ids"]]
@@ -82,7 +87,8 @@ def test_positions_are_the_last_ones_of_decoding_steps(model: tuple[HookedModel,
             heads = [step[head.layer].reshape(adapted.n_heads[head.layer], -1) for step in of_answer]
             own = torch.stack([z[head.head] for z in heads]).mean(0)
             mean = torch.stack([z.mean(0) for z in heads]).mean(0)
-            torch.testing.assert_close(found.values[row, place], torch.cat([own, mean]), rtol=0, atol=1e-6)
+            expected = torch.cat([own, mean])
+            torch.testing.assert_close(found.values[row, place].double(), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -137,6 +143,7 @@ def test_models_without_a_tokenizer_or_with_heads_of_two_sizes_are_refused(
     monkeypatch.setattr(HookedModel, "d_head", property(lambda self: {0: 8, 1: 16}))
     with pytest.raises(ModelError, match="8 in layer 0, 16"):
         head_features(adapted, texts(), settings=FunctionProbeSettings())
+    monkeypatch.undo()
     bare = HookedModel(adapted.model, tokenizer=adapted.tokenizer)
     bare.tokenizer = None
     with pytest.raises(ModelError, match="has no tokenizer"):

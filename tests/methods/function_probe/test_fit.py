@@ -28,6 +28,7 @@ from headcats.prompts.template import ARROW
 from headcats.tasks.definition import Task
 
 SLOT = Head(0, 1)
+AT_ANSWER = replace(QUICK, at="answer")
 GROUPS = ("low", "middle", "high")
 
 
@@ -58,7 +59,7 @@ def planted() -> HookedModel:
 
 @pytest.fixture(scope="module")
 def probed(planted: HookedModel) -> xr.Dataset:
-    return hc.methods.function_probe(planted, slot_texts(), preset=QUICK)
+    return hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER)
 
 
 def test_the_head_that_shows_the_function_ranks_first_in_at_least_four_of_five_seeds(probed: xr.Dataset) -> None:
@@ -81,7 +82,7 @@ def test_words_that_were_never_seen_are_not_recognised(probed: xr.Dataset) -> No
 
 def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: HookedModel, probed: xr.Dataset) -> None:
     both = [
-        hc.methods.function_probe(planted, slot_texts(), preset=QUICK, tokens=t, n_seeds=1) for t in ("all", "top5")
+        hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER, tokens=t, n_seeds=1) for t in ("all", "top5")
     ]
     for one in both:
         np.testing.assert_array_equal(one.importance, probed.importance.isel(seed=[0]))
@@ -90,16 +91,19 @@ def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: Hoo
 
 
 def test_where_z_is_read_and_whose_answers_are_options(planted: HookedModel, probed: xr.Dataset) -> None:
-    at_answer = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", n_seeds=1)
-    assert json.loads(probed.attrs["provenance"])["settings"]["at"] == "predicting"
-    assert json.loads(at_answer.attrs["provenance"])["settings"]["at"] == "answer"
-    assert (at_answer.importance.values != probed.importance.isel(seed=[0]).values).any()
-    own = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, answers="generated", n_seeds=1)
-    provenance = json.loads(own.attrs["provenance"])
-    assert provenance["settings"]["answers"] == "generated"
-    told = [line for line in hc.methods.function_probe.summary(own) if "model's own" in line]
-    assert len(told) == 1
-    assert f"{provenance['own_answers']['right']} of them" in told[0]
+    def settings(one: xr.Dataset) -> dict[str, object]:
+        return json.loads(one.attrs["provenance"])["settings"]
+
+    same = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", n_seeds=1)
+    np.testing.assert_array_equal(same.importance, probed.importance.isel(seed=[0]))
+    assert settings(same)["at"] == settings(probed)["at"] == "answer"
+    short = replace(QUICK, max_new_tokens=1)
+    own = hc.methods.function_probe(planted, slot_texts(), preset=short, answers="generated", n_seeds=1)
+    assert (settings(own)["at"], settings(own)["answers"]) == ("predicting", "generated")
+    counted = json.loads(own.attrs["provenance"])["own_answers"]
+    assert counted["cut"] == len(slot_texts())
+    (line,) = [line for line in hc.methods.function_probe.summary(own) if "model's own" in line]
+    assert f"{counted['right']} are" in line
     assert json.loads(probed.attrs["provenance"])["own_answers"] == {}
 
 
@@ -108,7 +112,7 @@ def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) 
     few = [replace(text, category="few", task="few") for text in texts[:9]]
     long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
     with pytest.warns(StatisticsWarning) as warned:
-        found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
+        found = hc.methods.function_probe(planted, [*texts, *few, long], preset=AT_ANSWER, n_seeds=1)
     left_out, dropped = (str(warning.message) for warning in warned)
     assert left_out.startswith("Left out: few (9")
     assert dropped.startswith("Texts: 171 kept; 1 word")
@@ -123,7 +127,7 @@ def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) 
 def test_functions_none_of_whose_texts_can_be_used_are_named(planted: HookedModel) -> None:
     lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
     with pytest.warns(StatisticsWarning):
-        found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=QUICK, n_seeds=1)
+        found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=AT_ANSWER, n_seeds=1)
     assert any(line.startswith("Left out: lost (") for line in hc.methods.function_probe.summary(found))
 
 
@@ -132,7 +136,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
     order = np.random.default_rng(1).permutation(len(texts))
     shuffled = [replace(text, category=texts[other].category) for text, other in zip(texts, order, strict=True)]
     with pytest.raises(DataError, match=r"[45] of 5 seeds .*above chance"):
-        hc.methods.function_probe(planted, shuffled, preset=QUICK)
+        hc.methods.function_probe(planted, shuffled, preset=AT_ANSWER)
     with pytest.raises(UnknownNameError, match="Unknown preset"):
         hc.methods.function_probe(planted, texts, preset="cogmirrors")
     with pytest.raises(OptionError, match="'top5', 'all'"):
@@ -159,7 +163,7 @@ def test_a_seed_that_fails_leaves_the_others(planted: HookedModel, monkeypatch: 
 
     monkeypatch.setattr(module, "probe_seed", refusing)
     with pytest.warns(StatisticsWarning, match=r"^Failed: seed 0\. "):
-        found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
+        found = hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER, n_seeds=3)
     assert found.seed.values.tolist() == [1, 2]
     summary = hc.methods.function_probe.summary(found)
     assert any(line.startswith("Failed: seed 0.") for line in summary)
