@@ -94,6 +94,7 @@ class Declaration:
         kind: "task" for a method that scores task by task, "joint" for one that judges heads over all tasks at once.
         strength: How strong a head is; None where blocks have no number per head.
         figure: Figure that draws a block, by its registered name; "" for none.
+        more_figures: Other figures that draw a block, by their registered names.
         figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categories.relation_members".
         selection: How a block sorts heads into categories, for maps and attention views; None where it does not.
@@ -119,6 +120,7 @@ class Declaration:
     kind: Literal["task", "joint"] = "task"
     strength: Strength | None = None
     figure: str = ""
+    more_figures: tuple[str, ...] = ()
     figure_heads: Literal["", "layer-head"] = ""
     reader: str = ""
     selection: Selection | None = None
@@ -145,13 +147,15 @@ class Declaration:
             text: JSON, such as the attribute `declaration` of a block.
         """
         written = json.loads(text)
+        # Blocks of earlier versions, whose declarations say neither: the registered method does.
+        for name in {"more_figures", "selection"} - written.keys():
+            written[name] = asdict(registered(str(written.get("name", ""))))[name]
         content = _fields(cls, written)
+        content["more_figures"] = tuple(content["more_figures"])
         if strength := content.get("strength"):
             content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))
         if selection := content.get("selection"):
             content["selection"] = Selection(**_fields(Selection, selection))
-        elif "selection" not in written:  # of a version whose declarations had none
-            content["selection"] = registered(str(written.get("name", ""))).selection
         return cls(**content)
 
 

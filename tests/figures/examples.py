@@ -217,6 +217,35 @@ def scattered_probe(n_layers: int, n_heads: int) -> xr.Dataset:
     return probe_of(4e-4 * draws, functions=FUNCTIONS[:3])
 
 
+def scattered_scaling(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Heads of three functions scaled, the first of which loses its own answers; ten random sets, none for the last."""
+    draw, names = np.random.default_rng(n_layers * n_heads), list(FUNCTIONS[:3])
+    log_prob = -draw.uniform(0.1, 0.6, (3, 3)) - 3 * np.eye(3)[:, :1] * np.eye(3)[:1]
+    control = -draw.uniform(0.1, 0.9, (3, 3, 10))
+    control[2] = np.nan
+    return scaling_of(log_prob, control, functions=names, p=[1 / 11, 0.5, np.nan])
+
+
+def scaling_of(
+    log_prob: np.ndarray, control: np.ndarray, *, functions: Sequence[str], p: Sequence[float]
+) -> xr.Dataset:
+    """Scaled heads with these log-probabilities `(function, target)` and `(function, target, control)`."""
+    pair = ("function", "target")
+    numbers = {"log_prob": log_prob, "accuracy": np.exp(log_prob)}
+    randoms = {"control_log_prob": control, "control_accuracy": np.exp(control)}
+    clean = np.full(len(functions), -0.05)
+    return xr.Dataset(
+        {name: (pair, values) for name, values in numbers.items()}
+        | {name: ((*pair, "control"), values) for name, values in randoms.items()}
+        | {"clean_log_prob": ("target", clean), "clean_accuracy": ("target", np.exp(clean))}
+        | {"n_heads": ("function", np.arange(1, 1 + len(functions)))}
+        | {"n_controls": ("function", (~np.isnan(control[:, 0])).sum(-1))}
+        | {"p": ("function", list(p)), "p_specific": ("function", list(p))},
+        coords={"function": list(functions), "target": list(functions), "control": np.arange(control.shape[-1])},
+        attrs={"scale": 1e-4},
+    )
+
+
 def scattered_gates(n_layers: int, n_heads: int) -> xr.Dataset:
     draws = np.random.default_rng(0).random((2, 2, 3, n_layers, n_heads))
     return gates_of(*draws, datasets=["Syntactic Understanding", "Math Calculation"])
@@ -553,6 +582,7 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "relabelling": scattered_relabelling,
     "agreement": scattered_agreement,
     "importance": scattered_probe,
+    "scaled": scattered_scaling,
     "gates": scattered_gates,
     "relations": scattered_relations,
     "dynamic": scattered_dynamic,

@@ -130,6 +130,8 @@ OF_RESULTS = {
     "head_grid": "hc.score(results)",
     "head_tasks": "hc.score(results)",
     "importance_grid": 'hc.suite_blocks(results)["function_probe"], or hc.score(results)',
+    "elbow_curves": 'hc.suite_blocks(results)["function_probe"]',
+    "scaled_heads": "hc.methods.function_probe.scale_function_heads(model, texts, heads)",
     "always_any": 'hc.suite_blocks(results)["head_gating"]',
     "gate_seeds": 'hc.suite_blocks(results)["head_gating"]',
     "gate_toggles": "hc.methods.head_gating.toggle_curves(model, texts, gates)",

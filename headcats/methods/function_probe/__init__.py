@@ -1,9 +1,10 @@
 """Function probe: which heads a classifier of functions relies on."""
 
+from headcats.methods.function_probe.choices import CHOICES
 from headcats.methods.function_probe.summary import SAYING_NOTHING
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.registry import public_names
+from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
@@ -30,6 +31,7 @@ function_probe = declare(
             text="absolute importance, mean over seeds",
         ),
         figure="importance_grid",
+        more_figures=("elbow_curves",),
         figure_heads="layer-head",
         reader="hc.methods.function_probe.importance_effects",
         needs="two categories",
@@ -46,5 +48,9 @@ add_preset(
     "cogmirrors2025",
     function_probe.declaration.paper,
     {"suite": "cognitive", "methods": (function_probe.name,)},
-    differs="tasks are ours, with the paper's eight functions; items are shuffled, standardised, in batches of 32",
+    choices=CHOICES,
+    differs="tasks are ours, with the paper's eight functions",
 )
+
+register_later("figure", "elbow_curves", "headcats.methods.function_probe.elbow_figure:elbow_curves")
+register_later("figure", "scaled_heads", "headcats.methods.function_probe.scaling_figure:scaled_heads")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.function_probe.answer_tokens import answer_readings, in_chunks, positions_of
-from headcats.methods.function_probe.settings import POSITIONS
+from headcats.methods.function_probe.settings import CONTROLS, SCALE, SCALED_POSITIONS
 from headcats.methods.function_probe.splits import in_order
 from headcats.methods.spec import read_value
 from headcats.models.adapter import HookedModel, adapt
@@ -24,9 +24,6 @@ from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answer
 from headcats.statistics.random_streams import stream
 
 HeadSet = tuple[Head, ...]
-_POSITIONS = (*POSITIONS, "all")
-SCALE = 1e-4
-CONTROLS = 20
 
 
 def scale_function_heads(
@@ -34,7 +31,7 @@ def scale_function_heads(
     texts: Sequence[AnsweredText],
     heads: Mapping[str, Sequence[Head | str]] | xr.DataArray,
     *,
-    positions: str = "predicting",
+    positions: str = SCALED_POSITIONS[0],
     scale: float = SCALE,
     n_controls: int = CONTROLS,
     seed: int = 0,
@@ -93,7 +90,7 @@ def scale_function_heads(
     """
     if n_controls < 0 or not math.isfinite(scale):
         raise OptionError(f"Expected n_controls of at least 0 and a finite scale; got {n_controls} and {scale}.")
-    read_value(_POSITIONS, positions, name="positions", method="scale_function_heads")
+    read_value(SCALED_POSITIONS, positions, name="positions", method="scale_function_heads")
     model = adapt(model)
     check_model(model)
     head_sets = _head_sets(heads, model)

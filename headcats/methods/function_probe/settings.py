@@ -12,6 +12,10 @@ POSITIONS = ("predicting", "answer")
 """Where z of an answer token is taken; the default first."""
 ANSWERS = ("given", "generated")
 """Whose answers are read; the default first."""
+SCALED_POSITIONS = (*POSITIONS, "all")
+"""Where heads are scaled; the default first."""
+SCALE, CONTROLS = 1e-4, 20
+"""What z of heads is multiplied by, and how many sets of random heads beside them."""
 
 
 @dataclass(frozen=True)

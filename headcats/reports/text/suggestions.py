@@ -116,7 +116,8 @@ def joint_block(
     blocks, name = run.joint_blocks, method and Label.parse(method).name
 
     def is_shown(candidate: str, about: Declaration) -> bool:
-        return name in (None, candidate) and (about.figure == figure or (any_method and name is not None))
+        draws = figure in (about.figure, *about.more_figures)
+        return name in (None, candidate) and (draws or (any_method and name is not None))
 
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
     registered_methods = registered_declarations().items()
