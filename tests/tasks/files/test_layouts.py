@@ -146,8 +146,8 @@ def test_cogqa_gives_a_task_per_function(tmp_path):
     assert (pair.answer, pair.distractor, pair.item) == (" $528", " 400", COGQA[0]["question"])
     n_steps = sum(len(entry["generated"]) for entry in COGQA)
     assert suite.drops.kept + sum(suite.drops.dropped.values()) == n_steps
-    assert suite.drops.dropped == {"no answer": 1, "skill that is none of the eight functions": 1}
-    assert (suite.left_out.kept, suite.left_out.dropped) == (0, {"skill that is none of the eight functions": 1})
+    assert suite.drops.dropped == {"no answer": 1, "skill 'Induction', none of the eight functions": 1}
+    assert (suite.left_out.kept, suite.left_out.dropped) == (0, {"skill 'Induction', none of the eight functions": 1})
 
 
 def test_a_function_with_one_answer_is_left_out_and_counted(tmp_path):
