@@ -19,7 +19,7 @@ from headcats.methods.function_probe.features import HeadFeatures, head_features
 from headcats.methods.function_probe.importance import importance_effects
 from headcats.methods.function_probe.scaling import scale_function_heads
 from headcats.methods.function_probe.seed import probe_seed
-from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
+from headcats.methods.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import item_of
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
@@ -41,6 +41,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--demos", type=int, default=5, help="demonstrations per text (default 5)")
     add("--seeds", type=int, default=5, help="probes (default 5)")
     add("--tokens", choices=("top5", "all"), default="top5")
+    add("--at", choices=POSITIONS, default=POSITIONS[0], help="where z of an answer token is taken")
     add("--strength", type=float, default=3.0, help="planted direction, in standard deviations (default 3)")
     add("--scaled", type=int, default=8, help="fresh texts per task for the scaling check (default 8)")
     add("--controls", type=int, default=20, help="random head sets of the scaling check (default 20)")
@@ -97,7 +98,7 @@ def planted(
     texts = tuple(
         replace(text, category=functions[label], task="") for text, label in zip(features.texts, labels, strict=True)
     )
-    world = HeadFeatures(values, features.heads, texts, features.report)
+    world = replace(features, values=values, texts=texts)
     ranks: dict[str, tuple[Head, list[int]]] = {name: (head, []) for name, head in zip(functions, heads, strict=True)}
     for probe in range(seeds):
         try:
@@ -136,7 +137,7 @@ def main() -> None:
     """Measure and show."""
     chosen = options(sys.argv[1:])
     torch.set_num_threads(chosen.threads)
-    settings = PRESETS["cogmirrors2025"]
+    settings = replace(PRESETS["cogmirrors2025"], at=chosen.at)
     if chosen.quick:
         settings = replace(settings, epochs=3, hidden=64)
         chosen.prompts, chosen.scaled, chosen.seeds, chosen.controls = 16, 2, 2, 3
@@ -144,7 +145,7 @@ def main() -> None:
     inputs = suite_inputs(model, chosen)
     texts = texts_of(inputs, n=chosen.prompts, purpose="function_probe")
     started = time.monotonic()
-    features = head_features(model, texts, top_tokens=settings.top_tokens)
+    features = head_features(model, texts, settings=settings)
     print(f"{chosen.model}, suite {chosen.suite}: {features.report.summary()}; {tuple(features.values.shape)}")
     print(f"  head outputs in {time.monotonic() - started:.1f} s")
     started = time.monotonic()
