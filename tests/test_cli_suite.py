@@ -291,7 +291,7 @@ def test_compare_puts_all_methods_on_one_grid(capfd, monkeypatch, tmp_path, two_
 
 
 @pytest.mark.parametrize(("figure", "method"), [("always_any", []), ("always_any", ["--method", "head_gating"]),
-                                                ("gate_seeds", []), ("method_agreement", [])])  # fmt: skip
+                                                ("gate_seeds", []), ("relation_table", []), ("method_agreement", [])])  # fmt: skip
 def test_figures_of_two_methods(capfd, monkeypatch, tmp_path, two_methods, figure, method):
     code, text = command(capfd, monkeypatch, "figure", figure, two_methods, "--out", tmp_path / "f.html", *method)
     assert code == 0, text

@@ -24,7 +24,6 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block, sorting_label
-from headcats.results.declaration import registered_declarations
 from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -34,8 +33,6 @@ from headcats.study.defaults import DEFAULT_RULE
 
 # Tables of memberships, which any method that sorts heads has.
 _OF_MEMBERS = ("members", "overlap")
-# What figures read that is no block of a joint method.
-_OTHER_TABLES = {"agreement", "importance", "scores", *_OF_MEMBERS, *EVIDENCE_TABLES}
 _SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."
 
 
@@ -135,7 +132,7 @@ def _run_table(
         selected = select_joint(run, label, reading, min_tasks=None if own_min_tasks else reading.min_tasks)
         return Given(selected.tables[kind], selected.title)
     # `importance_grid` shows any score over layers and heads.
-    block = joint_block(run, _declared(name, kind), method=method, any_method=kind == "importance")
+    block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, suite_title(block))
@@ -146,16 +143,6 @@ def _run_table(
     check_scored(run, place, method, by=f"Figure {name!r}")
     # Of an importance any score of any method, by category.
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
-
-
-def _declared(name: str, kind: str) -> str:
-    """The figure that a joint method declares and that reads the table of this one, which may be itself."""
-    from headcats.figures import reads
-
-    declared = [about.figure for about in registered_declarations().values() if about.kind == "joint" and about.figure]
-    if name in declared or kind in _OTHER_TABLES:
-        return name
-    return next((figure for figure in declared if reads(lookup("figure", figure)) == kind), name)
 
 
 def _agreement_table(run: RunResults, name: str, reading: Reading) -> Given:

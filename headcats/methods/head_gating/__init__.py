@@ -23,6 +23,7 @@ head_gating = declare(
             text="least facilitation over seeds",
         ),
         figure="always_any",
+        more_figures=("gate_seeds",),
         figure_heads="layer-head",
         reader="hc.methods.head_gating.always_any",
         paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",

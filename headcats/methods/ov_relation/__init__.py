@@ -23,6 +23,7 @@ ov_relation = declare(
             unit="largest share of the word pairs of a relation that its weights map rightly",
         ),
         figure="ov_map",
+        more_figures=("relation_table",),
         figure_heads="layer-head",
         reader="hc.categories.relation_members",
         selection=Selection(

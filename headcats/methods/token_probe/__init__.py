@@ -2,8 +2,8 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.methods.token_probe.choices import CHOICES
-from headcats.registry import public_names
+from headcats.methods.token_probe.choices import CHOICES, CODE_CHOICES
+from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration
 
 __getattr__, __all__ = public_names(__name__, __file__)
@@ -25,9 +25,19 @@ token_probe = declare(
     figure="headcats.methods.token_probe.figure:layer_token",
 )
 
+for _name, _module in {"generalisation_matrix": "generalisation", "probe_baselines": "baselines"}.items():
+    register_later("figure", _name, f"headcats.methods.token_probe.{_module}_figure:{_name}")
+
+_OF_SUITE = {"suite": "sentences", "n_demos": 0}
 add_preset(
     "orgad2025",
     token_probe.declaration.paper,
-    {"suite": "sentences", "n_demos": 0, "methods": (token_probe.name,)},
+    _OF_SUITE | {"methods": (token_probe.name,)},
     choices=CHOICES,
+)
+add_preset(
+    "orgad2025-code",
+    f"{token_probe.declaration.paper}, as its code is",
+    _OF_SUITE | {"methods": (f"{token_probe.name}:preset=orgad2025-code",)},
+    choices=CODE_CHOICES,
 )

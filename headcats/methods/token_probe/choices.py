@@ -1,5 +1,7 @@
 """Constants and positions of Orgad et al. (2025) and of their code, beside those of the preset `orgad2025`."""
 
+from dataclasses import replace
+
 from headcats.methods.choices import Choice
 from headcats.methods.token_probe.settings import (
     FROM_THE_END,
@@ -72,7 +74,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("metric", _UTILS, "ROC-AUC", "ROC-AUC",
            f"{_TESTS}/test_probe.py::test_the_area_is_that_of_scikit_learn_ties_included"),
     Choice("decoding", _ANSWERS, "greedy", "greedy",
-           f"{_TESTS}/test_passes.py::test_the_bundled_model_answers_as_transformers_generates"),
+           "tests/models/test_generation.py::test_the_bundled_model_answers_as_transformers_generates"),
     Choice("most new tokens", _ANSWERS, _CODE.max_new_tokens, _OURS.max_new_tokens, _CODE_SETTINGS,
            f"answers here are sentences; 200 for arithmetic there{_IN_CODE}"),
     Choice("answers end at", _ANSWERS, "end of text; of base models, a line break", "end of text or a line break",
@@ -113,3 +115,8 @@ CHOICES: tuple[Choice, ...] = (
            f"{_READER}::test_the_authors_tables", "answered_items reads the paper's tables"),
 )  # fmt: skip
 """Every constant and position of the method."""
+
+CODE_CHOICES = tuple(
+    replace(choice, ours=choice.paper, why="") if choice.why.endswith(_IN_CODE) else choice for choice in CHOICES
+)
+"""The same beside the preset `orgad2025-code`."""
