@@ -290,8 +290,14 @@ def test_compare_puts_all_methods_on_one_grid(capfd, monkeypatch, tmp_path, two_
     assert -1 <= float(mine["rank_correlation"]) <= 1
 
 
-@pytest.mark.parametrize(("figure", "method"), [("always_any", []), ("always_any", ["--method", "head_gating"]),
-                                                ("gate_seeds", []), ("relation_table", []), ("method_agreement", [])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("figure", "method"),
+    [
+        ("always_any", []),
+        ("always_any", ["--method", "head_gating"]),
+        *((name, []) for name in ("gate_seeds", "relation_table", "method_agreement")),
+    ],
+)
 def test_figures_of_two_methods(capfd, monkeypatch, tmp_path, two_methods, figure, method):
     code, text = command(capfd, monkeypatch, "figure", figure, two_methods, "--out", tmp_path / "f.html", *method)
     assert code == 0, text
