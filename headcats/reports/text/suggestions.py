@@ -114,14 +114,16 @@ def joint_block(
         OptionError: The results hold none, or several and none was named.
     """
     blocks, name = run.joint_blocks, method and Label.parse(method).name
+    registered_methods = registered_declarations()
 
     def is_shown(candidate: str, about: Declaration) -> bool:
-        draws = figure in (about.figure, *about.more_figures)
+        # Blocks of an earlier version do not know the figures that their method has since then.
+        newer = registered_methods.get(candidate, about).more_figures
+        draws = figure in (about.figure, *about.more_figures, *newer)
         return name in (None, candidate) and (draws or (any_method and name is not None))
 
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
-    registered_methods = registered_declarations().items()
-    missing = [each for each, about in registered_methods if about.kind == "joint" and is_shown(each, about)]
+    missing = [each for each, about in registered_methods.items() if about.kind == "joint" and is_shown(each, about)]
     if missing and not labels:
         advice = how_to_add(missing[0], run.manifest)
         raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))

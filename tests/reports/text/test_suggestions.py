@@ -51,6 +51,18 @@ def reason_and_options(text):
     return reason, options
 
 
+def test_a_block_is_drawn_by_every_figure_of_its_method_whatever_its_version_knew():
+    for more in (["elbow_curves"], []):
+        declared = json.dumps(
+            {"name": "function_probe", "kind": "joint", "figure": "importance_grid", "more_figures": more}
+        )
+        block = xr.Dataset({"importance": 1.0}, attrs={"declaration": declared})
+        results = RunResults(xr.DataTree.from_dict({"/_suite/function_probe": block}))
+        for figure in ("importance_grid", "elbow_curves"):
+            assert joint_block(results, figure).identical(block)
+        assert joint_block(results, "scaled_heads") is None
+
+
 GATING = {"--methods": "head_gating", "--out": "DIR"}
 
 
