@@ -101,8 +101,8 @@ class Output:
         if block.attrs.get("fingerprint") != fingerprint:
             raise PlanError(
                 f"{path} was made with other prompts or reference prompts than this run has now: its options, the "
-                "suite (tasks, word pairs or prompts) or the tokenizer have changed. Name another folder with --out "
-                "(out=...)."
+                "suite (tasks, word pairs or prompts), the tokenizer or the method have changed. Name another folder "
+                "with --out (out=...)."
             )
         self._check_model(path, block)
 

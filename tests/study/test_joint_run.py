@@ -291,6 +291,15 @@ def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch)
         )
 
 
+def test_parts_of_an_earlier_revision_of_the_method_are_not_continued(lengths, tmp_path, monkeypatch):
+    run(tmp_path / "r", tasks=["plural"])
+    run(tmp_path / "r", tasks=["plural"])
+    assert lengths.made == ["plural"]
+    monkeypatch.setattr(Lengths, "revision", "letters without accents", raising=False)
+    with pytest.raises(PlanError, match=r"lengths/plural.nc"):
+        run(tmp_path / "r", tasks=["plural"])
+
+
 def _plural(n, *, seed):
     return [("cat", "cats"), ("dog", "dogs")]
 

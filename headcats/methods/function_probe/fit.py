@@ -70,6 +70,7 @@ class FunctionProbe:
     """
 
     name = NAME
+    revision = "z where answers are predicted"  # not at the answer, where 0.1 read it
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {

@@ -99,7 +99,8 @@ class JointMethod(Protocol):
 
     Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
     is skipped, with the message. If parts differ in duration, the method may also have `work(inputs, part, **options)`,
-    the work of a part in any unit (0 for all if the first part does it for all), from which times are estimated.
+    the work of a part in any unit (0 for all if the first part does it for all), from which times are estimated. If
+    what its defaults mean has changed, it has the text `revision`: parts of an earlier one are not continued.
 
     Attributes:
         declaration: Of kind "joint".
