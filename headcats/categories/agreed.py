@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from scipy import stats
 
 from headcats.categories.argument_checks import MEMBERS, check_is
+from headcats.categories.by_block import listed_categories
 from headcats.categories.judging import ROWS
 from headcats.categories.membership import warn_of
 from headcats.errors import DataError
@@ -57,6 +58,10 @@ def in_both(members: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     """
     for table in (members, other):
         check_is(table, MEMBERS, by="hc.categories.in_both")
+        if "effect" not in table:
+            raise DataError(
+                "hc.categories.in_both reads `member` and `effect` of both memberships; `effect` is missing."
+            )
     if unit_of(members) != unit_of(other) or any(not members[dim].equals(other[dim]) for dim in ("layer", "head")):
         raise DataError(
             "hc.categories.in_both compares heads one by one: both memberships must be of the same layers and heads; "
@@ -92,8 +97,8 @@ def in_both(members: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     rules = " and ".join(dict.fromkeys(str(table.attrs.get("rule", "a rule")) for table in (members, other)))
     attrs = {name: value for name, value in members.attrs.items() if name != "not_judged"}
     if "categories" in attrs:
-        entries = {entry["name"]: entry for entry in json.loads(attrs["categories"])}
-        attrs["categories"] = json.dumps([entries[name] for name in common], ensure_ascii=False)
+        entries = [entry for entry in listed_categories(members) if entry["name"] in common]
+        attrs["categories"] = json.dumps(entries, ensure_ascii=False)
     return both.assign_attrs(attrs | {"rule": rules})
 
 
@@ -103,10 +108,10 @@ def _sizes(
     exists: Bool[np.ndarray, "category layer head"],
     prefix: str,
 ) -> dict[str, tuple[str, np.ndarray]]:
-    in_both, of_a, of_b = ((heads.sum(axis=(1, 2))) for heads in (a & b, a, b))
-    chance = [_by_chance(*rows, n) for rows, n in zip(zip(a, b, exists, strict=True), in_both.tolist(), strict=True)]
+    shared, of_a, of_b = (heads.sum(axis=(1, 2)) for heads in (a & b, a, b))
+    chance = [_by_chance(*rows, n) for rows, n in zip(zip(a, b, exists, strict=True), shared.tolist(), strict=True)]
     mean, p = (np.array(values) for values in zip(*chance, strict=True))
-    columns = {"size": in_both, "size_first": of_a, "size_other": of_b, "size_by_chance": mean, "p_by_chance": p}
+    columns = {"size": shared, "size_first": of_a, "size_other": of_b, "size_by_chance": mean, "p_by_chance": p}
     return {f"{prefix}{name}": ("category", values) for name, values in columns.items()}
 
 

@@ -43,7 +43,7 @@ def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
     if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
         return
     advice = _of_block(value, kind) or _advice(actual, kind)
-    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {_described(value)}. {advice}")
+    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {described(value)}. {advice}")
 
 
 def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
@@ -53,7 +53,7 @@ def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
     if actual or not isinstance(values, Mapping) or isinstance(values, xr.Dataset):
         entries = f'"name": {_call(actual, kind) or "..."}' if actual else '"first": ..., "second": ...'
         raise DataError(
-            f"{by} takes a dictionary, name of a {of} -> {_NAMED[kind]}; got {_described(values)}. Write "
+            f"{by} takes a dictionary, name of a {of} -> {_NAMED[kind]}; got {described(values)}. Write "
             f"{by}({{{entries}}})."
         )
     for name, value in values.items():
@@ -69,7 +69,7 @@ def check_rule(rule: Any, *, by: str) -> None:
     if name in registry.names("rule") and name != "fdr":
         options = inspect.signature(registry.lookup("rule", name)).parameters
         call = f"{name}({', '.join(f'{option}=...' for option in options)})"
-    text = f"the function {name}" if callable(rule) else _described(rule)
+    text = f"the function {name}" if callable(rule) else described(rule)
     text = f"the name {rule!r}" if isinstance(rule, str) else text
     raise OptionError(f"{by} takes a rule with its options; got {text}. Write rule=hc.rules.{call}.")
 
@@ -87,7 +87,8 @@ def _kind(value: Any) -> str:
     return SCORES if "effect" in value and "task" in value["effect"].dims else ""
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """What a value is, as messages name it."""
     kind = _kind(value)
     if kind == FOLDER:
         return f"the text {value!r}" if isinstance(value, str) else f"the path {os.fspath(value)!r}"

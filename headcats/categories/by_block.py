@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
+from headcats.categories.argument_checks import check_rule, described
 from headcats.categories.judging import ROWS, half_of
 from headcats.categories.membership import joined_names, warn_of
 from headcats.errors import DataError, OptionError
@@ -77,6 +78,7 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
         (2025), Cognitive Mirrors, arXiv 2512.10978.
     """
     selection = checked_selection(block)
+    check_rule(rule, by="hc.categories.block_members")
     return members_of(block, selection, rule=rule, min_tasks=min_tasks)
 
 
@@ -96,6 +98,9 @@ def members_of(
         {
             several: [f"{name} ({n} relations)" for name, n in counts.items() if n > 1 and needed[name] == 1],
             empty: [name for name, n in counts.items() if not n],
+            f"Categories with fewer relations than min_tasks={min_tasks} stay undecided": [
+                f"{name} ({n})" for name, n in counts.items() if 0 < n < needed[name]
+            ],
         },
         above=2,
     )
@@ -109,7 +114,7 @@ def members_of(
         members[f"{prefix}tasks"] = (ROWS, side.tasks)
         members[f"{prefix}size"] = (members[outcome_name] == 1).sum(("layer", "head"))
     members["n_tasks"] = ("category", list(counts.values()))
-    members["min_tasks"] = ("category", [min(n, needed[name]) for name, n in counts.items()])
+    members["min_tasks"] = ("category", [needed[name] if n else 0 for name, n in counts.items()])
     members["n_items"] = ("category", [min(rows.n[places].tolist(), default=0) for places in rows.places.values()])
     text = THRESHOLDS if rule is None else repr(rule)
     listed = json.dumps(categories, ensure_ascii=False)
@@ -126,15 +131,21 @@ def checked_selection(block: Any, *, by: str = "hc.categories.block_members") ->
     )
     sorting = ", ".join(name for name, about in registered_declarations().items() if about.selection)
     if not isinstance(block, xr.Dataset):
-        raise DataError(f"{by} takes the block of a joint method that sorts heads ({sorting}); got {_kind(block)}.")
+        raise DataError(f"{by} takes the block of a joint method that sorts heads ({sorting}); got {described(block)}.")
     declared = declaration_of(block)
     selection = declared.selection
     if selection is None:
         method = declared.name or "a table without the attribute `method`"
         raise DataError(f"{by} takes the block of a joint method that sorts heads ({sorting}); got {method}.")
     wanted = [selection.variable, *filter(None, (selection.suppressing,))]
-    if lacking := [name for name in wanted if name not in block]:
-        raise DataError(f"{by} reads {' and '.join(wanted)} of a block of {declared.name}; {lacking[0]} is missing.")
+    dims = {_row_dim(selection), *({"seed"} if selection.over == "seed" else ()), "layer", "head"}
+    if lacking := [name for name in wanted if name not in block or set(block[name].dims) != dims]:
+        raise DataError(
+            f"{by} reads {' and '.join(wanted)} over {', '.join(sorted(dims))} of a block of {declared.name}; "
+            f"{lacking[0]} is missing or has other dims."
+        )
+    if 0 in block[selection.variable].shape:
+        raise DataError(f"{by}: this block of {declared.name} is empty, {dict(block[selection.variable].sizes)}.")
     if declared.strength and block.attrs.get("verdict", "") in declared.strength.void:
         raise DataError(
             f"The numbers of this block of {declared.name} mean nothing, so no head can be chosen by them: "
@@ -185,7 +196,7 @@ def _judged(
     outcome, effect, tasks = [], [], []
     for name, places in rows.places.items():
         of_category, r = values[places], needed[name]
-        if not len(places):
+        if len(places) < r:
             of_category = np.full((r, *values.shape[1:]), np.nan)
         exists = ~np.isnan(of_category).any(axis=0)
         largest = np.where(exists, -np.sort(-of_category, axis=0)[r - 1], np.nan)
@@ -240,17 +251,23 @@ def _needed(places: Mapping[str, Any], min_tasks: int | str | None, selection: S
     return dict.fromkeys(places, 1 if min_tasks is None else int(min_tasks))
 
 
+def listed_categories(table: xr.Dataset) -> list[dict[str, str]]:
+    """The attribute `categories`: names with their colours; a DataError for another text."""
+    text = str(table.attrs["categories"])
+    try:
+        return [{**entry, "name": str(entry["name"])} for entry in json.loads(text)]
+    except (ValueError, TypeError, KeyError):
+        raise DataError(
+            f"The attribute `categories` must be a JSON list of names with colours; got {text[:60]!r}."
+        ) from None
+
+
 def _categories(block: xr.Dataset, selection: Selection) -> list[dict[str, str]]:
     """Categories with their colours, in order: those of the suite, or the groups of the block."""
     groups = [str(name) for name in dict.fromkeys(block[selection.group].values.tolist())]
     if "categories" in block.attrs:
-        return list(json.loads(block.attrs["categories"]))
+        return listed_categories(block)
     if not any(groups):
         raise DataError("These relations have no categories: call the method with categories={name: category, ...}.")
     colours = {each.name.casefold(): each.colour for each in coloured(groups)}
     return [{"name": name, "colour": colours[name.casefold()]} for name in groups]
-
-
-def _kind(value: Any) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

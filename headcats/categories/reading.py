@@ -44,6 +44,8 @@ class Reading:
     approximation: str = ""
     model: str = ""
     answers: str = ""
+    named: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Which of "rule" and "min-tasks" were named: a joint method has defaults of its own."""
 
     @classmethod
     def parse(
@@ -67,13 +69,16 @@ class Reading:
         for option, value, choices in (("effect", effect, EFFECTS), ("sign", sign, SIGNS)):
             if value not in choices:
                 raise OptionError(f"{option} must be {' or '.join(map(repr, choices))}; got {value!r}.")
+        options = {"rule": rule, "min-tasks": min_tasks}
+        named = frozenset(name for name, value in options.items() if value is not None)
         min_tasks = "half" if min_tasks is None else min_tasks
         if min_tasks != "half":
             if not str(min_tasks).isdecimal() or not int(min_tasks):
                 raise OptionError(f"min_tasks is 'half' or a whole number of at least 1; got {min_tasks!r}.")
             min_tasks = int(min_tasks)
         judge = fdr() if rule is None else parse_rule(rule)
-        return cls(label.at(positions or label.positions), metric or "", effect, judge, min_tasks, sign)
+        at = label.at(positions or label.positions)
+        return cls(at, metric or "", effect, judge, min_tasks, sign, named=named)
 
     def resolve(self, run: RunResults) -> "Reading":
         """The same for this run: what is not set is the first exact method, its positions, the first metric.
@@ -96,6 +101,16 @@ class Reading:
             model=run.manifest_or_empty.model.name,
             answers=_answers(run),
         )
+
+    @property
+    def named_rule(self) -> Rule | None:
+        """The rule, if it was named."""
+        return self.rule if "rule" in self.named else None
+
+    @property
+    def named_min_tasks(self) -> int | str | None:
+        """`min_tasks`, if it was named."""
+        return self.min_tasks if "min-tasks" in self.named else None
 
     @property
     def options(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ import typer
 from headcats.cli import completion
 from headcats.errors import OptionError
 from headcats.prompts.answers import ANSWERS
-from headcats.study.defaults import BITS
+from headcats.study.defaults import BITS, DEFAULT_RULE
 
 # ------------------------------------------------------------------------------------------------ finished results
 Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion=completion.results_folders)]
@@ -35,9 +35,8 @@ _AND = "A second method: only heads that both have in a category, beside the num
 SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND, autocompletion=completion.methods_of_results)]
 _METRIC = "Metric to read; default: the first of the run."
 Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)]
-RuleText = Annotated[
-    str, typer.Option("--rule", help="Rule as `name:option=value,...`", autocompletion=completion.rules)
-]
+_RULE = f"Rule as `name:option=value,...`; default: {DEFAULT_RULE}, of a joint method that of its paper."
+RuleText = Annotated[str | None, typer.Option("--rule", help=_RULE, autocompletion=completion.rules)]
 _EFFECT = "total, or task_specific (denoising_patch minus its control)."
 Effect = Annotated[
     str, typer.Option("--effect", help=_EFFECT, autocompletion=completion.one_of("total", "task_specific"))

@@ -37,7 +37,6 @@ from headcats.reports.text.suggestions import check_scored, quoted_figure_comman
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Only this method; default: all (models: the first)."
 _METRIC = "Only this metric; default: all (models: the first)."
@@ -54,7 +53,7 @@ def compare_command(
     metric: Annotated[
         str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)
     ] = None,
-    rule: RuleText = DEFAULT_RULE,
+    rule: RuleText = None,
     min_tasks: MinTasks = None,
     sign: Sign = "helping",
     halves: Annotated[

@@ -29,7 +29,6 @@ from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
-from headcats.study.defaults import DEFAULT_RULE
 
 # Tables of memberships, which any method that sorts heads has.
 _OF_MEMBERS = ("members", "overlap")
@@ -55,7 +54,7 @@ def figure_command(
     positions: arguments.Positions = None,
     metric: arguments.Metric = None,
     effect: arguments.Effect = "total",
-    rule: arguments.RuleText = DEFAULT_RULE,
+    rule: arguments.RuleText = None,
     min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
     other: arguments.SecondMethod = None,
@@ -97,10 +96,8 @@ def figure_command(
             )
         given = Given(*revisions_table(Path(folder), reading))
     else:
-        given = _run_table(
-            find_place(folder), reads(draw), name, reading,
-            method=method, positions=positions, other=other, own_min_tasks=min_tasks is None,
-        )  # fmt: skip
+        place = find_place(folder)
+        given = _run_table(place, reads(draw), name, reading, method=method, positions=positions, other=other)
     known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
     file = write(draw(given.table, **(taken | figure_options)), destination)
@@ -119,7 +116,6 @@ def _run_table(
     method: str | None,
     positions: str | None,
     other: str | None,
-    own_min_tasks: bool,
 ) -> Given:
     """What a figure reads of the results of one model."""
     run = open_results(place).without_untried()
@@ -129,7 +125,7 @@ def _run_table(
         both = select_both(run, place, reading, other)
         return Given(both.tables[kind], both.title)
     if kind in _OF_MEMBERS and (label := sorting_label(run, place, method)) is not None:
-        selected = select_joint(run, label, reading, min_tasks=None if own_min_tasks else reading.min_tasks)
+        selected = select_joint(run, label, reading)
         return Given(selected.tables[kind], selected.title)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")

@@ -34,7 +34,6 @@ from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series
 from headcats.statistics.in_threads import check_jobs
-from headcats.study.defaults import DEFAULT_RULE
 
 _EVERY = 10_000  # heads of a cell of the details
 _JOBS = "Threads for scoring; of use with large models. Later commands on the same results take what is kept."
@@ -48,7 +47,7 @@ def map_command(
     positions: arguments.Positions = None,
     metric: arguments.Metric = None,
     effect: arguments.Effect = "total",
-    rule: arguments.RuleText = DEFAULT_RULE,
+    rule: arguments.RuleText = None,
     min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
     other: arguments.SecondMethod = None,
@@ -117,7 +116,7 @@ def map_command(
     if (label := sorting_label(run, place, method)) is not None:
         if all_heads:
             raise OptionError(f"--all lists effects of every head, and {label} has none: leave it out.")
-        selected = select_joint(run, label, reading, min_tasks=None if min_tasks is None else reading.min_tasks)
+        selected = select_joint(run, label, reading)
         _map_joint(run, place, selected, reading=reading, csv=csv, answer=answer)
         return
     check_scored(run, place, method, by="A map")
@@ -175,8 +174,8 @@ def _map_joint(
         next_command=f"headcats compare {shlex.quote(str(place))}" if has_others else "",
         colours=listed_colours(tables["overlap"]),
     )
-    answer.detail(block_findings(block, tables, rule=reading.rule, tried=tried))
-    answer.numbers = joint_numbers(block, tables, rule=reading.rule, tried=tried) | {"missing": run.missing}
+    answer.detail(block_findings(block, tables, rule=reading.named_rule, tried=tried))
+    answer.numbers = joint_numbers(block, tables, rule=reading.named_rule, tried=tried) | {"missing": run.missing}
     _write_map(selected, place, csv=csv, answer=answer)
 
 

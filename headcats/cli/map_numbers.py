@@ -50,13 +50,14 @@ def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str,
 
 
 def joint_numbers(
-    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule, tried: Mapping[str, Sequence[str]]
+    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule | None, tried: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """A map of a joint method, as `headcats map --help` says; `tried`: category -> its skipped relations."""
     members, shared = tables["members"], tables["overlap"]
     mapped = shared["category"].values.tolist()
-    relations = {}
-    if of_tasks(block):
+    relations, by_task = dict[str, xr.DataArray](), of_tasks(block)
+    n_relations = dict(zip(mapped, shared["n_tasks"].values.tolist(), strict=True))
+    if by_task:
         least = least_scores(block, rule)
         relations = {
             "relation": block["task"],
@@ -75,14 +76,14 @@ def joint_numbers(
         "categories": [
             {
                 "category": name,
-                "relations": shared["n_tasks"].sel(category=name).item() if name in mapped else 0,
+                **({"relations": n_relations.get(name, 0)} if by_task else {}),
                 "heads": shared["size"].sel(category=name).item() if name in mapped else None,
                 "skipped": list(tried.get(name, ())),
             }
             for name in dict.fromkeys([*mapped, *tried])
         ],
         **overlap_numbers(shared),
-        "relations": pd.DataFrame({column: values.values for column, values in relations.items()}),
+        **({"relations": pd.DataFrame({name: values.values for name, values in relations.items()})} if by_task else {}),
     }
 
 

@@ -15,7 +15,6 @@ from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.series import is_series, load_series
-from headcats.study.defaults import DEFAULT_RULE
 
 _OUT = (
     "File to write; default: report.html in DIR, or in ./NAME for the hub, or ./report-NAME-NAME.html of several, with "
@@ -30,7 +29,7 @@ def report_command(
     positions: Positions = None,
     metric: Metric = None,
     effect: Effect = "total",
-    rule: RuleText = DEFAULT_RULE,
+    rule: RuleText = None,
     min_tasks: MinTasks = None,
     sign: Sign = "helping",
     as_json: AsJson = False,

@@ -40,16 +40,17 @@ class Selected:
     """Whether the method is a joint one."""
 
 
-def select_joint(run: RunResults, label: str, reading: Reading, *, min_tasks: int | str | None) -> Selected:
-    """By the block of a joint method; `min_tasks` is None where the command names none, and the method's own holds."""
+def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
+    """By the block of a joint method, by its own rule and number of tasks where the command names none."""
     unread = reading.options.keys() & {"positions", "metric", "effect"}
     arguments.refuse_unused(unread, by=f"The map of {label}")
     block = run.joint_blocks[label]
     with as_written(f"The block of {label}", again="The same `headcats run`"):
-        tables = block_tables(run, label, rule=reading.rule, min_tasks=min_tasks, sign=reading.sign)
-    named = "half" if min_tasks is None or min_tasks == 1 else min_tasks  # one is what no number means here
-    judged = Reading(rule=reading.rule, sign=reading.sign, min_tasks=named)
-    return Selected(tables, (label,), block_title(block, tables), f"-{slug(label)}{judged.judging_suffix}", joint=True)
+        tables = block_tables(run, label, rule=reading.named_rule, min_tasks=reading.named_min_tasks, sign=reading.sign)
+    suffix = f"-{slug(label)}{Reading(rule=reading.rule, sign=reading.sign).judging_suffix}"
+    if reading.named_min_tasks not in (None, 1):  # one is what no number means here
+        suffix += f"-min_tasks={reading.min_tasks}"
+    return Selected(tables, (label,), block_title(block, tables), suffix, joint=True)
 
 
 def select_both(run: RunResults, place: Place, reading: Reading, other: str) -> Selected:
@@ -76,7 +77,7 @@ def _one(run: RunResults, place: Place, reading: Reading) -> Selected:
     label = sorting_label(run, place, method)
     if label is not None:
         own = Reading(Label.parse(label), sign=reading.sign)
-        return select_joint(run, label, own, min_tasks=None)
+        return select_joint(run, label, own)
     check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)

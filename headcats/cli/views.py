@@ -11,7 +11,6 @@ from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, Mod
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.sources import source_of
-from headcats.study.defaults import DEFAULT_RULE
 
 
 def views_command(
@@ -20,7 +19,7 @@ def views_command(
     suite: SuiteOfResults = None,
     method: Method = None,
     metric: Metric = None,
-    rule: RuleText = DEFAULT_RULE,
+    rule: RuleText = None,
     min_tasks: MinTasks = None,
     heads: Annotated[int, typer.Option("--heads", help="Most heads of each category.")] = 4,
     prompts: Annotated[int, typer.Option("--prompts", help="Example prompts of each category.")] = 2,
@@ -48,8 +47,8 @@ def views_command(
         suite=suite,
         method=method,
         metric=metric,
-        rule=reading.rule,
-        min_tasks=reading.min_tasks,
+        rule=reading.named_rule,
+        min_tasks=reading.named_min_tasks,
         heads=heads,
         prompts=prompts,
     )

@@ -86,6 +86,7 @@ def test_suppressing_heads_are_joined_too():
         (members(np.ones((1, 1, 2)), categories=("Z",)), "no category in common: A, and Z"),
         (xr.Dataset(), "takes the memberships"),
         (members(np.ones((1, 1, 2))).assign_attrs(unit="kv_group"), "heads one by one"),
+        (members(np.ones((1, 1, 2))).drop_vars("effect"), "`effect` is missing"),
     ],
 )
 def test_what_cannot_be_joined(other, message):

@@ -70,6 +70,16 @@ def test_relations_take_any_rule_on_effects_and_any_number_of_tasks():
     assert by_value.member.equals(hc.categories.relation_members(relations(), threshold=0.15).member)
 
 
+def test_a_category_with_fewer_tasks_than_needed_is_undecided_and_named():
+    with pytest.warns(StatisticsWarning, match=r"min_tasks=2 stay undecided: B \(1\)"):
+        members = block_members(relations(), min_tasks=2)
+    assert members.member.sel(category="B").values.tolist() == [[0, 0], [0, 0]]
+    assert members.effect.sel(category="B").isnull().all()
+    assert members.member.sel(category="A").values.tolist() == [[-1, 1], [-1, 0]]
+    assert members.min_tasks.values.tolist() == [2, 2, 0]
+    hc.overlap(members, draws=10)
+
+
 def test_one_relation_of_several_saturates():
     with pytest.warns(StatisticsWarning, match=r"saturates: A \(2 relations\)"):
         block_members(relations())
@@ -82,6 +92,7 @@ def test_one_relation_of_several_saturates():
         ({"rule": hc.rules.null_calibrated(quantile=0.9)}, "null_calibrated reads more"),
         ({"min_tasks": 3}, "no category has more than 2 relations"),
         ({"min_tasks": 0}, "whole number of at least 1"),
+        ({"rule": "elbow"}, "takes a rule with its options"),
         ({"min_tasks": True}, "whole number of at least 1"),
     ],
 )
@@ -93,10 +104,14 @@ def test_what_a_block_cannot_be_judged_by(options, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (None, "got a NoneType"),
+        (None, "got None"),
         (xr.DataArray([1.0]), "got a DataArray"),
         (xr.Dataset(), "got a table without the attribute `method`"),
         (xr.Dataset(attrs={"method": "token_probe"}), "got token_probe"),
+        (gates().isel(seed=0), "facilitation is missing or has other dims"),
+        (gates().isel(seed=[]), "is empty"),
+        (gates().assign_attrs(categories="Math"), "must be a JSON list"),
+        (gates().assign_attrs(categories='[{"colour": "red"}]'), "must be a JSON list"),
         (gates().drop_vars("interference"), "interference is missing"),
         (probes().assign_attrs(verdict="not above chance"), "mean nothing.*not above chance"),
         (relations().assign_attrs(categories=json.dumps([])), "does not list 'A', 'B'"),

@@ -22,9 +22,9 @@ def advice(method: str, *labels: str) -> str:
 @pytest.mark.parametrize(
     ("method", "reader"),
     [
-        ("ov_relation", "hc.categories.relation_members"),
-        ("head_gating", "hc.methods.head_gating.always_any"),
-        ("function_probe", "hc.methods.function_probe.importance_effects"),
+        ("ov_relation", "hc.categories.block_members"),
+        ("head_gating", "hc.categories.block_members"),
+        ("function_probe", "hc.categories.block_members"),
         ("token_probe", "hc.figures.layer_token"),
     ],
 )

@@ -25,7 +25,7 @@ head_gating = declare(
         figure="always_any",
         more_figures=("gate_seeds",),
         figure_heads="layer-head",
-        reader="hc.methods.head_gating.always_any",
+        reader="hc.categories.block_members",
         paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
         cost="1,500 updates of 64 texts per seed and category",
     ),

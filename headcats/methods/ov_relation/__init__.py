@@ -25,7 +25,7 @@ ov_relation = declare(
         figure="ov_map",
         more_figures=("relation_table",),
         figure_heads="layer-head",
-        reader="hc.categories.relation_members",
+        reader="hc.categories.block_members",
         selection=Selection(
             "score",
             over="task",

@@ -88,7 +88,7 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
         block, declared = run.joint_blocks[label], run.declarations[label]
         selection = declared.selection
         assert selection is not None  # `_sorting_method` chose it for that
-        members = block_members(block)
+        members = block_members(block, rule=reading.named_rule, min_tasks=reading.named_min_tasks)
         by_task = selection.over == "task"
         scores = block[selection.variable] if by_task else _by_task(members, run.manifest.joint_blocks[label].tasks)
         by = str(line("attention.by_block", label=label, cost=declared.cost, rule=members.attrs["rule"]))

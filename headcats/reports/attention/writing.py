@@ -80,7 +80,7 @@ def write_views(
     method: str | None = None,
     metric: str | None = None,
     rule: Rule | None = None,
-    min_tasks: int | str = "half",
+    min_tasks: int | str | None = None,
     heads: int = 4,
     prompts: int = 2,
 ) -> Views:
@@ -103,8 +103,8 @@ def write_views(
         method: Method that heads are chosen by, as `name` or `name@positions`; "ov_relation" takes those that implement
             a relation by their weights. None: the first exact method that was scored task by task, else "ov_relation".
         metric: Metric that heads are chosen by; None takes the first of the run.
-        rule: Rule of membership, as in `hc.categorize`.
-        min_tasks: As in `hc.categorize`.
+        rule: Rule of membership, as in `hc.categorize`; of a joint method None is that of its paper.
+        min_tasks: As in `hc.categorize`; None is half of a category's tasks, of relations one.
         heads: Heads per category, at most.
         prompts: Example prompts per category; as even over its tasks as can be.
 

@@ -16,8 +16,7 @@ from headcats.registry import lookup
 from headcats.reports.text.maps import count_findings, head_names
 from headcats.results.finding import Finding, Table, line, number_text, table
 from headcats.results.run_results import RunResults
-from headcats.rules.rule import Rule, rule_text
-from headcats.study.defaults import DEFAULT_RULE
+from headcats.rules.rule import Rule
 
 
 def suite_title(block: xr.Dataset) -> str:
@@ -39,12 +38,12 @@ def suite_findings(block: xr.Dataset) -> list[Finding]:
 
 
 def block_tables(
-    run: RunResults, label: str, *, rule: Rule, min_tasks: int | str | None, sign: str
+    run: RunResults, label: str, *, rule: Rule | None = None, min_tasks: int | str | None = None, sign: str = "helping"
 ) -> dict[str, xr.Dataset]:
     """`members` and `overlap` of the heads that the block of a joint method sorts, with what the heads do.
 
-    The default rule of maps stands for the paper's (`hc.categories.block_members`): a block has no tests. An
-    OptionError for suppressing heads of a method without them, and as there.
+    `rule` and `min_tasks` as in `hc.categories.block_members`: None is the paper's. An OptionError for suppressing
+    heads of a method without them, and as there.
     """
     block = run.joint_blocks[label]
     selection = checked_selection(block)
@@ -56,13 +55,8 @@ def block_tables(
         block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
-        members = block_members(block, rule=paper_or(rule), min_tasks=min_tasks)
+        members = block_members(block, rule=rule, min_tasks=min_tasks)
     return {"members": members, "overlap": with_descriptors(overlap(members, sign=sign), run.descriptors)}
-
-
-def paper_or(rule: Rule) -> Rule | None:
-    """The rule of a joint block for that of a map: None, the paper's, for the default one, which is a test."""
-    return None if rule_text(rule) == DEFAULT_RULE else rule
 
 
 def block_title(block: xr.Dataset, tables: Mapping[str, xr.Dataset]) -> str:
@@ -75,7 +69,7 @@ def block_title(block: xr.Dataset, tables: Mapping[str, xr.Dataset]) -> str:
 
 
 def block_findings(
-    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule, tried: Mapping[str, Sequence[str]]
+    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule | None = None, tried: Mapping[str, Sequence[str]]
 ) -> list[Finding]:
     """Heads of every category by a joint method, what chance would share, and of relations each one's scores.
 
@@ -118,14 +112,14 @@ def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried:
     return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
 
 
-def least_scores(block: xr.Dataset, rule: Rule) -> xr.DataArray:
+def least_scores(block: xr.Dataset, rule: Rule | None) -> xr.DataArray:
     """The score `(task)` from which a head passes in each relation; infinite where none does."""
-    if (named := paper_or(rule)) is not None:
-        return block["n"].copy(data=named.cutoffs(block[["score"]].rename(score="effect")).effect)
+    if rule is not None:
+        return block["n"].copy(data=rule.cutoffs(block[["score"]].rename(score="effect")).effect)
     return block[checked_selection(block).threshold]
 
 
-def _relations(block: xr.Dataset, rule: Rule) -> Table:
+def _relations(block: xr.Dataset, rule: Rule | None) -> Table:
     rows, least_of = [], least_scores(block, rule)
     for place, task in enumerate(block["task"].values.tolist()):
         relation = block.isel(task=place)

@@ -24,7 +24,6 @@ from headcats.reports.text.joint_blocks import (
 from headcats.results.finding import Table, line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
-from headcats.rules.discovery_rate import fdr
 
 
 @section("Other methods")
@@ -64,12 +63,12 @@ def _sorted_heads(material: Material, label: str, place: int) -> Iterator[Part]:
     """Heads of every category by a joint method, how many share categories, and where they are."""
     run = material.run
     try:
-        tables = block_tables(run, label, rule=fdr(), min_tasks=None, sign="helping")
+        tables = block_tables(run, label)
     except HeadcatsError as problem:  # a probe at chance, for example
         yield line("text.not_drawn", reason=str(problem))
         return
     block, tried = run.joint_blocks[label], run.tried_categories(label)
-    yield Folded(line("methods.heads", label=label), tuple(block_findings(block, tables, rule=fdr(), tried=tried)))
+    yield Folded(line("methods.heads", label=label), tuple(block_findings(block, tables, tried=tried)))
     if not bool((tables["overlap"]["member"] == 1).any()):
         return
     figures = []
