@@ -95,6 +95,7 @@ def test_map_of_relations(capfd, monkeypatch, scored):
             ["map", "--method", "ov_relation", "--rule", "fdr:alpha=0.01"],
             "fdr reads more than one number per",
         ),
+        (["map", "--method", "ov_relation", "--rule", "fdr"], "fdr reads more than one number per"),
         (["map", "--method", "head_gating"], "These results hold no head_gating: `headcats run --methods head_gating"),
         (
             ["map", "--method", "token_probe"],
