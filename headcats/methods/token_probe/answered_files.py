@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.token_probe.cells import answers_of, label_of, resamples_of, text_of
 from headcats.methods.token_probe.extraction import gives_none
 from headcats.methods.token_probe.items import AnsweredItem, Item, Question, find_text
@@ -77,7 +77,8 @@ def answered_items(
 
     Raises:
         DataError: No such file, one that cannot be read, without a column for the question or for answers, or without a
-            usable row.
+            usable row; a template with anything but names of columns between its braces.
+        OptionError: A task or template that is no text, or options that are no list of texts.
         UnknownNameError: A column of the template that the file lacks, or another `bos`.
 
     Example:
@@ -97,6 +98,7 @@ def answered_items(
         et al. (2017), TriviaQA, arXiv 1705.03551.
     """
     check_bos(bos)
+    _check_options(task, template, options)
     path = Path(path)
     records = file_records(path, inside=INSIDE)
     names = by_meaning(records.columns, file=records.file)
@@ -130,16 +132,32 @@ def _without(what: str, names: Sequence[str], columns: Sequence[str], file: str)
     return f"{file} has no column for the {what}, such as {' or '.join(map(repr, names))}; got {listed}. Rename one."
 
 
+def _check_options(task: Any, template: Any, options: Any) -> None:
+    if not isinstance(task, str | None):
+        raise OptionError(f"task must be a name, or None for that of the file; got {task!r:.60}.")
+    if not isinstance(template, str):
+        raise OptionError(f"template must be a text with columns in braces; got {template!r:.60}.")
+    listed = isinstance(options, Sequence) and not isinstance(options, str)
+    if not listed or not all(isinstance(option, str) and option.strip() for option in options):
+        raise OptionError(f"options must be a list of answers, such as ('yes', 'no'); got {options!r:.60}.")
+
+
 def _template_fields(template: str, names: Mapping[str, str], file: str) -> dict[str, str]:
     """Field of the template -> column."""
     try:
-        fields = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+        parts = [part for part in string.Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
         raise DataError(f"template {template!r}: {error}; write braces that name no column twice.") from None
-    for field in fields:
-        if field.casefold() not in names:
-            raise UnknownNameError(unknown_name_message(f"column in {file}", field, names))
-    return {field: names[field.casefold()] for field in fields}
+    for _, field, form, conversion in parts:
+        if form or conversion:
+            shown = f"{field}{'!' if conversion else ''}{conversion or ''}{':' if form else ''}{form}"
+            raise DataError(
+                f"template {template!r}: expected the name of a column alone between braces; got {{{shown}}}: write "
+                f"{{{field}}}."
+            )
+        if str(field).casefold() not in names:
+            raise UnknownNameError(unknown_name_message(f"column in {file}", str(field), names))
+    return {str(field): names[str(field).casefold()] for _, field, _, _ in parts}
 
 
 @dataclass(frozen=True)

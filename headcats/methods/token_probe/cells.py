@@ -18,6 +18,8 @@ _WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}
 _NOTHING = {"", "nan", "none", "null", "<na>"}
 # numpy writes lists of texts without commas, which Python would read as one text.
 _NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
+# A list of texts, rather than a text that starts with a bracket, such as "[1] Rome".
+_QUOTED = re.compile(r"""\[\s*['"]""")
 LIST = "list that cannot be read"
 
 
@@ -38,8 +40,12 @@ def answers_of(cell: Any) -> list[str]:
 
 
 def _listed(cell: Any) -> list[Any]:
-    if isinstance(cell, str) and cell.strip().startswith("[") and cell.strip().endswith("]"):
-        return _read_list(cell.strip())
+    if isinstance(cell, str) and cell.strip().startswith("["):
+        text = cell.strip()
+        if text.endswith("]"):
+            return _read_list(text)
+        if _QUOTED.match(text) or text.count("[") > text.count("]"):
+            raise ValueError(f"{LIST}: {text!r:.80}, without its end")
     return list(cell) if isinstance(cell, list | tuple) else [cell]
 
 

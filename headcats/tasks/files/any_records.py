@@ -13,7 +13,7 @@ from headcats.tasks.files.table_file import parquet_records, separated_records
 
 
 def file_records(path: Path, *, inside: str = "") -> Records:
-    """The rows of a JSON, JSON Lines, CSV, TSV or Parquet file.
+    """The rows of a JSON, JSON Lines, CSV, TSV or Parquet file; of JSON with every field that any record has.
 
     Args:
         path: The file.
@@ -27,7 +27,9 @@ def file_records(path: Path, *, inside: str = "") -> Records:
     check_safe(path)
     suffix = path.suffix.lower()
     if suffix in JSON:
-        return json_records(_entries(json_content(path), inside, path.name), file=path.name)
+        entries = _entries(json_content(path), inside, path.name)
+        fields = dict.fromkeys(name for entry in entries if isinstance(entry, Mapping) for name in entry)
+        return json_records(entries, file=path.name, fields=tuple(fields))
     if suffix in DELIMITERS:
         return separated_records(path, delimiter=DELIMITERS[suffix])
     if suffix == ".parquet":

@@ -59,16 +59,16 @@ def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def json_records(entries: Sequence[Any], *, file: str) -> Records:
+def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = ()) -> Records:
     """Entries that are all objects with the fields of the first, or all lists of two (input, output); None is an empty
-    row, and a field that another object lacks is `ABSENT`.
+    row, and a field that another object lacks is `ABSENT`. `fields` of objects are read besides those of the first.
 
     Raises:
         DataError: No entry, or none of either kind; while rows are read, an entry of another kind.
     """
     first = next((entry for entry in entries if entry is not None), None)
     if isinstance(first, dict) and first:
-        columns, cells = tuple(first), _of_object
+        columns, cells = tuple(dict.fromkeys([*first, *fields])), _of_object
     elif isinstance(first, list) and len(first) == 2:
         columns, cells = ("input", "output"), _of_list
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.token_probe.answered_files import answered_items
 from headcats.methods.token_probe.cells import answers_of, label_of
 from headcats.methods.token_probe.items import AnsweredItem, Question, Resample
@@ -24,7 +24,7 @@ BAD = [
     ("6,A?,A?, Bob.,\"['Bob']\",0,,1", "no exact answer", ""),
     ("7,A?,A?,,\"['Bob']\",0,Bob,1", "no answer of the model", ""),
     ("8,,,Bob.,\"['Bob']\",0,Bob,1", "no question", ""),
-    ("9,A?,A?, Bob.,\"['Bob'\",x,Bob,1", "label that is neither right nor wrong", ""),
+    ("9,A?,A?, Bob.,\"['Bob'\",1,Bob,1", "list that cannot be read", "without its end"),
     ('10,A?,A?, Bob.,"[Bob]",1,Bob,1', "list that cannot be read", "[Bob]"),
     ("11,A?,A?, Bob.,\"['Bob' 'Eve']\",1,Bob,1", "list that cannot be read", "without commas"),
     ("12,A?,A?, Bob.,[],,Bob,1", "neither label nor right answer", ""),
@@ -126,6 +126,17 @@ def test_resampled_answers_are_read(tmp_path: Path) -> None:
     assert report.dropped == {"resamples that do not match": 1}
 
 
+def test_fields_that_only_later_records_have_count(tmp_path: Path) -> None:
+    row = {"question": "Where?", "model_answer": "Rome", "exact_answer": "Rome", "answer": "Paris"}
+    drawn = {"resampled_answers": ["Oslo"], "resampled_exact_answers": ["Oslo"]}
+    rows = [row, row | {"valid_exact_answer": 0}, row | drawn, row | {"correctness": 1}]
+    for name, content in {"t.json": rows, "t.jsonl": "\n".join(map(json.dumps, rows))}.items():
+        items, report = answered_items(written(tmp_path, name, content))
+        assert report.dropped == {"exact answer marked as not valid": 1}
+        assert [len(item.resamples) for item in items if isinstance(item, AnsweredItem)] == [0, 1, 0]
+        assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [True, True, False]
+
+
 def test_cells() -> None:
     assert answers_of("[9.5]") == ["9.5"]
     assert answers_of("a [b]") == ["a [b]"]
@@ -134,8 +145,10 @@ def test_cells() -> None:
     assert [label_of(cell) for cell in (1, "True", 1.0, "0", "wrong", "", None)] == [True] * 3 + [False] * 2 + [
         None
     ] * 2
-    with pytest.raises(ValueError, match="cannot be read"):
-        answers_of([["a"]])
+    assert answers_of("[1] Rome") == ["[1] Rome"]
+    for cell in ([["a"]], "['Rome'", "['Rome]', 'Oslo'", "[9.5"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            answers_of(cell)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +159,14 @@ def test_cells() -> None:
         ("t.csv", "question,answer\nA?,", {}, DataError, "no usable row: 0 kept; 1 no right answer"),
         ("t.csv", "question,answer\nA?,b", {"template": "{year}"}, UnknownNameError, "Unknown column 'year'"),
         ("t.csv", "question,answer\nA?,b", {"template": "{question"}, DataError, "template"),
+        ("t.csv", "question,answer\nA?,b", {"template": "{question:>{width}}"}, DataError, r"write \{question\}"),
+        ("t.csv", "question,answer\nA?,b", {"template": "{question:d}"}, DataError, r"got \{question:d\}"),
+        ("t.csv", "question,answer\nA?,b", {"template": "{question!r}"}, DataError, r"got \{question!r\}"),
         ("t.csv", "question,answer\nA?,b", {"bos": "never"}, UnknownNameError, "'never'"),
+        ("t.csv", "question,answer\nA?,b", {"options": "abc"}, OptionError, "options must be a list"),
+        ("t.csv", "question,answer\nA?,b", {"options": (1, 2)}, OptionError, "options must be a list"),
+        ("t.csv", "question,answer\nA?,b", {"task": 3}, OptionError, "task must be a name"),
+        ("t.csv", "question,answer\nA?,b", {"template": 3}, OptionError, "template must be a text"),
         ("t.json", {"Rows": []}, {}, DataError, "under 'Data'; got 'Rows'"),
         ("t.txt", "question", {}, DataError, "not a file of data"),
     ],
