@@ -84,8 +84,9 @@ def generalisation(
         raise DataError(f"generalisation needs at least two data sets by name; got {n}.")
     adapted, settings = adapt(model), preset_of("token_probe", preset, PRESETS)
     check_model(adapted)
-    for questions in datasets.values():
-        check_items(list(questions), of="generalisation")
+    datasets = {
+        name: check_items(questions, of=f"Data set {name!r} of generalisation") for name, questions in datasets.items()
+    }
     settings = check_place(adapted, at, settings, representation)
     name = preset if isinstance(preset, str) else "custom"
     split = split_sets(adapted, datasets, settings, preset=name, seed=seed)

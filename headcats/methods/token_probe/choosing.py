@@ -22,8 +22,10 @@ def check_place(model: HookedModel, at: Place, settings: TokenProbeSettings, rep
     if not isinstance(at, tuple | list) or len(at) != 2:
         raise OptionError(f"at must be a layer and a token role, such as (15, 'exact_answer_last'); got {at!r:.60}.")
     layer, role = at
-    if layer not in model.layers:
+    if isinstance(layer, bool) or not isinstance(layer, int | np.integer) or layer not in model.layers:
         raise OptionError(f"at names layer {layer!r}; expected one of {', '.join(map(str, model.layers))}.")
+    if not isinstance(role, str):
+        raise OptionError(f"at names the token role {role!r:.40}; expected a text such as 'exact_answer_last' or '-1'.")
     hook_name(model, layer, representation)
     return replace(settings, roles=(role,))
 

@@ -85,9 +85,9 @@ def baselines(
         Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707; Kadavath et al. (2022), Language Models
         (Mostly) Know What They Know, arXiv 2207.05221, for p(True), here in words of our own.
     """
-    adapted, questions = adapt(model), list(questions)
+    adapted = adapt(model)
     check_model(adapted)
-    check_items(questions, of="baselines")
+    questions = check_items(questions, of="baselines")
     settings = preset_of("token_probe", preset, PRESETS)
     name = preset if isinstance(preset, str) else "custom"
     if at is not None:

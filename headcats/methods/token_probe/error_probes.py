@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from headcats.errors import DataError
 from headcats.methods.token_probe.answers import Answer, answer_questions
 from headcats.methods.token_probe.choosing import Place, check_place
+from headcats.methods.token_probe.fit import check_items
 from headcats.methods.token_probe.passes import representations
 from headcats.methods.token_probe.probe import fitted_probe
 from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
@@ -103,8 +104,9 @@ def error_type_probes(
     without: dict[str, list[str]] = {_TOO_FEW: [], _FAILED: []}
     for row, (name, items) in enumerate(datasets.items()):
         try:
+            items = check_items(items, of="error_type_probes")
             n = resamples_of_each(items)
-            answers, report = answer_questions(adapted, list(items), settings, preset=preset_name)
+            answers, report = answer_questions(adapted, items, settings, preset=preset_name)
         except DataError as problem:
             raise DataError(f"Data set {name!r}: {problem}") from None
         total.add(report)

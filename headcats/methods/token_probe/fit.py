@@ -1,7 +1,7 @@
 """Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,7 @@ from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.methods.token_probe.answers import answer_questions
-from headcats.methods.token_probe.items import AnsweredItem, Question
+from headcats.methods.token_probe.items import AnsweredItem, Item, Question
 from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import not_converged
 from headcats.methods.token_probe.token_map import token_map
@@ -119,9 +119,9 @@ class TokenProbe:
         """
         if max_iter is not None:
             check_whole(_MAX_ITER, max_iter, name="max_iter", method=self.name)
-        adapted, questions = adapt(model), list(questions)
+        adapted = adapt(model)
         check_model(adapted)
-        check_items(questions, of="token_probe")
+        questions = check_items(questions, of="token_probe")
         block = token_map(
             adapted, questions, preset=preset, representation=representation, seed=seed, max_iter=max_iter
         )
@@ -199,13 +199,17 @@ class TokenProbe:
         return block
 
 
-def check_items(questions: Sequence[Any], *, of: str) -> None:
-    """Refuse anything but questions and answered items."""
-    for question in questions:
+def check_items(questions: Any, *, of: str) -> list[Item]:
+    """The questions and answered items of a list; anything else is refused."""
+    if not isinstance(questions, Iterable) or isinstance(questions, str | Mapping):
+        raise DataError(f"{of} takes a list of Question and AnsweredItem; got {questions!r:.60}.")
+    listed = list(questions)
+    for question in listed:
         if not isinstance(question, Question | AnsweredItem):
             raise DataError(
                 f"{of} takes a list of Question and AnsweredItem; got one with a {type(question).__name__} in it."
             )
+    return listed
 
 
 def _expressions(inputs: SuiteInputs) -> dict[str, str]:

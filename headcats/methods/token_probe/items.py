@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from headcats.errors import DataError, OptionError
 from headcats.prompts.tokens import check_bos
@@ -88,6 +90,7 @@ class Question:
 
     def __post_init__(self) -> None:
         check_bos(self.bos)
+        _check_text(self, "prompt", "answer", "exact", "task", "item")
         if not self.prompt.strip():
             raise DataError("A question needs a prompt; this one is empty.")
         _check_texts(self, "aliases", "wrong_answers")
@@ -162,7 +165,8 @@ class AnsweredItem:
         resamples: Further answers to the same prompt, as `Resample` or (text, exact answer), for `error_types`.
 
     Raises:
-        DataError: An empty text, or neither a label nor aliases.
+        DataError: An empty text, a label that is neither true nor false, resamples of another form, or neither a label
+            nor aliases.
         UnknownNameError: Another `bos`.
 
     Example:
@@ -188,11 +192,13 @@ class AnsweredItem:
 
     def __post_init__(self) -> None:
         check_bos(self.bos)
+        _check_text(self, "prompt", "text", "exact_answer", "task", "item")
         for name in ("prompt", "text"):
             if not getattr(self, name).strip():
                 raise DataError(f"An answered item needs its {name}; it is empty (prompt {self.prompt!r:.60}).")
         _check_texts(self, "aliases")
-        object.__setattr__(self, "resamples", tuple(Resample(*drawn) for drawn in self.resamples))
+        object.__setattr__(self, "wrong", _label(self.wrong, of=f"the answer to {self.prompt!r:.60}"))
+        object.__setattr__(self, "resamples", _resamples(self.resamples))
         if self.wrong is None and not self.aliases:
             raise DataError(
                 f"The answer to {self.prompt!r:.60} has neither a label (`wrong`) nor right answers (`aliases`): give "
@@ -205,7 +211,7 @@ class AnsweredItem:
     def is_wrong(self) -> bool:
         """The label, or what the aliases say."""
         if self.wrong is not None:
-            return bool(self.wrong)
+            return self.wrong
         return not contains_one(self.exact_answer.strip() or self.text, self.aliases)
 
     @property
@@ -265,10 +271,41 @@ def _first(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
     return min(spans, key=lambda span: span[0], default=None)
 
 
+def _check_text(item: object, *names: str) -> None:
+    """Refuse anything but a text."""
+    for name in names:
+        if not isinstance(getattr(item, name), str):
+            raise DataError(f"{name} must be a text; got {getattr(item, name)!r:.80}.")
+
+
+def _label(wrong: Any, *, of: str) -> bool | None:
+    """A label as True, False or None; "no" would count as true."""
+    if wrong is None:
+        return None
+    if not isinstance(wrong, bool | int | np.bool_ | np.integer) or wrong not in (0, 1):
+        raise DataError(f"wrong, of {of}, must be True, False, 1, 0 or None; got {wrong!r:.40}.")
+    return bool(wrong)
+
+
+def _resamples(drawn: Any) -> tuple[Resample, ...]:
+    """Further answers, each as `Resample`."""
+    listed = isinstance(drawn, Sequence) and not isinstance(drawn, str)
+    for each in drawn if listed else (drawn,):
+        texts = each[:2] if isinstance(each, tuple | list) and len(each) in (2, 3) else ()
+        if not listed or len(texts) < 2 or not all(isinstance(text, str) for text in texts):
+            raise DataError(
+                "resamples must be a list of Resample or of (text, exact answer), such as [(' In Rome.', 'Rome')]; got "
+                f"{each!r:.80}."
+            )
+    made = (Resample(*each) for each in drawn)
+    return tuple(each._replace(wrong=_label(each.wrong, of=f"the resample {each.text!r:.60}")) for each in made)
+
+
 def _check_texts(item: object, *names: str) -> None:
     """Refuse a text in place of a tuple of texts, and empty ones; a list becomes a tuple."""
     for name in names:
         texts = getattr(item, name)
-        if isinstance(texts, str) or not all(isinstance(text, str) and text.strip() for text in texts):
+        listed = isinstance(texts, Sequence) and not isinstance(texts, str)
+        if not listed or not all(isinstance(text, str) and text.strip() for text in texts):
             raise DataError(f"{name} must be texts that are not empty, such as ('Paris', 'Paname'); got {texts!r:.80}.")
         object.__setattr__(item, name, tuple(texts))

@@ -70,13 +70,14 @@ def resampled(
     References:
         Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707: 30 answers at temperature 1.
     """
-    if not isinstance(n_samples, int) or not 1 <= n_samples <= MOST_STEPS:
+    if isinstance(n_samples, bool) or not isinstance(n_samples, int) or not 1 <= n_samples <= MOST_STEPS:
         raise OptionError(f"n_samples must be a whole number from 1 to {MOST_STEPS:,}; got {n_samples!r}.")
-    if not temperature > 0:
+    if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 < temperature < np.inf:
         raise OptionError(f"temperature must be above 0; got {temperature!r}. The greedy answer is there besides.")
-    adapted, questions, settings = adapt(model), list(questions), preset_of("token_probe", preset, PRESETS)
+    adapted, settings = adapt(model), preset_of("token_probe", preset, PRESETS)
     check_model(adapted)
-    check_items(questions, of="resampled")
+    questions = check_items(questions, of="resampled")
+    _check_right_answers(questions)
     name = preset if isinstance(preset, str) else "custom"
     answers, report = answer_questions(adapted, questions, settings, preset=name)
     ends = line_ends(adapted.tokenizer)
@@ -105,12 +106,17 @@ def _drawing(temperature: float, draws: np.random.Generator) -> Choose:
     return choose
 
 
+def _check_right_answers(questions: Sequence[Item]) -> None:
+    """Refuse, before anything is drawn, what further answers could not be judged by."""
+    for item in questions:
+        if isinstance(item, AnsweredItem) and not item.aliases:
+            raise DataError(f"Further answers to {item.prompt!r:.60} need right answers (`aliases`) to be judged by.")
+
+
 def _as_question(item: Item) -> Question:
     """What further answers are judged by."""
     if isinstance(item, Question):
         return item
-    if not item.aliases:
-        raise DataError(f"Further answers to {item.prompt!r:.60} need right answers (`aliases`) to be judged by.")
     first, *others = item.aliases
     return Question(item.prompt, first, task=item.task, item=item.item, bos=item.bos, aliases=tuple(others))
 

@@ -78,8 +78,8 @@ class TokenProbeSettings:
         if not self.roles or len(set(self.roles)) < len(self.roles):
             raise OptionError(f"roles of the token probe must be at least one, each named once; got {self.roles}.")
         for role in self.roles:
-            if role not in NAMED_ROLES and not re.fullmatch(r"-[1-9]\d*", role):
-                raise UnknownNameError(unknown_name_message("token role", role, (*NAMED_ROLES, *FROM_THE_END)))
+            if role not in NAMED_ROLES and not re.fullmatch(r"-[1-9]\d*", str(role)):
+                raise UnknownNameError(unknown_name_message("token role", str(role), (*NAMED_ROLES, *FROM_THE_END)))
         named = {"coinciding": KEEP_OR_NOT, "stop_token": KEEP_OR_NOT, "unconverged": KEEP_OR_NOT, "features": FEATURES}
         for name, known in named.items():
             if getattr(self, name) not in known:

@@ -68,5 +68,7 @@ def test_sets_that_cannot_be_compared_are_named() -> None:
         generalisation(model, sets | {"few": right}, **HERE)
     with pytest.raises(DataError, match="at least two data sets by name; got 1"):
         generalisation(model, {"task 0": right}, **HERE)
+    with pytest.raises(DataError, match="Data set 'a' of generalisation takes a list of Question"):
+        generalisation(model, {"a": None, "b": None}, **HERE)  # type: ignore[dict-item]
     with pytest.raises(OptionError, match="at names layer 2"):
         generalisation(model, sets, at=(2, ROLE), preset=FEW)

@@ -45,7 +45,7 @@ def test_confidences_are_those_of_the_authors() -> None:
             }  # fmt: skip
             assert set(literal) == set(STATISTICS)
             for name, value in literal.items():
-                assert abs(found[name + of][place] - value) < 1e-5, name
+                assert abs(found[name + of][place] - value) < 1e-6, name
 
 
 def test_p_true_is_the_mean_of_both_orders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +104,13 @@ def test_a_place_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
         baselines(model, questions, at=(7, "-1"), preset=FEW)
     with pytest.raises(OptionError, match="layer and a token role"):
         baselines(model, questions, at=3, preset=FEW)  # type: ignore[arg-type]
+    for layer in (1.0, True, "1"):
+        with pytest.raises(OptionError, match=f"at names layer {layer!r}; expected one of 0, 1"):
+            baselines(model, questions, at=(layer, "-1"), preset=FEW)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="at names the token role 3; expected a text"):
+        baselines(model, questions, at=(1, 3), preset=FEW)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="got None"):
+        baselines(model, None, preset=FEW)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="token role 'last'"):
         baselines(model, questions, at=(0, "last"), preset=FEW)
     with pytest.raises(DataError, match="baselines takes a list of Question"):

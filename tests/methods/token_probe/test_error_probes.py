@@ -55,5 +55,7 @@ def test_sets_without_resamples_are_named() -> None:
     model, questions = scripted(10)
     with pytest.raises(DataError, match="Data set 'sums': error types need AnsweredItem"):
         error_type_probes(model, {"sums": questions}, **HERE)
+    with pytest.raises(DataError, match="Data set 'sums': error_type_probes takes a list of Question"):
+        error_type_probes(model, {"sums": None}, **HERE)  # type: ignore[dict-item]
     with pytest.raises(DataError, match="needs data sets by name"):
         error_type_probes(model, {}, **HERE)

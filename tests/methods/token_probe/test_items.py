@@ -1,13 +1,15 @@
 """Questions and ready answers: labels and exact answers, against the authors' rules written anew."""
 
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.methods.token_probe.items import AnsweredItem, Question, find_text, occurrences
+from headcats.methods.token_probe.items import AnsweredItem, Question, Resample, find_text, occurrences
 
 WORDS = st.lists(st.sampled_from(["man", "Manager", "the", "Ann", "annie", "a"]), min_size=1, max_size=6).map(" ".join)
 
@@ -70,6 +72,13 @@ def test_an_expression_takes_aliases_too() -> None:
     assert question.judge("none") is None
 
 
+@pytest.mark.parametrize("label", [True, 1, np.int64(1), np.bool_(True)])
+def test_labels_are_booleans(label: Any) -> None:
+    item = AnsweredItem("?", "a", "a", label, resamples=(("b", "b", label),))  # type: ignore[arg-type]
+    assert item.is_wrong is True
+    assert item.resamples == (Resample("b", "b", True),)
+
+
 def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
     assert find_text(" paris ", "In PARIS, Paris") == (3, 8)
     assert (find_text("  ", "a b"), find_text("c", "a b")) == (None, None)
@@ -86,6 +95,19 @@ def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
         (lambda: AnsweredItem("?", " ", "a", True), DataError, "needs its text"),
         (lambda: AnsweredItem(" ", "a", "a", True), DataError, "needs its prompt"),
         (lambda: AnsweredItem("?", "a", "a"), DataError, "neither a label"),
+        (lambda: Question(None, "a"), DataError, "prompt must be a text; got None"),
+        (lambda: Question("?", 5), DataError, "answer must be a text; got 5"),
+        (lambda: Question("?", "a", aliases=None), DataError, "aliases must be texts"),
+        (lambda: AnsweredItem("?", None, "a", True), DataError, "text must be a text; got None"),
+        (lambda: AnsweredItem("?", "a", "a", "no"), DataError, "True, False, 1, 0 or None; got 'no'"),
+        (lambda: AnsweredItem("?", "a", "a", 2), DataError, "True, False, 1, 0 or None; got 2"),
+        (lambda: AnsweredItem("?", "a", "a", 0.0), DataError, "True, False, 1, 0 or None; got 0.0"),
+        (lambda: AnsweredItem("?", "a", "a", True, aliases=None), DataError, "aliases must be texts"),
+        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x",),)), DataError, "got ('x',)"),
+        (lambda: AnsweredItem("?", "a", "a", True, resamples=("xy",)), DataError, "got 'xy'"),
+        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x", None),)), DataError, "got ('x', None)"),
+        (lambda: AnsweredItem("?", "a", "a", True, resamples=None), DataError, "got None"),
+        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x", "x", "no"),)), DataError, "resample 'x'"),
         (lambda: AnsweredItem("?", "a", "a", True, bos="twice"), UnknownNameError, "'twice'"),
     ],
 )

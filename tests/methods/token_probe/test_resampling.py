@@ -8,6 +8,7 @@ import torch
 from scripted import scripted
 
 from headcats.errors import DataError, OptionError
+from headcats.methods.token_probe import resampling
 from headcats.methods.token_probe.items import AnsweredItem
 from headcats.methods.token_probe.resampling import TOP_K, _drawing, resampled
 from headcats.methods.token_probe.settings import PRESETS
@@ -38,7 +39,7 @@ def test_answers_are_judged_as_the_greedy_one() -> None:
     assert [item.resamples[0].wrong for item in again] == [item.wrong for item in items]
 
 
-def test_seeds_and_options() -> None:
+def test_seeds_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = scripted(3)
     hot = {"n_samples": 2, "temperature": 9.0, "preset": replace(CODE, max_new_tokens=9)}
     drawn = [resampled(model, questions, seed=seed, **hot)[0] for seed in (0, 0, 1)]  # type: ignore[arg-type]
@@ -46,8 +47,13 @@ def test_seeds_and_options() -> None:
     assert {item.resamples[0].text for item in drawn[0]} != {item.resamples[1].text for item in drawn[0]}
     with pytest.raises(OptionError, match="temperature must be above 0"):
         resampled(model, questions, temperature=0)
+    with pytest.raises(OptionError, match="temperature must be above 0; got 'x'"):
+        resampled(model, questions, temperature="x")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="resampled takes a list of Question and AnsweredItem; got None"):
+        resampled(model, None)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="n_samples must be"):
         resampled(model, questions, n_samples=0)
     ready = AnsweredItem(questions[0].prompt, questions[0].answer, questions[0].exact_answer, False)
+    monkeypatch.setattr(resampling, "answer_questions", lambda *_, **__: pytest.fail("answered before the check"))
     with pytest.raises(DataError, match="need right answers"):
         resampled(model, [ready], n_samples=1, preset=CODE)

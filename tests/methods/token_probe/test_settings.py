@@ -24,7 +24,7 @@ def test_settings_out_of_range(options, message):
         TokenProbeSettings(**options)
 
 
-@pytest.mark.parametrize("role", ["lastq", "0", "8", "-0", "exact_answer"])
+@pytest.mark.parametrize("role", ["lastq", "0", "8", "-0", "exact_answer", 3])
 def test_unknown_roles(role):
     with pytest.raises(UnknownNameError, match="Unknown token role"):
         TokenProbeSettings(roles=("last_q", role))
