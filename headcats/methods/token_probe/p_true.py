@@ -11,12 +11,10 @@ from headcats.models.generation import equal_lengths
 from headcats.prompts.tokens import encode_with_bos, unknown_id
 
 _PROMPT = """\
-Question: {question}
-Proposed answer: {answer}
-Is the proposed answer right?
-(A) {first}
-(B) {second}
-The proposed answer is: ("""
+Somebody was asked: {question}
+The reply was: {answer}
+Mark this reply with a letter, (A) for {first} or (B) for {second}.
+Mark: ("""
 _OPTIONS = "True", "False"
 _LETTERS = "A", "B"
 

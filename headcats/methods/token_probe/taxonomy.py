@@ -85,7 +85,7 @@ def subtypes(tallied: Tally, *, n: int) -> dict[str, bool]:
 
 
 def error_types(items: Sequence[Any]) -> xr.Dataset:
-    """Kinds of error by resampled answers: a model that always errs alike is another case than one that guesses.
+    """Sort questions by kind of error: a model may repeat one wrong answer, or give another one at each draw.
 
     Of n answers to one question, drawn at random (30 in the paper), right ones hold a right answer; wrong ones are
     counted by their exact answers, where one that holds another, ignoring case, is the same. Numbers are rounded down.

@@ -1,22 +1,17 @@
-"""What the paper and its code chose: every row names a test that is there, and says why where it differs."""
+"""Choices of the preset of the authors' code; those of the other one are in tests/methods/test_choices.py."""
 
-from pathlib import Path
-
-import pytest
-
-from headcats.methods.choices import Choice
-from headcats.methods.token_probe.choices import CHOICES
-
-ROOT = Path(__file__).parents[3]
+from headcats.methods.token_probe.choices import _IN_CODE, CHOICES, CODE_CHOICES
+from headcats.methods.token_probe.settings import KEEP, PRESETS
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.what)
-def test_every_row_is_pinned_and_explained(choice: Choice) -> None:
-    path, name = choice.test.split("::")
-    assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
-    assert bool(choice.why) != choice.same
-    assert choice.where
-
-
-def test_names_are_distinct() -> None:
-    assert len({choice.what for choice in CHOICES}) == len(CHOICES)
+def test_the_preset_of_the_code_has_what_the_code_has() -> None:
+    code = PRESETS["orgad2025-code"]
+    for choice, of_code in zip(CHOICES, CODE_CHOICES, strict=True):
+        assert of_code.paper == choice.paper
+        assert bool(of_code.why) != of_code.same
+        assert not choice.why.endswith(_IN_CODE) or (choice.field and of_code.same), choice.what
+        if choice.field:
+            held = getattr(code, choice.field)
+            assert of_code.ours == ("kept" if held == KEEP else held)
+        else:
+            assert of_code == choice
