@@ -1,8 +1,6 @@
 """Probes of one data set, judged on another."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,8 @@ from headcats.methods.token_probe.fit import check_items
 from headcats.methods.token_probe.log_probs import ON_EXACT, STATISTICS, confidences
 from headcats.methods.token_probe.passes import representations
 from headcats.methods.token_probe.probe import error_probe
-from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.provenance import source_attributes
+from headcats.methods.token_probe.settings import KEEP, PRESETS, TokenProbeSettings
 from headcats.methods.token_probe.split import split_sets
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
@@ -115,8 +114,9 @@ def generalisation(
             auc[:, row, column] = judged[test].area(scores)
             for place, detector in enumerate(BASELINES):
                 gain[:, place, row, column] = judged[test].gain(scores, -sure[detector][places[test]])
-    source = {"method": "token_probe", "preset": name, "model": adapted.name, "representation": representation}
-    provenance = source | {"settings": asdict(settings), "seed": seed, "left_out": split.report.dropped}
+    source = source_attributes(
+        adapted.name, settings, split.report, preset=name, representation=representation, seed=seed
+    )
     counts = {"n": np.ones(len(sets)), "n_wrong": split.wrong, "n_test": split.test}
     return xr.Dataset(
         {
@@ -129,9 +129,6 @@ def generalisation(
         coords={"train": names, "test": names, "detector": list(BASELINES), "layer": at[0], "role": at[1]},
         attrs=source
         | {
-            "hook": REPRESENTATIONS[representation],
-            "left_out": split.report.summary(),
             "not_converged": "\n".join(failed),
-            "provenance": json.dumps(provenance, ensure_ascii=False),
         },
     )

@@ -1,8 +1,6 @@
 """Other ways to see that an answer is wrong, beside the probe, on the same held-out answers."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,8 @@ from headcats.methods.token_probe.log_probs import ON_EXACT, STATISTICS, confide
 from headcats.methods.token_probe.p_true import p_true
 from headcats.methods.token_probe.passes import representations
 from headcats.methods.token_probe.probe import JudgedPrompts, probe_scores
-from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.provenance import source_attributes
+from headcats.methods.token_probe.settings import PRESETS, TokenProbeSettings
 from headcats.methods.token_probe.split import split_answers
 from headcats.methods.token_probe.summary import RAISE_MAX_ITER
 from headcats.methods.token_probe.token_map import task_error_rates
@@ -104,17 +103,18 @@ def baselines(
         raise DataError(
             f"The probe at layer {layer}, {role} did not converge. {RAISE_MAX_ITER.format(settings.max_iter)}"
         )
-    found = {PROBE: scores, **detector_scores(adapted, held_out)}
-    found[TASK] = task_error_rates(split.wrong, split.tasks, test)[test]
-    areas = {detector: _areas(judged, values, scores) for detector, values in found.items()}
-    unasked = {detector: int(np.isnan(values).sum()) for detector, values in found.items()}
+    by_detector = {PROBE: scores, **detector_scores(adapted, held_out)}
+    by_detector[TASK] = task_error_rates(split.wrong, split.tasks, test)[test]
+    areas = {detector: _areas(judged, values, scores) for detector, values in by_detector.items()}
+    unasked = {detector: int(np.isnan(values).sum()) for detector, values in by_detector.items()}
     columns = ("auc", "low", "high", "gain", "gain_low", "gain_high")
-    source = {"method": "token_probe", "preset": name, "model": adapted.name, "representation": representation}
-    provenance = source | {"settings": asdict(settings), "seed": seed, "left_out": split.report.dropped}
+    source = source_attributes(
+        adapted.name, settings, split.report, preset=name, representation=representation, seed=seed
+    )
     return xr.Dataset(
         {
-            **{column: ("detector", [areas[d][row] for d in found]) for row, column in enumerate(columns)},
-            "score": (("detector", "prompt"), np.stack(list(found.values()))),
+            **{column: ("detector", [areas[d][row] for d in by_detector]) for row, column in enumerate(columns)},
+            "score": (("detector", "prompt"), np.stack(list(by_detector.values()))),
             "wrong": ("prompt", split.wrong[test].astype(np.int8)),
             "n": len(split.answers),
             "n_wrong": int(split.wrong.sum()),
@@ -122,7 +122,7 @@ def baselines(
             "n_left_out": sum(split.report.dropped.values()),
         },
         coords={
-            "detector": list(found),
+            "detector": list(by_detector),
             "task": ("prompt", np.array([answer.question.task for answer in held_out], dtype=str)),
             "item": ("prompt", np.array([answer.question.item for answer in held_out], dtype=str)),
             "layer": layer,
@@ -130,11 +130,8 @@ def baselines(
         },
         attrs=source
         | {
-            "hook": REPRESENTATIONS[representation],
             "chosen_on": "training answers" if at is None else "named",
-            "left_out": split.report.summary(),
             "not_asked": "\n".join(f"{detector}: {count}" for detector, count in unasked.items() if count),
-            "provenance": json.dumps(provenance, ensure_ascii=False),
         },
     )
 
@@ -142,11 +139,11 @@ def baselines(
 def detector_scores(model: HookedModel, answers: Sequence[Answer]) -> Mapping[str, Float[np.ndarray, " prompt"]]:
     """Scores by probabilities and by asking; larger = more likely wrong."""
     sure = confidences(model, answers)
-    found = {name + of: -sure[name + of] for name in STATISTICS for of in ("", ON_EXACT)}
+    by_name = {name + of: -sure[name + of] for name in STATISTICS for of in ("", ON_EXACT)}
     asked = [answer.question.item for answer in answers]
-    found[P_TRUE] = 1 - p_true(model, asked, [answer.generated for answer in answers])
-    found[P_TRUE + ON_EXACT] = 1 - p_true(model, asked, [answer.exact for answer in answers])
-    return found
+    by_name[P_TRUE] = 1 - p_true(model, asked, [answer.generated for answer in answers])
+    by_name[P_TRUE + ON_EXACT] = 1 - p_true(model, asked, [answer.exact for answer in answers])
+    return by_name
 
 
 def _areas(judged: JudgedPrompts, scores: np.ndarray, probe: np.ndarray) -> tuple[float, ...]:

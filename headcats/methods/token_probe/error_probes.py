@@ -1,8 +1,6 @@
 """Probes of the kinds of error, each against all other questions."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,8 @@ from headcats.methods.token_probe.choosing import Place, check_place
 from headcats.methods.token_probe.fit import check_items
 from headcats.methods.token_probe.passes import representations
 from headcats.methods.token_probe.probe import fitted_probe
-from headcats.methods.token_probe.settings import KEEP, PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.provenance import source_attributes
+from headcats.methods.token_probe.settings import KEEP, PRESETS, TokenProbeSettings
 from headcats.methods.token_probe.split import SplitAnswers, split_of
 from headcats.methods.token_probe.taxonomy import (
     ERROR_TYPES,
@@ -123,8 +122,9 @@ def error_type_probes(
         sizes["n"].append(len(answers))
         sizes["n_test"].append(int(split.test.sum()))
     n_types = len(ERROR_TYPES)
-    source = {"method": "token_probe", "preset": preset_name, "model": adapted.name, "representation": representation}
-    provenance = source | {"settings": asdict(settings), "seed": seed, "left_out": total.dropped}
+    source = source_attributes(
+        adapted.name, settings, total, preset=preset_name, representation=representation, seed=seed
+    )
     by_type, by_subtype = ("dataset", "error_type"), ("dataset", "subtype")
     return xr.Dataset(
         {
@@ -144,11 +144,8 @@ def error_type_probes(
         },
         attrs=source
         | {
-            "hook": REPRESENTATIONS[representation],
-            "left_out": total.summary(),
             "too_few": "\n".join(without[_TOO_FEW]),
             "not_converged": "\n".join(without[_FAILED]),
-            "provenance": json.dumps(provenance, ensure_ascii=False),
         },
     )
 

@@ -42,13 +42,13 @@ def extracted(model: HookedModel, questions: Sequence[str], answers: Sequence[st
         for place, tokens in enumerate(encoded)
         if len(tokens) < model.n_ctx and (unknown is None or unknown not in tokens)
     ]
-    said = [""] * len(prompts)
+    copied = [""] * len(prompts)
     if asked:
         replies = generate(model, [encoded[place] for place in asked], ends=line_ends(tokenizer), limit=limit)
         for place, reply in zip(asked, replies, strict=True):
             text = str(tokenizer.decode(list(reply.tokens), clean_up_tokenization_spaces=False))
-            said[place] = text.split("(")[0].strip().strip(".").strip()
-    return said
+            copied[place] = text.split("(")[0].strip().strip(".").strip()
+    return copied
 
 
 def gives_none(exact: str) -> bool:

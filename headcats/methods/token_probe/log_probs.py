@@ -35,7 +35,7 @@ def confidences(model: HookedModel, answers: Sequence[Answer]) -> dict[str, Floa
 
     A token's logit and probability are those with which the model predicts it, at the position before.
     """
-    found: dict[str, np.ndarray] = {
+    statistics: dict[str, np.ndarray] = {
         name + of: np.full(len(answers), np.nan) for of in ("", ON_EXACT) for name in STATISTICS
     }
     for places in equal_lengths([len(answer.tokens) for answer in answers]):
@@ -48,9 +48,9 @@ def confidences(model: HookedModel, answers: Sequence[Answer]) -> dict[str, Floa
                 shape = answers[place].shape
                 inside = slice(shape.first - shape.q_len, shape.last + 1 - shape.q_len)
                 for name, (quantity, statistic) in STATISTICS.items():
-                    found[name][place] = statistic(of_answer[quantity])
-                    found[name + ON_EXACT][place] = statistic(of_answer[quantity][inside])
-    return found
+                    statistics[name][place] = statistic(of_answer[quantity])
+                    statistics[name + ON_EXACT][place] = statistic(of_answer[quantity][inside])
+    return statistics
 
 
 def token_values(model: HookedModel, answers: Sequence[Answer]) -> list[dict[str, _Values]]:
@@ -62,8 +62,8 @@ def token_values(model: HookedModel, answers: Sequence[Answer]) -> list[dict[str
     logit, log_prob = (values.gather(2, following)[:, :, 0].cpu() for values in (logits, logits.log_softmax(-1)))
     values = []
     for row, answer in enumerate(answers):
-        own = slice(answer.shape.q_len - first, None)
-        of_answer = logit[row, own].numpy(), log_prob[row, own].numpy(), log_prob[row, own].exp().numpy()
+        of_row = slice(answer.shape.q_len - first, None)
+        of_answer = logit[row, of_row].numpy(), log_prob[row, of_row].numpy(), log_prob[row, of_row].exp().numpy()
         values.append(dict(zip(QUANTITIES, of_answer, strict=True)))
     return values
 

@@ -1,5 +1,7 @@
 """Token roles of ready answers against the authors' positions, written anew and word by word."""
 
+import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,19 +19,20 @@ CODE = PRESETS["orgad2025-code"]
 PIECES = ["a", "b", "ab", "ba", " a", " b", " ab", "A", "B", " ", ".", "?"]
 
 
-def literal_tokens(tokenizer: Any, ids: Sequence[int], exact: str, start: int) -> list[int]:
-    """`get_indices_of_exact_answer` of the authors' code."""
-    whole = tokenizer.decode(ids[start:])
-    place = whole.lower().find(exact.lower().strip())
-    cased = whole[place : place + len(exact.strip())]
-    last = len(ids) - 1
-    while cased in tokenizer.decode(ids[start : last + 1]):
-        last -= 1
-    last += 1
-    first = start
-    while cased in tokenizer.decode(ids[first : last + 1]):
-        first += 1
-    return list(range(first - 1, last + 1))
+def shortest_span(tokenizer: Any, ids: Sequence[int], exact: str, start: int) -> list[int]:
+    """Of all spans of the answer that decode to the exact answer's first spelling, the one that ends first; of those,
+    the shortest."""
+    answer = tokenizer.decode(ids[start:])
+    wanted = re.search(re.escape(exact.strip().lower()), answer.lower())
+    assert wanted is not None
+    spelling = answer[slice(*wanted.span())]
+    spans = [
+        (end, end - first)
+        for first, end in itertools.combinations(range(start, len(ids) + 1), 2)
+        if spelling in tokenizer.decode(ids[first:end])
+    ]
+    end, size = min(spans)
+    return list(range(end - size, end))
 
 
 def literal_position(role: str, q_len: int, n: int, exact: list[int]) -> int:
@@ -72,7 +75,7 @@ def test_roles_are_those_of_the_authors() -> None:
     assert len(answers) > 120
     for answer in answers:
         q_len = answer.shape.q_len
-        exact = literal_tokens(tokenizer, list(answer.tokens), answer.question.exact_answer, q_len)  # type: ignore[union-attr]
+        exact = shortest_span(tokenizer, list(answer.tokens), answer.question.exact_answer, q_len)  # type: ignore[union-attr]
         for role in settings.roles:
             literal = literal_position(role, q_len, len(answer.tokens), exact)
             assert answer.shape.position(role) == literal, (role, answer)
