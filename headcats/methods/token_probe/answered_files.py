@@ -9,13 +9,15 @@ from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.token_probe.cells import answers_of, label_of, resamples_of, text_of
+from headcats.methods.token_probe.exact_text import find_text
 from headcats.methods.token_probe.extraction import gives_none
-from headcats.methods.token_probe.items import AnsweredItem, Item, Question, find_text
+from headcats.methods.token_probe.items import AnsweredItem, Item, Question
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos
 from headcats.registry import unknown_name_message
 from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.columns import by_meaning, find
+from headcats.tasks.files.languages import COLUMNS, reasons_to_drop, script_of
 from headcats.tasks.files.records import ABSENT, EMPTY
 
 # The first name is preferred where several are there, as `find` has it.
@@ -73,7 +75,7 @@ def answered_items(
         reason, with an example. Reasons: "empty row", "no question", "no answer of the model", "no right answer", "list
         that cannot be read", "exact answer marked as not valid", "no exact answer", "exact answer not found in the
         answer", "label that is neither right nor wrong", "neither label nor right answer", "resamples that do not
-        match".
+        match", and a language (a column `language` or `lang`) or script of the question that most rows do not have.
 
     Raises:
         DataError: No such file, one that cannot be read, without a column for the question or for answers, or without a
@@ -111,7 +113,8 @@ def answered_items(
     if not columns["right"] and not columns["label"]:
         raise DataError(_without("right answer or label", (*RIGHT[:2], LABEL[0]), records.columns, records.file))
     reader = _Rows(columns, template, fields, tuple(options), path.stem if task is None else task, bos)
-    items: list[Item] = []
+    language = find(names, COLUMNS, file=records.file)
+    read: list[tuple[int, Item, str]] = []
     report = DropReport()
     for number, cells in records.read():
         row = {name: None if cell is ABSENT else cell for name, cell in zip(records.columns, cells, strict=False)}
@@ -119,6 +122,13 @@ def answered_items(
         if isinstance(item, str):
             reason, _, shown = item.partition(": ")
             report.drop(reason, records.place(number) + (f": {shown}" if shown else ""))
+        else:
+            of_row = text_of(row.get(language)) if language else ""
+            read.append((number, item, of_row.strip() or script_of([item.item])))
+    items: list[Item] = []
+    for (number, item, _), reason in zip(read, reasons_to_drop([each for *_, each in read]), strict=True):
+        if reason:
+            report.drop(reason, records.place(number))
         else:
             items.append(item)
     report.kept = len(items)

@@ -8,17 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from headcats.errors import DataError
+from headcats.methods.token_probe.exact_text import find_exact, find_text, occurrences, same_answer
 from headcats.methods.token_probe.extraction import extracted, gives_none
-from headcats.methods.token_probe.items import (
-    AnsweredItem,
-    Item,
-    Judged,
-    Question,
-    find_exact,
-    find_text,
-    occurrences,
-    same_answer,
-)
+from headcats.methods.token_probe.items import AnsweredItem, Item, Judged, Question
 from headcats.methods.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import Generated, LineEnds, generate, line_ends

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headcats.errors import DataError, OptionError
+from headcats.methods.token_probe.exact_text import contains_one, find_exact, find_text, first_found, same_answer
 from headcats.prompts.tokens import check_bos
 
 
@@ -138,7 +139,7 @@ class Question:
             if span is None:
                 return None
             return Judged(*span, not any(same_answer(text[slice(*span)], right) for right in self.right_answers))
-        right, wrong = (_first(text, answers) for answers in (self.right_answers, self.wrong_answers))
+        right, wrong = (first_found(text, answers) for answers in (self.right_answers, self.wrong_answers))
         # As the authors have it: at the same place, of "man" and "manager", the wrong one counts.
         if right and (not wrong or right[0] < wrong[0]):
             return Judged(*right, False)
@@ -228,47 +229,11 @@ class AnsweredItem:
         if self.exact_answer.strip():
             span = find_text(self.exact_answer, text)
         else:
-            span = None if self.is_wrong else _first(text, self.aliases)
+            span = None if self.is_wrong else first_found(text, self.aliases)
         return span and Judged(*span, self.is_wrong)
 
 
 Item = Question | AnsweredItem
-
-
-def find_exact(exact: str, text: str) -> tuple[int, int] | None:
-    """Characters `[start, stop)` of the first match of `exact`, of its first group if it has one; None without text."""
-    match = re.search(exact, text)
-    if match is None:
-        return None
-    start, stop = match.span(1 if match.re.groups and match.group(1) is not None else 0)
-    return (start, stop) if text[start:stop].strip() else None
-
-
-def find_text(part: str, text: str) -> tuple[int, int] | None:
-    """Characters `[start, stop)` of the first occurrence of a text without its outer spaces, ignoring case."""
-    match = re.search(re.escape(part.strip()), text, re.IGNORECASE)
-    return match.span() if match and part.strip() else None
-
-
-def occurrences(part: str, text: str) -> int:
-    """How often a text stands in another one, ignoring case."""
-    return len(re.findall(re.escape(part.strip()), text, re.IGNORECASE))
-
-
-def contains_one(text: str, answers: Sequence[str]) -> bool:
-    """Whether one of the answers stands in the text, ignoring case."""
-    return any(find_text(answer, text) for answer in answers)
-
-
-def same_answer(first: str, second: str) -> bool:
-    """Whether two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
-    return "".join(first.split()) == "".join(second.split())
-
-
-def _first(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
-    """The occurrence that comes first; of several at one place that of the answer listed first."""
-    spans = [span for span in (find_text(answer, text) for answer in answers) if span]
-    return min(spans, key=lambda span: span[0], default=None)
 
 
 def _check_text(item: object, *names: str) -> None:

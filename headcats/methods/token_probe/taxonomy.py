@@ -10,8 +10,9 @@ import xarray as xr
 from jaxtyping import Bool
 
 from headcats.errors import DataError
+from headcats.methods.token_probe.exact_text import contains_one
 from headcats.methods.token_probe.extraction import NO_ANSWER, gives_none
-from headcats.methods.token_probe.items import AnsweredItem, Resample, contains_one
+from headcats.methods.token_probe.items import AnsweredItem, Resample
 
 SUBTYPES = (
     "refuses", "consistently_correct_mostly", "consistently_correct_always", "consistently_incorrect_right_seen",

@@ -5,8 +5,6 @@ The layouts are those of `headcats.tasks.files.question_layouts`.
 
 import json
 import os
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from headcats.tasks.files.content import check_safe
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
+from headcats.tasks.files.languages import COLUMNS, reasons_to_drop, script_of
 from headcats.tasks.files.layouts import DELIMITERS, JSON, SUFFIXES
 from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.question_layouts import FINISHED, LAYOUTS, as_text
@@ -104,7 +103,7 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
             f"expected one of these sets: {expected}. Rename the columns."
         )
     finished, parts_of = layout == FINISHED, LAYOUTS[layout]
-    language = next((name for name in ("language", "lang") if name in names), "")
+    kind_column = "pattern" if finished else next((name for name in COLUMNS if name in names), None)
 
     def read() -> Iterator[tuple[int, Texts | str]]:
         seen: set[int] = set()
@@ -122,7 +121,9 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
                     continue
                 seen.add(mark)
             listed = json.dumps(sorted(options), ensure_ascii=False)
-            kind = as_text(row.get("pattern")) if finished else as_text(row.get(language)) or _script([text, *options])
+            kind = as_text(row.get(kind_column)) if kind_column else ""
+            if not finished and not kind:
+                kind = script_of([text, *options])
             identity = f"{text}\n{answer if finished else listed}"
             yield number, (identity, answer, text, listed, kind)
 
@@ -157,22 +158,12 @@ def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Re
 
 def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
     """The rows in the language, or script, of most."""
-    languages = [texts[-1] for _, texts in rows]
-    most = Counter(languages).most_common(1)[0][0]
-    keep = [language == most for language in languages]
+    reasons = reasons_to_drop([texts[-1] for _, texts in rows])
+    keep = [not reason for reason in reasons]
     if all(keep):
         return rows
     report = DropReport(kept=sum(keep), dropped=dict(rows.report.dropped), examples=dict(rows.report.examples))
-    for (number, _), language in zip(rows, languages, strict=True):
-        if language != most:
-            report.drop(f"in another language or script ({language}, most are {most})", place(number))
+    for (number, _), reason in zip(rows, reasons, strict=True):
+        if reason:
+            report.drop(reason, place(number))
     return KeptRows(report, rows.texts, rows.rows[keep], rows.numbers[keep], rows.marks[keep])
-
-
-def _script(texts: Sequence[str]) -> str:
-    """The script of most letters, such as LATIN."""
-    joined = "".join(texts)
-    if joined.isascii():
-        return "LATIN"
-    scripts = Counter(unicodedata.name(char, "LATIN").split()[0] for char in joined if char.isalpha())
-    return scripts.most_common(1)[0][0] if scripts else "LATIN"

@@ -137,6 +137,21 @@ def test_fields_that_only_later_records_have_count(tmp_path: Path) -> None:
         assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("question", "more", "reason"),
+    [
+        ("Где он?", {}, "in another language or script (CYRILLIC, most are LATIN)"),
+        ("Wo ist er?", {"lang": "de"}, "in another language or script (de, most are en)"),
+    ],
+)
+def test_rows_in_another_language_than_most_are_dropped(tmp_path: Path, question: str, more: Any, reason: str) -> None:
+    rows = [{"question": f"Where {n}?", "answer": "Paris"} | ({"lang": "en"} if more else {}) for n in range(3)]
+    rows[1] |= {"question": question, **more}
+    items, report = answered_items(written(tmp_path, "t.json", rows))
+    assert [item.item for item in items] == ["Where 0?", "Where 2?"]
+    assert (report.kept, report.dropped, report.examples) == (2, {reason: 1}, {reason: "t.json, record 2"})
+
+
 def test_cells() -> None:
     assert answers_of("[9.5]") == ["9.5"]
     assert answers_of("a [b]") == ["a [b]"]

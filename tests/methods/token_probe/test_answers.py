@@ -17,7 +17,8 @@ from headcats.methods.token_probe.answers import (
     encoded_questions,
     tokens_of,
 )
-from headcats.methods.token_probe.items import Question, find_exact, same_answer
+from headcats.methods.token_probe.exact_text import find_exact, same_answer
+from headcats.methods.token_probe.items import Question
 from headcats.methods.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
 from headcats.models.adapter import HookedModel
 from headcats.prompts.drop_report import DropReport

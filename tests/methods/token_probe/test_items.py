@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.methods.token_probe.items import AnsweredItem, Question, Resample, find_text, occurrences
+from headcats.methods.token_probe.exact_text import find_text, occurrences
+from headcats.methods.token_probe.items import AnsweredItem, Question, Resample
 
 WORDS = st.lists(st.sampled_from(["man", "Manager", "the", "Ann", "annie", "a"]), min_size=1, max_size=6).map(" ".join)
 
