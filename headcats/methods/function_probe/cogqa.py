@@ -61,8 +61,10 @@ def cogqa_texts(
     Returns:
         One text per step with an answer: `category` is the canonical name of its function, `item` the question of the
         entry (all its steps are one cluster), `task` "cogqa", `key` such as "entry 12 step 3" (both from 1). And the
-        report, with the reasons "no answer" and, for each skill of another name, "skill 'Induction', none of the eight
-        functions".
+        report, with the reasons "no answer", for each skill of another name "skill 'Induction', none of the eight
+        functions", for an entry without steps "no steps", and for every step of an entry in another language or script
+        than most entries (that of its field `language` or `lang`, else of most of its letters) "in another language or
+        script (CYRILLIC, most are LATIN)".
 
     Raises:
         DataError: No such file, not JSON, another layout or a missing field, or an unknown skill with
@@ -94,8 +96,8 @@ def cogqa_texts(
         raise UnknownNameError(unknown_name_message("layout", layout, LAYOUTS))
     template = None if chat is None else chat_template(chat)
     texts: list[AnsweredText] = []
-    report = DropReport()
-    for step in cogqa_steps(json_content(Path(path)), file=Path(path).name, unknown=unknown):
+    steps, report = cogqa_steps(json_content(Path(path)), file=Path(path).name, unknown=unknown)
+    for step in steps:
         if step.function is None or step.why_unusable:
             report.drop(step.why_unusable, repr(step.key))
             continue

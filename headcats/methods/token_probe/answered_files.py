@@ -17,7 +17,7 @@ from headcats.prompts.tokens import check_bos
 from headcats.registry import unknown_name_message
 from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.columns import by_meaning, find
-from headcats.tasks.files.languages import COLUMNS, reasons_to_drop, script_of
+from headcats.tasks.files.languages import FIELDS, language_of, other_languages
 from headcats.tasks.files.records import ABSENT, EMPTY
 
 # The first name is preferred where several are there, as `find` has it.
@@ -113,7 +113,7 @@ def answered_items(
     if not columns["right"] and not columns["label"]:
         raise DataError(_without("right answer or label", (*RIGHT[:2], LABEL[0]), records.columns, records.file))
     reader = _Rows(columns, template, fields, tuple(options), path.stem if task is None else task, bos)
-    language = find(names, COLUMNS, file=records.file)
+    language = find(names, FIELDS, file=records.file)
     read: list[tuple[int, Item, str]] = []
     report = DropReport()
     for number, cells in records.read():
@@ -123,12 +123,13 @@ def answered_items(
             reason, _, shown = item.partition(": ")
             report.drop(reason, records.place(number) + (f": {shown}" if shown else ""))
         else:
-            of_row = text_of(row.get(language)) if language else ""
-            read.append((number, item, of_row.strip() or script_of([item.item])))
+            named = {FIELDS[0]: row.get(language)} if language else {}
+            read.append((number, item, language_of(named, [item.item])))
     items: list[Item] = []
-    for (number, item, _), reason in zip(read, reasons_to_drop([each for *_, each in read]), strict=True):
-        if reason:
-            report.drop(reason, records.place(number))
+    others = other_languages([each for *_, each in read])
+    for place, (number, item, _) in enumerate(read):
+        if place in others:
+            report.drop(others[place], records.place(number))
         else:
             items.append(item)
     report.kept = len(items)

@@ -24,10 +24,11 @@ from headcats.registry import unknown_name_message
 from headcats.tasks.categories import FUNCTIONS
 from headcats.tasks.files.file_task import FileContent, FileTask
 from headcats.tasks.files.kept_rows import keep_rows
+from headcats.tasks.files.languages import language_of, other_languages
 from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.templates import SLOT, TemplatePrompts
 
-NO_ANSWER = "no answer"
+NO_ANSWER, NO_STEPS = "no answer", "no steps"
 ONE_ANSWER = "function with one answer in all"
 
 
@@ -94,14 +95,14 @@ def cogqa_content(content: Any, *, file: str) -> FileContent:
     """One task per function, in the order of `FUNCTIONS`, with the function as its category.
 
     A prompt is a step; its corrupted prompt is another step of the function whose answer differs, and the item is the
-    question of the entry. Left out, and counted by name, are steps of other skills, and those of a function with one
-    answer in all.
+    question of the entry. Left out, and counted by name, are steps of other skills, those of a function with one answer
+    in all, and what `cogqa_steps` leaves out.
 
     Raises:
         DataError: See `cogqa_steps`; no task is left.
     """
-    steps = cogqa_steps(content, file=file)
-    tasks, left_out = [], DropReport()
+    steps, left_out = cogqa_steps(content, file=file)
+    tasks = []
     for function in FUNCTIONS:
         keys = {number: step.key for number, step in enumerate(steps) if step.function == function}
         if len({steps[number].answer for number in keys} - {""}) > 1:
@@ -130,8 +131,10 @@ def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: s
     return FileTask(layout, TemplatePrompts(rows, (SLOT,), title, keys), rows.report, function, name)
 
 
-def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> list[Step]:
-    """Every step of every entry, those of other skills included, unless `unknown` is "error".
+def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> tuple[list[Step], DropReport]:
+    """The steps of the entries, those of other skills included, unless `unknown` is "error"; and what is left out.
+
+    Those are entries without steps, and all steps of entries in another language or script than most.
 
     Raises:
         DataError: Another layout, a missing field, or a refused skill; the message names the entry and the step.
@@ -139,7 +142,9 @@ def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> list[Step]
     entries = [content] if isinstance(content, dict) else content
     if not isinstance(entries, list):
         raise DataError(f"{file} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
-    steps: list[Step] = []
+    by_entry: list[list[Step]] = []
+    languages: list[str] = []
+    left_out = DropReport()
     for number, entry in enumerate((entry for entry in entries if entry is not None), start=1):
         place = f"{file}, entry {number}"
         if isinstance(entry, list) and len(entry) == 1:
@@ -148,7 +153,18 @@ def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> list[Step]
         generated = _field(entry, "generated", place)
         if not isinstance(generated, list):
             raise DataError(f"{place}: 'generated' must be a list of steps; got {_shown(generated)}.")
-        steps += _steps(question, generated, f"entry {number}", place)
+        if not generated:
+            left_out.drop(NO_STEPS, place)
+            continue
+        of_entry = _steps(question, generated, f"entry {number}", place)
+        by_entry.append(of_entry)
+        asked_and_answered = (text for step in of_entry for text in (step.subquestion, step.answer))
+        languages.append(language_of(entry, [question, *asked_and_answered]))
+    foreign = other_languages(languages)
+    for number, reason in foreign.items():
+        for step in by_entry[number]:
+            left_out.drop(reason, f"{file}, {step.key}")
+    steps = [step for number, of_entry in enumerate(by_entry) if number not in foreign for step in of_entry]
     others = [step for step in steps if step.function is None]
     if others and unknown == "error":
         counts = Counter(step.skill for step in others).most_common()
@@ -158,7 +174,7 @@ def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> list[Step]
             f"{', '.join(f'{_shown(skill)} {count}' for skill, count in counts)}. Correct them, or leave them out by "
             "unknown='drop'."
         )
-    return steps
+    return steps, left_out
 
 
 def _steps(question: str, generated: Sequence[Any], entry: str, place: str) -> list[Step]:

@@ -5,24 +5,26 @@ The layouts are those of `headcats.tasks.files.question_layouts`.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
+from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.columns import by_meaning
 from headcats.tasks.files.content import check_safe
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.languages import COLUMNS, reasons_to_drop, script_of
-from headcats.tasks.files.layouts import DELIMITERS, JSON, SUFFIXES
+from headcats.tasks.files.languages import language_of, other_languages
+from headcats.tasks.files.layouts import JSON, SUFFIXES
 from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.question_layouts import FINISHED, LAYOUTS, as_text
 from headcats.tasks.files.records import EMPTY, Records
-from headcats.tasks.files.table_file import parquet_records, separated_records
 
 OTHER_SOLUTION = "another answer to an earlier question"
 
@@ -103,7 +105,6 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
             f"expected one of these sets: {expected}. Rename the columns."
         )
     finished, parts_of = layout == FINISHED, LAYOUTS[layout]
-    kind_column = "pattern" if finished else next((name for name in COLUMNS if name in names), None)
 
     def read() -> Iterator[tuple[int, Texts | str]]:
         seen: set[int] = set()
@@ -121,9 +122,7 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
                     continue
                 seen.add(mark)
             listed = json.dumps(sorted(options), ensure_ascii=False)
-            kind = as_text(row.get(kind_column)) if kind_column else ""
-            if not finished and not kind:
-                kind = script_of([text, *options])
+            kind = as_text(row.get("pattern")) if finished else language_of(row, [text, *options])
             identity = f"{text}\n{answer if finished else listed}"
             yield number, (identity, answer, text, listed, kind)
 
@@ -133,21 +132,23 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
 
 
 def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Records:
-    if not isinstance(source, str | os.PathLike):
+    if isinstance(source, Iterable) and not isinstance(source, str):
         return json_records([dict(item) if isinstance(item, Mapping) else item for item in source], file="the items")
+    if not isinstance(source, str | os.PathLike):
+        raise DataError(
+            f"Questions are a file, {HUB}user/name, or a list of records {{'question': ..., 'answer': ...}}; got "
+            f"{source!r:.60}."
+        )
     if isinstance(source, str) and source.startswith(HUB):
         return hub_records(source)
     path = Path(source)
     if path.is_dir() and is_saved_dataset(path):
         return saved_records(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in SUFFIXES or not path.is_file():
         raise DataError(f"Expected a file of {', '.join(SUFFIXES)}, or {HUB}user/name; there is no such file: {path}.")
+    if path.suffix.lower() not in JSON:
+        return file_records(path)
     check_safe(path)
-    if suffix in DELIMITERS:
-        return separated_records(path, delimiter=DELIMITERS[suffix])
-    if suffix not in JSON:
-        return parquet_records(path)
     content = json_content(path)
     if isinstance(content, dict):
         content = content["examples"] if isinstance(content.get("examples"), list) else [content]
@@ -158,12 +159,12 @@ def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Re
 
 def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
     """The rows in the language, or script, of most."""
-    reasons = reasons_to_drop([texts[-1] for _, texts in rows])
-    keep = [not reason for reason in reasons]
-    if all(keep):
+    others = other_languages([texts[-1] for _, texts in rows])
+    if not others:
         return rows
-    report = DropReport(kept=sum(keep), dropped=dict(rows.report.dropped), examples=dict(rows.report.examples))
-    for (number, _), reason in zip(rows, reasons, strict=True):
-        if reason:
-            report.drop(reason, place(number))
+    keep = np.ones(len(rows), dtype=bool)
+    keep[list(others)] = False
+    report = DropReport(int(keep.sum()), dict(rows.report.dropped), dict(rows.report.examples))
+    for number, reason in others.items():
+        report.drop(reason, place(int(rows.numbers[number])))
     return KeptRows(report, rows.texts, rows.rows[keep], rows.numbers[keep], rows.marks[keep])

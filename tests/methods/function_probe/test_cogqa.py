@@ -110,6 +110,25 @@ def test_steps_of_other_skills_are_dropped_and_counted_by_name(tmp_path: Path) -
     assert "Step: Step 1?\nAnswer: 1\nStep: Step 2?" in texts[0].text
 
 
+def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path) -> None:
+    step = {"subquestion": "Сколько?", "answer": "два", "cognitive_skill": "Поиск"}
+    russian = {"question": "Сколько лужаек?", "answer": "2", "generated": [step, step]}
+    numbers = {"question": "1 + 1?", "answer": 2, "generated": [ENTRY["generated"][0] | {"subquestion": "1 + 1"}]}
+    path = write(tmp_path, [ENTRY, russian, {**ENTRY, "generated": []}, numbers])
+    for unknown in ("drop", "error"):
+        texts, report = cogqa_texts(path, unknown=unknown)
+        assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3", "entry 4 step 1"]
+        (reason,) = report.dropped.keys() - {"no answer", "no steps"}
+        assert "CYRILLIC" in reason
+        assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
+        assert report.examples["no steps"] == "cogqa.json, entry 3"
+        assert report.examples[reason] == "cogqa.json, entry 2 step 1"
+    named = [{**ENTRY, "lang": lang} for lang in ("en", "de", "en")]
+    texts, report = cogqa_texts(write(tmp_path, named))
+    assert [text.key.split(" step")[0] for text in texts] == ["entry 1"] * 2 + ["entry 3"] * 2
+    assert report.dropped["in another language or script (de, most are en)"] == 3
+
+
 def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
     path = write(tmp_path, [ENTRY, skilled("Retrieval", "Inferrence"), skilled("Induction", "Inferrence")])
     with pytest.raises(DataError) as refused:
@@ -176,7 +195,11 @@ steps = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    entries=st.lists(st.fixed_dictionaries({"question": words, "generated": st.lists(steps, min_size=1)}), min_size=1)
+    entries=st.lists(
+        # Random letters are of any script.
+        st.fixed_dictionaries({"question": words, "generated": st.lists(steps, min_size=1), "lang": st.just("all")}),
+        min_size=1,
+    )
 )
 def test_what_is_written_comes_back(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
     texts, report = cogqa_texts(write(tmp_path, entries))

@@ -77,6 +77,13 @@ def test_rows_in_another_language_than_most_are_counted() -> None:
     assert [question.number for question in read_questions(named)] == [1, 2, 3]
 
 
+def test_a_row_without_letters_and_japanese_in_either_script_are_of_one_language() -> None:
+    asked = ["日本国憲法?", "これはなに?", "テレビ?", "1 + 1?", "What?"]
+    read = read_questions([{"question": text, "answer": str(number)} for number, text in enumerate(asked)])
+    assert [question.number for question in read] == [1, 2, 3, 4]
+    assert read.rows.report.dropped == {"in another language or script (LATIN, most are CJK)": 1}
+
+
 def test_a_fixed_question_with_other_options_is_another_item() -> None:
     """As in BIG-bench's hyperbaton, where the options alone differ."""
     options = [("a big dog", "a dog big"), ("an old cat", "a cat old")]
@@ -88,6 +95,9 @@ def test_what_is_no_file_of_questions(tmp_path: Path) -> None:
     (tmp_path / "words.csv").write_text("french,german\nun,eins\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"words\.csv: unknown layout .*'french'.*'answerkey'"):
         read_questions(tmp_path / "words.csv")
+    for nothing in (None, 3):
+        with pytest.raises(DataError, match=f"a list of records .* got {nothing}"):
+            read_questions(nothing)
     with pytest.raises(DataError, match="no such file"):
         read_questions(tmp_path / "none.json")
     with pytest.raises(DataError, match=r"0 kept; 1 no answer key \(e\.g\. the items, record 1\)"):
