@@ -122,7 +122,7 @@ def _contrast(settings: GatingSettings) -> tuple[Choice, ...]:
         _row("contrast: updates", "cchg_example.ipynb", 500, settings.updates, _SETTINGS, _SMALL),
         _row("contrast: learning rates", code, (0.1, 0.01), settings.first_rates, _SETTINGS),
         _row("contrast: a pair is", "function_vectors.ipynb", "one question in two prompts",
-             "one item where both list the same, else two at random", _PAIRS,
+             "one item where half or more have a partner, else two at random", _PAIRS,
              "any two data sets can be contrasted, such as two tasks"),
         _row("contrast: data", "function_vectors.ipynb",
              "6 tasks, 10 shots against an instruction, one task left out",

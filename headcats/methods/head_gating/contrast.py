@@ -1,6 +1,7 @@
 """Contrastive gates: which heads one data set needs and another does not."""
 
 import json
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,9 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.errors import StatisticsWarning
 from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, text_log_probs, texts_at_once
+from headcats.methods.head_gating.pairing import paired, unpaired
 from headcats.methods.head_gating.random_starts import fit_each
 from headcats.methods.head_gating.settings import N_SEEDS, PRESETS, GatingSettings, Stage
 from headcats.methods.head_gating.stages import check_better, climb, drawn, pushed, start
@@ -40,9 +43,10 @@ def contrastive_gates(
     the target tokens of a text. A text is forgotten until it is 5 nats less likely than the one of its pair that is
     retained, and heads that neither kind needs stay on.
 
-    If both kinds list the same items in the same order (the same questions, asked in two ways), the texts of an item
-    are a pair, as in the paper, and held out together; a text without an item counts by its place. Otherwise pairs are
-    drawn at random.
+    Texts of the same item (the same question, asked in two ways) are a pair, as in the paper, and held out together,
+    whatever their order and lengths; their tasks may differ. Texts without an item are the same by their place, if both
+    kinds have as many. What has no partner is left out. Where that leaves less than half of the smaller kind, pairs are
+    drawn at random from all texts.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
@@ -64,11 +68,15 @@ def contrastive_gates(
         UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
         ModelError: A model without gradients, or that fails the checks.
 
+    Warns:
+        StatisticsWarning: Pairs at random, texts without a partner, texts that the model cannot take, or seeds that
+            diverge.
+
     Example:
         >>> import headcats as hc
         >>> few = hc.methods.head_gating.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
         >>> keep = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
-        >>> drop = hc.methods.task_texts("country_capital", n_prompts=16, n_demos=2)
+        >>> drop = hc.methods.task_texts("plural", n_prompts=16, n_demos=0)
         >>> fit = hc.methods.head_gating.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
         >>> fit.gate.dims, bool(0 <= fit.gate.min() and fit.gate.max() <= 1)
         (('seed', 'layer', 'head'), True)
@@ -79,16 +87,20 @@ def contrastive_gates(
     settings, adapted = preset_of("head_gating", preset, PRESETS), adapt(model)
     check_model(adapted)
     read = {kind: gate_texts(adapted, data, name=kind) for kind, data in (("retain", retain), ("forget", forget))}
+    pairs = paired(**read)
+    told = [f"Texts to {kind}: {texts.left_out}." for kind, texts in read.items() if texts.left_out]
+    for message in filter(None, [*told, unpaired(**read, both=pairs)]):
+        warnings.warn(message, StatisticsWarning, stacklevel=2)
+    chosen = dict(zip(read, pairs, strict=True)) if pairs else read
     # The same streams give the same draws: texts of the same items stay together.
-    paired = read["retain"].items == read["forget"].items
-    streams = {kind: "pairs" if paired else kind for kind in read}
+    streams = {kind: "pairs" if pairs else kind for kind in read}
     kinds = {
         kind: texts.split(settings.held_out, stream(seed, _NAME, streams[kind], "held out"))
-        for kind, texts in read.items()
+        for kind, texts in chosen.items()
     }
     fits = fit_each(lambda number: _fit(adapted, kinds, streams, settings=settings, number=number, seed=seed), n_seeds)
     provenance = {"method": _NAME, "model": adapted.name, "settings": repr(settings), "seed": str(seed)}
-    provenance |= {"pairs": "of the same items" if paired else "at random"}
+    provenance |= {"pairs": "of the same items" if pairs else "at random"}
     log_probs = {
         name: (("seed", dim), np.array([getattr(fit, side)[kind] for fit in fits.values()]))
         for side, dim, suffix in (("held_out", "when", ""), ("batches", "update", "_batch"))

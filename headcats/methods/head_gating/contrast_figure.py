@@ -61,7 +61,7 @@ def gate_contrast(contrast: xr.Dataset, *, title: str | None = None) -> PanelGri
         >>> import headcats as hc
         >>> few = hc.methods.head_gating.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
         >>> keep = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
-        >>> drop = hc.methods.task_texts("country_capital", n_prompts=16, n_demos=2)
+        >>> drop = hc.methods.task_texts("plural", n_prompts=16, n_demos=0)
         >>> fit = hc.methods.head_gating.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
         >>> fig = hc.figures.gate_contrast(fit)
         >>> hc.figures.data(fig).kind.value_counts().to_dict()

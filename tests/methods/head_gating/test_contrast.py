@@ -2,6 +2,9 @@
 
 import json
 import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +16,26 @@ from planted import planted_model
 from toys import Toy, tiny_model
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.errors import DataError, StatisticsWarning
 from headcats.methods.head_gating.contrast import contrastive_gates
 from headcats.methods.head_gating.log_probs import log_prob_gradient
+from headcats.methods.head_gating.pairing import paired
 from headcats.methods.head_gating.settings import GatingSettings
 from headcats.methods.head_gating.stages import start
 from headcats.methods.head_gating.texts import gate_texts
-from headcats.models.adapter import adapt
-from headcats.prompts.answered import AnsweredBatch
+from headcats.models.adapter import HookedModel, adapt
+from headcats.prompts.answered import AnsweredBatch, AnsweredText
+from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
 
 SETTINGS = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01)
 RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_batch(5, 6, seed=3),)
+
+
+@pytest.fixture(scope="module")
+def words() -> HookedModel:
+    toy = tiny_model("gpt2", n_layers=1)
+    return HookedModel(toy.model, tokenizer=toy.tokenizer)
 
 
 @pytest.fixture
@@ -88,11 +99,67 @@ def test_texts_of_the_same_items_are_pairs_and_held_out_together(monkeypatch: py
     settings = GatingSettings(updates=2, batch=3, held_out=0.3)
     for forget, how in ((FORGET, "of the same items"), ((token_batch(4, 6, seed=3),), "at random")):
         asked.clear()
-        found = contrastive_gates(model, list(RETAIN), list(forget), preset=settings, n_seeds=1)
+        with pytest.warns(StatisticsWarning, match="at random") if how == "at random" else nullcontext():
+            found = contrastive_gates(model, list(RETAIN), list(forget), preset=settings, n_seeds=1)
         assert json.loads(found.attrs["provenance"])["pairs"] == how
         assert [len(items) for items in asked] == [3] * 4
         same = [kept == lost for kept, lost in zip(asked[::2], asked[1::2], strict=True)]
         assert all(same) == (how == "of the same items")
+
+
+def asking(words: Sequence[str], *, task: str, before: str = "", copies: int = 1) -> list[AnsweredText]:
+    """Texts that ask these words, each answered by itself."""
+    prompts = [(f"{before}{word} →", word) for word in words for _ in range(copies)]
+    return [
+        AnsweredText(f"{prompt} {word}", (Span(len(prompt), len(prompt) + 1 + len(word)),), item=word, task=task)
+        for prompt, word in prompts
+    ]
+
+
+def test_pairs_are_found_by_item_whatever_the_task_the_order_and_the_length(words: HookedModel) -> None:
+    asked = [f"w{number}" for number in range(6)]
+    kept = asking(asked, task="letters", copies=2)
+    short, long = asking(asked[:2], task="words"), asking(asked[::-1], task="words", before="w9,w8,", copies=2)
+    retain = gate_texts(words, kept, name="retain")
+    first, second = paired(retain, gate_texts(words, [*short, *long[:-4]], name="forget"))
+    assert (
+        first.items
+        == second.items
+        == tuple(("", word) for word in asked[:2]) + tuple(("", word) for word in asked[2:] for _ in range(2))
+    )
+    for one, other in zip(first.rows, second.rows, strict=True):
+        assert one[0][one[1]].tolist() == other[0][other[1]].tolist()
+    held = [texts.split(0.3, stream(0, "a")) for texts in (first, second)]
+    assert [texts.items for texts in held[0]] == [texts.items for texts in held[1]]
+    # Two tasks that share their words are told apart where both data sets have both.
+    both = [*asking(asked, task="a"), *asking(asked, task="b")]
+    one, other = paired(gate_texts(words, both, name="retain"), gate_texts(words, both[::-1], name="forget"))
+    assert one.items == other.items == tuple((text.task, text.item) for text in both)
+
+
+def test_too_few_of_the_same_items_are_no_pairs(words: HookedModel) -> None:
+    kept = gate_texts(words, asking([f"w{number}" for number in range(6)], task="a"), name="retain")
+    for first, expected in ((3, True), (4, False)):
+        lost = gate_texts(words, asking([f"w{first + number}" for number in range(6)], task="b"), name="forget")
+        assert (paired(kept, lost) is not None) == expected
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_texts_without_a_partner_are_counted(words: HookedModel) -> None:
+    asked = [f"w{number}" for number in range(6)]
+    unknown = replace(asking(["w1"], task="b")[0], text="new → w1", key="strange")
+    with pytest.warns(StatisticsWarning) as warned:
+        found = contrastive_gates(
+            words,
+            asking(asked, task="a"),
+            [*asking(asked[1:], task="b", before="w9,"), unknown],
+            preset=GatingSettings(updates=1, batch=2),
+            n_seeds=1,
+        )
+    dropped, left_out = (str(warning.message) for warning in warned)
+    assert "'strange'" in dropped
+    assert "1 text to retain, 0 texts to forget" in left_out
+    assert json.loads(found.attrs["provenance"])["pairs"] == "of the same items"
 
 
 @pytest.mark.usefixtures("unchecked")
