@@ -4,6 +4,7 @@ from typing import Any
 
 from headcats.methods.choices import Choice
 from headcats.methods.function_vector.settings import PAPERS_RUN, SteeringSettings
+from headcats.prompts.template import find_template
 
 _steering = SteeringSettings().completed({})
 _EFFECT, _EVALUATE, _EXTRACT, _EVAL, _PROMPT = (
@@ -26,7 +27,12 @@ _LITERAL = f"{_PATCH}test_equals_its_definition_on_prompts_of_several_lengths"
 _LITERAL_STEERING = f"{_STEERING}test_equals_a_literal_replica"
 _PREPARED = "tests/study/test_preparation.py::test_scored_and_reference_prompts_are_as_many_as_asked_and_disjoint"
 _NUMBER_OF_HEADS = f"{_RANKING}test_the_papers_number_of_heads"
-_TEMPLATES = {"question": "Q: x\nA: y\n\n"}
+
+
+def _written(name: str) -> str:
+    """How a template writes a demonstration."""
+    text, spans = find_template(name).render([("x", "y")], "")
+    return text[: spans["before_query"].start]
 
 
 def _same(what: str, where: str, value: Any, test: str) -> Choice:
@@ -43,7 +49,7 @@ _EFFECTS = (
         "tests/tasks/files/test_layouts.py::test_word_pairs",
         "any suite can be scored; the paper's files load as one",
     ),
-    Choice("template", _PROMPT, "Q: x\nA: y\n\n", _TEMPLATES[PAPERS_RUN["template"]], _PINNED),
+    Choice("template", _PROMPT, "Q: x\nA: y\n\n", _written(PAPERS_RUN["template"]), _PINNED),
     Choice("demonstrations", _EFFECT, 10, PAPERS_RUN["n_demos"], _PINNED),
     _same("BOS", _PROMPT, "in front, once", "tests/prompts/test_encode.py::test_bos_stands_in_front_exactly_once"),
     Choice("corrupted prompts", _EFFECT, 25, PAPERS_RUN["n_prompts"], _PINNED),
@@ -122,7 +128,7 @@ _STEERED = (
         "template, steering",
         _PROMPT,
         "Q: x\nA: y\n\n",
-        _TEMPLATES[str(_steering.template)],
+        _written(str(_steering.template)),
         _PINNED_STEERING,
         field="template",
     ),

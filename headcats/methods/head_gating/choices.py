@@ -8,7 +8,6 @@ from headcats.methods.head_gating.settings import (
     N_ORDERS,
     N_SEEDS,
     PRESETS,
-    SCORES_OF_GATES,
     STAGES,
     THRESHOLD,
     GatingSettings,
@@ -44,9 +43,9 @@ def choices(settings: GatingSettings) -> tuple[Choice, ...]:
     return (*_gates(settings), *_fit(settings), *_reading(), *_contrast(settings), *_texts(settings))
 
 
-def _row(what: str, where: str, paper: Any, ours: Any, test: str, why: str = "") -> Choice:
+def _row(what: str, where: str, paper: Any, ours: Any, test: str, why: str = "", field: str = "") -> Choice:
     """A row whose reason is given where the values differ."""
-    return Choice(what, where, paper, ours, test, why if paper != ours else "")
+    return Choice(what, where, paper, ours, test, why if paper != ours else "", field)
 
 
 def _gates(settings: GatingSettings) -> tuple[Choice, ...]:
@@ -60,9 +59,10 @@ def _gates(settings: GatingSettings) -> tuple[Choice, ...]:
              _MEANS),
         _row("push", "chg_trainer.py", "mean over heads", "mean over heads", _STAGES),
         _row("lambda of G+ and of G-", "the paper", (0.1, -0.1), tuple(stage.push for stage in settings.stages[1:]),
-             _SETTINGS),
-        _row("clamp of theta", "chg_trainer.py", 4.0, settings.clamp, _SETTINGS),
-        _row("norm at which the gradient is clipped", "chg_trainer.py", 1.0, settings.max_norm, _SETTINGS),
+             _SETTINGS, field="push"),
+        _row("clamp of theta", "chg_trainer.py", 4.0, settings.clamp, _SETTINGS, field="clamp"),
+        _row("norm at which the gradient is clipped", "chg_trainer.py", 1.0, settings.max_norm,
+             _SETTINGS, field="max_norm"),
         _row("stages", "chg_trainer.py", ("g0", "g_plus", "g_minus"), STAGES, _ORDER),
         _row("G+ and G- start from", "chg_trainer.py", "G0", "G0", _STAGES),
         _row("optimiser", "chg_trainer.py", "Adam, anew in each stage", "Adam, anew in each stage", _STAGES),
@@ -72,10 +72,12 @@ def _gates(settings: GatingSettings) -> tuple[Choice, ...]:
 def _fit(settings: GatingSettings) -> tuple[Choice, ...]:
     rate = "first + k / (N - 1) (last - first)"
     return (
-        _row("texts per update", "the paper; 2 x 32 in chg_example.ipynb", 64, settings.batch, _SETTINGS, _SMALL),
-        _row("updates per stage", "chg_example.ipynb", 500, settings.updates, _SETTINGS, _SMALL),
-        _row("learning rates of G0", "the paper", (0.1, 0.01), settings.first_rates, _SETTINGS),
-        _row("learning rates of G+ and G-", "the paper", (0.5, 0.1), settings.later_rates, _SETTINGS),
+        _row("texts per update", "the paper; 2 x 32 in chg_example.ipynb", 64, settings.batch,
+             _SETTINGS, _SMALL, field="batch"),
+        _row("updates per stage", "chg_example.ipynb", 500, settings.updates, _SETTINGS, _SMALL, field="updates"),
+        _row("learning rates of G0", "the paper", (0.1, 0.01), settings.first_rates, _SETTINGS, field="first_rates"),
+        _row("learning rates of G+ and G-", "the paper", (0.5, 0.1), settings.later_rates,
+             _SETTINGS, field="later_rates"),
         _row("rate of update k of N, from 0", "chg_trainer.py", "first + k / N (last - first)", rate,
              _RATES,
              "the last update has the last rate that the paper names; the code stops one step before (.0102 for .01)"),
@@ -89,7 +91,7 @@ def _fit(settings: GatingSettings) -> tuple[Choice, ...]:
              _HOOKS,
              "float32 unless --dtype says otherwise: a fit is then the same on every device"),
         _row("held-out share of the questions", "format_data.py", 0.1, settings.held_out, _SETTINGS,
-             "losses alone are measured on them, no score is"),
+             "losses alone are measured on them, no score is", field="held_out"),
         _row("fits that are left out", "chg_trainer.py", "none", "those that diverge, by name",
              _DIVERGED,
              "gates of a fit that did not lower its loss say nothing of heads"),
@@ -97,10 +99,10 @@ def _fit(settings: GatingSettings) -> tuple[Choice, ...]:
 
 
 def _reading() -> tuple[Choice, ...]:
-    paper = {"facilitation": "G-", "interference": "1 - G+", "irrelevance": "G+ (1 - G-)"}
+    formulas = {"facilitation": "G-", "interference": "1 - G+", "irrelevance": "G+ (1 - G-)"}
     scored = f"{_TESTS}test_over_seeds.py::test_scores_are_those_of_the_gates"
     return (
-        *(_row(score, "the paper", formula, SCORES_OF_GATES[score], scored) for score, formula in paper.items()),
+        *(_row(score, "the paper", formula, formula, scored) for score, formula in formulas.items()),
         _row("seeds", "the paper", 10, N_SEEDS, _OPTIONS),
         _row("threshold of a score", "figure 3b", 0.5, THRESHOLD, _AT),
         _row("Always", "figure 3b", "smallest over seeds", "smallest over seeds", _REDUCED),
@@ -115,12 +117,12 @@ def _contrast(settings: GatingSettings) -> tuple[Choice, ...]:
     code = "ContrastiveCHGTrainer"
     return (
         _row("contrast: clamp of the difference", code, "each pair of texts", "each pair of texts", _CONTRAST),
-        _row("contrast: floor of the difference", code, -5.0, settings.forget_floor, _SETTINGS),
+        _row("contrast: floor of the difference", code, -5.0, settings.forget_floor, _SETTINGS, field="forget_floor"),
         _row("contrast: gradient of the retained text in it", code, "none", "none", _CONTRAST),
-        _row("contrast: lambda", code, 0.1, settings.push, _SETTINGS),
-        _row("contrast: pairs per update", code, 64, settings.batch, _SETTINGS, _SMALL),
-        _row("contrast: updates", "cchg_example.ipynb", 500, settings.updates, _SETTINGS, _SMALL),
-        _row("contrast: learning rates", code, (0.1, 0.01), settings.first_rates, _SETTINGS),
+        _row("contrast: lambda", code, 0.1, settings.push, _SETTINGS, field="push"),
+        _row("contrast: pairs per update", code, 64, settings.batch, _SETTINGS, _SMALL, field="batch"),
+        _row("contrast: updates", "cchg_example.ipynb", 500, settings.updates, _SETTINGS, _SMALL, field="updates"),
+        _row("contrast: learning rates", code, (0.1, 0.01), settings.first_rates, _SETTINGS, field="first_rates"),
         _row("contrast: a pair is", "function_vectors.ipynb", "one question in two prompts",
              "one item where half or more have a partner, else two at random", _PAIRS,
              "any two data sets can be contrasted, such as two tasks"),
@@ -143,7 +145,7 @@ def _texts(settings: GatingSettings) -> tuple[Choice, ...]:
              "categories of the suite",
              study, "a study scores one suite by all methods; question_texts reads the paper's files"),
         _row("texts per data set", "math.ipynb", "49,500 (Math)", settings.n_texts, study,
-             "few-shot prompts of a suite repeat words sooner"),
+             "few-shot prompts of a suite repeat words sooner", field="n_texts"),
         _row("examples before a question", "format_data.py", 1, 1, made),
         _row("examples to choose from", "format_data.py", "10 shortest questions",
              f"{N_EXAMPLES} shortest questions", made),

@@ -88,9 +88,6 @@ def contrastive_gates(
     check_model(adapted)
     read = {kind: gate_texts(adapted, data, name=kind) for kind, data in (("retain", retain), ("forget", forget))}
     pairs = paired(**read)
-    told = [f"Texts to {kind}: {texts.left_out}." for kind, texts in read.items() if texts.left_out]
-    for message in filter(None, [*told, unpaired(**read, both=pairs)]):
-        warnings.warn(message, StatisticsWarning, stacklevel=2)
     chosen = dict(zip(read, pairs, strict=True)) if pairs else read
     # The same streams give the same draws: texts of the same items stay together.
     streams = {kind: "pairs" if pairs else kind for kind in read}
@@ -98,6 +95,9 @@ def contrastive_gates(
         kind: texts.split(settings.held_out, stream(seed, _NAME, streams[kind], "held out"))
         for kind, texts in chosen.items()
     }
+    told = [f"Texts to {kind}: {texts.left_out}." for kind, texts in read.items() if texts.left_out]
+    for message in filter(None, [*told, unpaired(**read, both=pairs)]):
+        warnings.warn(message, StatisticsWarning, stacklevel=2)
     fits = fit_each(lambda number: _fit(adapted, kinds, streams, settings=settings, number=number, seed=seed), n_seeds)
     provenance = {"method": _NAME, "model": adapted.name, "settings": repr(settings), "seed": str(seed)}
     provenance |= {"pairs": "of the same items" if pairs else "at random"}

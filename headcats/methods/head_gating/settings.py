@@ -12,7 +12,6 @@ N_SEEDS = 10
 """Random starts."""
 THRESHOLD = 0.5
 """Score from which a head counts."""
-SCORES_OF_GATES = {"facilitation": "G-", "interference": "1 - G+", "irrelevance": "G+ (1 - G-)"}
 N_EXAMPLES, N_ORDERS = 10, 1
 """Of questions: how many are examples for the others, and texts of each, with its options in another order."""
 
