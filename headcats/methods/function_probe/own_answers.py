@@ -52,8 +52,8 @@ def own_answers(
         places = [place for place, (prompt, _) in prompts.items() if prompt.endswith(_QUOTE) == quoted]
         start = len(answers) / max(1, len(prompts))
         share = partial(_advance, advance, start, len(places) / max(1, len(prompts)))
-        found = generate(model, [prompts[place][1] for place in places], ends=ends, limit=limit, advance=share)
-        answers |= zip(places, found, strict=True)
+        continuations = generate(model, [prompts[place][1] for place in places], ends=ends, limit=limit, advance=share)
+        answers |= zip(places, continuations, strict=True)
     written: dict[int, AnsweredText] = {}
     for place, (prompt, _) in prompts.items():
         answer = str(tokenizer.decode(list(answers[place].tokens), clean_up_tokenization_spaces=False))

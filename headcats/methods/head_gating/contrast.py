@@ -95,8 +95,8 @@ def contrastive_gates(
         kind: texts.split(settings.held_out, stream(seed, _NAME, streams[kind], "held out"))
         for kind, texts in chosen.items()
     }
-    told = [f"Texts to {kind}: {texts.left_out}." for kind, texts in read.items() if texts.left_out]
-    for message in filter(None, [*told, unpaired(**read, both=pairs)]):
+    messages = [f"Texts to {kind}: {texts.left_out}." for kind, texts in read.items() if texts.left_out]
+    for message in filter(None, [*messages, unpaired(**read, both=pairs)]):
         warnings.warn(message, StatisticsWarning, stacklevel=2)
     fits = fit_each(lambda number: _fit(adapted, kinds, streams, settings=settings, number=number, seed=seed), n_seeds)
     provenance = {"method": _NAME, "model": adapted.name, "settings": repr(settings), "seed": str(seed)}

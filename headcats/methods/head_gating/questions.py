@@ -3,13 +3,14 @@
 import heapq
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headcats.bounds import check_count
-from headcats.errors import DataError, pluralize
+from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
 from headcats.methods.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
@@ -40,7 +41,7 @@ def question_texts(
         data: A JSON, JSON Lines, CSV, TSV or Parquet file, a saved dataset, `hf://datasets/user/name`, or records, with
             the fields of CommonsenseQA (`question, choices, answerKey`), BIG-bench (`input, target_scores`, or its
             table), OpenMathInstruct (`problem, generated_solution`), or `question, answer` with or without `choices`.
-        n_questions: How many are drawn, all by default; the examples come besides.
+        n_questions: How many are drawn, all by default and where there are fewer; the examples come besides.
         n_orders: Texts of a question, each with its options in another order; fewer where there are fewer orders.
         n_examples: Questions that are examples.
         instruction: What the text begins with, on lines of its own.
@@ -54,9 +55,12 @@ def question_texts(
         repeated or contradictory rows, another language than most, kept as an example, not drawn.
 
     Raises:
-        DataError: No such file, an unknown layout, no usable row, or no question beside the examples; the message
-            counts what was dropped.
-        OptionError: A number below 1.
+        DataError: No such file or something else than data, an unknown layout, no usable row, or no question beside the
+            examples; the message counts what was dropped.
+        OptionError: A number below 1, or an instruction that is no text.
+
+    Warns:
+        StatisticsWarning: Fewer questions than `n_questions`.
 
     Example:
         >>> import headcats as hc
@@ -81,16 +85,23 @@ def question_texts(
         check_count(name, count, most=math.inf)
     if n_questions is not None:
         check_count("n_questions", n_questions, most=math.inf)
+    if not isinstance(instruction, str):
+        raise OptionError(f'instruction must be text, "" for none; got {instruction!r:.60}.')
     questions = read_questions(data)
     task = questions.name.partition(".")[0]
     report = DropReport(0, dict(questions.rows.report.dropped), dict(questions.rows.report.examples))
-    examples = [] if questions.finished else heapq.nsmallest(n_examples, questions, key=lambda one: one.length)
+    examples = (
+        [] if questions.finished else heapq.nsmallest(n_examples, questions, key=lambda question: question.length)
+    )
     asked = _asked(questions, examples, n_questions, report, seed=seed)
     if not asked:
         raise DataError(
             f"{questions.name} has no question beside {pluralize(len(examples), 'example')}: {report.summary()}. Give "
             "more questions, or take fewer examples, n_examples=1."
         )
+    if n_questions is not None and len(asked) < n_questions:
+        message = f"{questions.name}: {pluralize(len(asked), 'question')}, not the {n_questions} asked for: "
+        warnings.warn(f"{message}{report.summary()}.", StatisticsWarning, stacklevel=2)
     start = f"{instruction.strip()}\n" if instruction.strip() else ""
     texts = [
         text

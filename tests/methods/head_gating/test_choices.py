@@ -20,5 +20,5 @@ def test_the_small_preset_differs_in_batches_and_updates_alone() -> None:
     assert differing == [
         "texts per update", "updates per stage", "contrast: pairs per update", "contrast: updates",
     ]  # fmt: skip
-    assert "texts per update 32, not 64" in registry.lookup("preset", "chg-mini").__doc__
-    assert "texts per update" not in registry.lookup("preset", "chg2025").__doc__
+    assert "texts per update: 32, not 64" in registry.lookup("preset", "chg-mini").__doc__
+    assert "texts per update:" not in registry.lookup("preset", "chg2025").__doc__

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.methods.head_gating.questions import question_texts
 
 
@@ -118,6 +118,13 @@ def test_what_cannot_be_asked_is_counted_by_reason() -> None:
 def test_too_few_questions_and_wrong_numbers() -> None:
     with pytest.raises(DataError, match=r"no question beside 4 examples: .*n_examples=1"):
         question_texts(questions(4))
+    with pytest.warns(StatisticsWarning, match=r"4 questions, not the 100 asked for: 4 kept; 10 kept as an example"):
+        texts, report = question_texts(questions(), n_questions=100)
+    assert len(texts) == report.kept == 4
+    with pytest.raises(DataError, match="got None"):
+        question_texts(None)
+    with pytest.raises(OptionError, match="instruction must be text"):
+        question_texts(questions(), instruction=None)
     for options in ({"n_orders": 0}, {"n_examples": 0}, {"n_questions": 0}):
         with pytest.raises(OptionError, match=f"{next(iter(options))} must be"):
             question_texts(questions(), **options)
