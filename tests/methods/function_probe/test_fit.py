@@ -17,6 +17,7 @@ from toys import tiny_model, word_tokenizer
 import headcats as hc
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.function_probe.importance import importance_effects
+from headcats.methods.function_probe.settings import FunctionProbeSettings
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
@@ -67,6 +68,30 @@ def test_the_head_that_shows_the_function_ranks_first_in_at_least_four_of_five_s
     assert (probed.accuracy_low > probed.chance).all()
     ranked = np.abs(probed.importance.values).reshape(5, 3, -1).argmax(-1)
     assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 4).all()
+    chosen = hc.rules.elbow()(importance_effects(probed))
+    assert (chosen.sel(layer=0, head=1) == 1).all()
+
+
+def test_at_the_default_position_the_head_that_shows_the_function_ranks_first(planted: HookedModel) -> None:
+    """Planted heads act one position before the answer, a mark that says nothing; at the answer another head leads."""
+    assert QUICK.at == FunctionProbeSettings().at == "predicting"
+    marks = np.random.default_rng(1).choice(list("→\n,"), len(slot_texts()))
+    texts = [
+        replace(text, text=text.text + mark, spans=(Span(len(text.text), len(text.text) + 1),))
+        for text, mark in zip(slot_texts(), marks, strict=True)
+    ]
+    by_position = {
+        at: hc.methods.function_probe(planted, texts, preset=replace(QUICK, at=at), n_seeds=3)
+        for at in (QUICK.at, "answer")
+    }
+    probed = by_position["predicting"]
+    assert (probed.accuracy_low > probed.chance).all()
+    leading = {
+        at: np.abs(of.importance.values).mean(0).reshape(3, -1).argmax(-1).tolist() for at, of in by_position.items()
+    }
+    slot = SLOT.layer * 4 + SLOT.head
+    assert leading["predicting"] == [slot] * 3
+    assert slot not in leading["answer"]
     chosen = hc.rules.elbow()(importance_effects(probed))
     assert (chosen.sel(layer=0, head=1) == 1).all()
 
