@@ -107,8 +107,9 @@ def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder
     hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
     paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
     for label in run.joint_blocks:
-        commands = quoted_figure_commands(run, folder, label)
-        if commands and not run.declarations[label].selection and label not in labels:
+        commands, selection = quoted_figure_commands(run, folder, label), run.declarations[label].selection
+        is_map = selection is not None and selection.over == "task"  # which is named among the methods already
+        if commands and not is_map and label not in labels:
             text = f"Also there: {label}, a joint method: {commands} draws it."
             paragraphs.append(paragraph("text.plain", text=text))
     return paragraphs
@@ -125,8 +126,8 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
             page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
             if answer.numbers["map"] is None:
                 answer.close(f"Figure: {page}")
-            else:  # which the report shows as well
-                answer.detail([paragraph("text.plain", text=f"Figure: {page}")])
+            else:
+                answer.close(f"{spec.label}: {page}")
     except (DataError, StorageError) as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
     answer.numbers["joint_methods"].append(

@@ -27,12 +27,13 @@ GENERATED = ("model_answer", "generated_answer", "model_output", "generated", "c
 EXACT = ("exact_answer",)
 VALID = ("valid_exact_answer",)
 LABEL = ("automatic_correctness", "correctness", "is_correct", "correct", "label")
-RIGHT = ("correct_answer", "answer", "aliases", "answers", "right_answer", "target")
+RIGHT = ("correct_answer", "answer", "answers", "right_answer", "target")
+ALIASES = ("aliases",)
 WRONG = ("incorrect_answer", "wrong_answer", "wrong_answers", "incorrect_answers")
 RESAMPLED, RESAMPLED_EXACT = ("resampled_answers",), ("resampled_exact_answers",)
 MEANINGS = {
     "question": QUESTION, "asked": ASKED, "generated": GENERATED, "exact": EXACT, "valid": VALID, "label": LABEL,
-    "right": RIGHT, "wrong": WRONG, "resampled": RESAMPLED, "resampled_exact": RESAMPLED_EXACT,
+    "right": RIGHT, "aliases": ALIASES, "wrong": WRONG, "resampled": RESAMPLED, "resampled_exact": RESAMPLED_EXACT,
 }  # fmt: skip
 INSIDE = "Data"
 """Where TriviaQA's own files have their list."""
@@ -57,9 +58,9 @@ def answered_items(
     `aliases`; `wrong_answer`. `resampled_answers` and `resampled_exact_answers` hold lists of as many texts.
 
     Right answers are a text, a number, a list of them, such a list as text (`['Paris', 'Paname']` or JSON), or
-    TriviaQA's `{value, aliases}`. A whole number is looked for as "9" and as "9.0". Without a column `exact_answer`,
-    the exact answer is the right or wrong answer that comes first in the model's; where none is in it, the model is
-    asked to copy it out when it is probed.
+    TriviaQA's `{value, aliases}`; those of a column `aliases` are added. A whole number is looked for as "9" and as
+    "9.0". Without a column `exact_answer`, the exact answer is the right or wrong answer that comes first in the
+    model's; where none is in it, the model is asked to copy it out when it is probed.
 
     Args:
         path: A JSON, JSON Lines, CSV, TSV or Parquet file, or TriviaQA's `{"Data": [...]}`.
@@ -110,7 +111,7 @@ def answered_items(
     fields = _template_fields(template, names, records.file)
     if not columns["question"] and not columns["asked"] and not fields:
         raise DataError(_without("question", QUESTION, records.columns, records.file))
-    if not columns["right"] and not columns["label"]:
+    if not columns["right"] and not columns["aliases"] and not columns["label"]:
         raise DataError(_without("right answer or label", (*RIGHT[:2], LABEL[0]), records.columns, records.file))
     reader = _Rows(columns, template, fields, tuple(options), path.stem if task is None else task, bos)
     language = find(names, FIELDS, file=records.file)
@@ -200,7 +201,8 @@ class _Rows:
         prompt = self.template.format(**texts) if self.fields else question or asked
         if not prompt.strip() or not all(text.strip() for text in texts.values()):
             raise ValueError("no question")
-        right, wrong = answers_of(self._cell(row, "right")), answers_of(self._cell(row, "wrong"))
+        right = list(dict.fromkeys(answers_of(self._cell(row, "right")) + answers_of(self._cell(row, "aliases"))))
+        wrong = answers_of(self._cell(row, "wrong"))
         folded = {answer.casefold() for answer in right}
         wrong += [option for option in self.options if option.casefold() not in folded and option not in wrong]
         named = {"task": self.task, "item": asked.strip() or prompt, "bos": self.bos}

@@ -3,24 +3,20 @@
 A ValueError says why a cell cannot be used, with what it holds behind a colon.
 """
 
-import ast
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headcats.methods.token_probe.items import Resample
+from headcats.tasks.files.list_text import LIST, read_list
 
 _RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
 _WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}
 # How pandas and CSV write that a cell is empty.
 _NOTHING = {"", "nan", "none", "null", "<na>"}
-# numpy writes lists of texts without commas, which Python would read as one text.
-_NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
 # A list of texts, rather than a text that starts with a bracket, such as "[1] Rome".
 _QUOTED = re.compile(r"""\[\s*['"]""")
-LIST = "list that cannot be read"
 
 
 def text_of(cell: Any) -> str:
@@ -43,24 +39,10 @@ def _listed(cell: Any) -> list[Any]:
     if isinstance(cell, str) and cell.strip().startswith("["):
         text = cell.strip()
         if text.endswith("]"):
-            return _read_list(text)
+            return read_list(text)
         if _QUOTED.match(text) or text.count("[") > text.count("]"):
             raise ValueError(f"{LIST}: {text!r:.80}, without its end")
     return list(cell) if isinstance(cell, list | tuple) else [cell]
-
-
-def _read_list(text: str) -> list[Any]:
-    try:
-        return list(json.loads(text))
-    except ValueError:
-        pass
-    try:
-        read = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"{LIST}: {text!r:.80}") from None
-    if _NO_COMMA.search(text) and len(read) < len(_NO_COMMA.split(text)):
-        raise ValueError(f"{LIST}: {text!r:.80}, without commas")
-    return list(read)
 
 
 def _distinct(cells: Sequence[Any]) -> list[str]:

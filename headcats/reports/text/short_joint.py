@@ -82,7 +82,7 @@ def short_both(
         return replace(both_table(members, shared, names, most=most), colours=colours)
 
     kind = shared.attrs["sign"]
-    verdict = tuple(who_serves_what(shared, kind)) or (line("short.none_by", method=" and ".join(names)),)
+    verdict = tuple(who_serves_what(shared, kind)) or (line("short.none_by_both", methods=list(names)),)
     return Short(verdict, listed, tuple(shared_by_chance(shared)), tuple(warnings), next_command, colours)
 
 

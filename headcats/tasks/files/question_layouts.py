@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from headcats.tasks.files.list_text import unpacked
+
 LETTERS = string.ascii_uppercase
 NO_QUESTION, NO_ANSWER, NO_OPTIONS = "no question", "no answer key", "no options"
 ONE_OPTION, MANY_OPTIONS = "one option", f"more than {len(LETTERS)} options"
@@ -33,8 +35,8 @@ def as_text(value: Any) -> str:
 
 
 def _as_list(value: Any) -> list[Any] | None:
-    """A list, tuple or array as a list."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    """A list, tuple or array as a list, also one that a table holds as text."""
+    value = unpacked(value.tolist() if hasattr(value, "tolist") else value)
     return list(value) if isinstance(value, list | tuple) else None
 
 
@@ -59,7 +61,7 @@ def _keyed(row: Row) -> Parts | str:
     asked = row["question"]
     within = isinstance(asked, Mapping)
     question: Any = asked.get("stem") if within else asked
-    choices: Any = (asked if within else row).get("choices")
+    choices: Any = unpacked((asked if within else row).get("choices"))
     if isinstance(choices, Mapping):
         labels, texts = _as_list(choices.get("label")), _as_list(choices.get("text"))
     else:
@@ -76,7 +78,7 @@ def _keyed(row: Row) -> Parts | str:
 
 def _scored(row: Row) -> Parts | str:
     """BIG-bench: option -> score, 1 for the right one."""
-    scores = row["target_scores"]
+    scores = unpacked(row["target_scores"])
     if not isinstance(scores, Mapping):
         return NO_OPTIONS
     # A table has a column for every option of any row, empty where the row lacks it.

@@ -63,11 +63,12 @@ def test_every_reason_is_counted_and_named(tmp_path: Path, row: str, reason: str
     [
         ("id,question,answer,answerable\n5,How many?,[9.0],True", "How many?", ("9", "9.0"), ()),
         ("Question,Answer\nWho acted?,Jo Bo", "Who acted?", ("Jo Bo",), ()),
+        ("question,answer,aliases\nWhere?,Paris,\"['Paname', 'Paris']\"", "Where?", ("Paris", "Paname"), ()),
         ("Question,Answer,Wrong_Answer\nWho?,Ann,Bob", "Who?", ("Ann",), ("Bob",)),
         ("type,sentence,answer,incorrect_answer,q,q_instruct\n1,A met B.,cook,man,The x is the,Who?",
          "A met B. The x is the", ("cook",), ("man",)),
     ],
-    ids=["math", "movies", "winogrande", "winobias"],
+    ids=["math", "movies", "trivia", "winogrande", "winobias"],
 )  # fmt: skip
 def test_plain_tables_are_questions(tmp_path: Path, table: str, prompt: str, right: Any, wrong: Any) -> None:
     (question,), report = answered_items(written(tmp_path, "plain.csv", table))

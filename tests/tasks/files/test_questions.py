@@ -28,6 +28,8 @@ ROWS: dict[str, dict[str, Any]] = {
         "multiple_choice_scores": [0, 1, 0],
     },
     "options, text": {"question": "Where is money?", "choices": ["tree", "bank", "sea"], "answer": "bank"},
+    "options, as text": {"question": "Where is money?", "choices": "['tree', 'bank', 'sea']", "answer": "bank"},
+    "CommonsenseQA, as text": {"question": "Where is money?", "choices": json.dumps(CHOICES), "answerKey": "A"},
     "options, number": {"question": "Where is money?", "choices": np.array(["tree", "bank", "sea"]), "answer": 1},
 }
 
