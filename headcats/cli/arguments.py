@@ -31,7 +31,7 @@ SuiteOfResults = Annotated[
 _METHOD = "Method, as name or name@positions; default: the first exact one of the run."
 Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
-_AND = "A second method: only heads that both have in a category, beside the number by chance."
+_AND = "A second method: heads that are in a category by both, beside the number expected by chance."
 SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND, autocompletion=completion.methods_of_results)]
 _METRIC = "Metric to read; default: the first of the run."
 Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)]

@@ -171,7 +171,7 @@ def _map_joint(
         label,
         tried=tried if of_tasks(block) else {},
         warnings=of_a_toy(run.manifest.model),
-        next_command=f"headcats compare {shlex.quote(str(place))}" if has_others else "",
+        next_command=f"headcats compare {shlex.quote(str(place))} --details" if has_others else "",
         colours=listed_colours(tables["overlap"]),
     )
     answer.detail(block_findings(block, tables, rule=reading.named_rule, tried=tried))
@@ -188,7 +188,7 @@ def _map_both(run: RunResults, place: Place, selected: Selected, *, csv: bool, a
         selected.tables,
         (first, other),
         warnings=of_a_toy(run.manifest.model),
-        next_command=f"headcats compare {shlex.quote(str(place))}",
+        next_command=f"headcats compare {shlex.quote(str(place))} --details",
         colours=listed_colours(shared),
     )
     answer.detail([both_table(members, shared, (first, other), most=_EVERY), *count_findings(shared)])
