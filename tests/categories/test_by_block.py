@@ -85,6 +85,7 @@ def test_one_relation_of_several_saturates():
         block_members(relations())
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -101,6 +102,7 @@ def test_what_a_block_cannot_be_judged_by(options, message):
         block_members(relations(), **options)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -189,7 +189,7 @@ class AnsweredItem:
     task: str = ""
     item: str = ""
     bos: str = "once"
-    resamples: tuple[Resample, ...] = ()
+    resamples: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         check_bos(self.bos)

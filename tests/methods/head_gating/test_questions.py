@@ -115,6 +115,7 @@ def test_what_cannot_be_asked_is_counted_by_reason() -> None:
     assert report.examples["no answer key"] == "the items, record 3"
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_too_few_questions_and_wrong_numbers() -> None:
     with pytest.raises(DataError, match=r"no question beside 4 examples: .*n_examples=1"):
         question_texts(questions(4))

@@ -28,6 +28,7 @@ def made_up(name="m", d_vocab=GPT_2, n_layers=32, d_model=4096, **config):
     )
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("model", "preset"),
     [
@@ -63,9 +64,12 @@ def small(monkeypatch):
 def test_both_classes_of_models_tell_it(backend, small):
     other = tiny_model("llama", backend, d_vocab=D_VOCAB - 1)
     models = [tiny_model("gpt2", backend), other, tiny_model("llama", backend)]
+    for toy in models if backend == "hooked" else ():
+        toy.model.cfg.original_architecture = type(toy.oracle).__name__  # as `from_pretrained` records it
     assert [family_preset(HookedModel(toy.model)) for toy in models] == ["maps2025", "maps2025", "maps2025-llama3"]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("model", "preset", "said"),
     [
@@ -96,6 +100,7 @@ def test_a_preset_of_another_family_is_named_with_what_differs(model, preset, sa
     assert all(part in str(caught[0].message) for part in said)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_a_first_mlp_that_was_chosen_is_not_questioned():
     large = made_up(architecture="LlamaForCausalLM", d_vocab=LLAMA_3, n_layers=80, d_model=8192)
     for first_mlp in ("on", "off"):

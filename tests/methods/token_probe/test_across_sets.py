@@ -61,6 +61,7 @@ def test_an_item_of_two_sets_stays_on_one_side() -> None:
     np.testing.assert_array_equal(found.auc, np.full((2, 2), found.auc[0, 0]))
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_sets_that_cannot_be_compared_are_named() -> None:
     model, sets = two_sets()
     right = sets["task 0"][:3]

@@ -167,6 +167,7 @@ def test_cells() -> None:
             answers_of(cell)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("name", "content", "options", "error", "message"),
     [

@@ -90,6 +90,7 @@ def test_the_probe_beside_its_baselines_on_the_same_held_out_answers() -> None:
     assert beside.auc.sel(detector="p_true").isnull()
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_a_place_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = scripted(40)
 

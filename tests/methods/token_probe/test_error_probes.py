@@ -51,6 +51,7 @@ def test_a_planted_type_is_told() -> None:
     assert len(hc.figures.data(hc.figures.generalisation_matrix(found))) == 5
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_sets_without_resamples_are_named() -> None:
     model, questions = scripted(10)
     with pytest.raises(DataError, match="Data set 'sums': error types need AnsweredItem"):

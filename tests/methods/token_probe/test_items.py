@@ -73,6 +73,7 @@ def test_an_expression_takes_aliases_too() -> None:
     assert question.judge("none") is None
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("label", [True, 1, np.int64(1), np.bool_(True)])
 def test_labels_are_booleans(label: Any) -> None:
     item = AnsweredItem("?", "a", "a", label, resamples=(("b", "b", label),))  # type: ignore[arg-type]
@@ -86,6 +87,7 @@ def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
     assert (occurrences("paris", "In PARIS, Paris"), occurrences("1.5", "125 1.5")) == (2, 1)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("made", "error", "message"),
     [

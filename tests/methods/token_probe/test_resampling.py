@@ -1,5 +1,6 @@
 """Answers drawn at random: their distribution, seeds, and how they are judged."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,8 @@ def test_draws() -> None:
     share = float((drawn == 0).float().mean())
     assert abs(share - np.e**2 / (np.e**2 + 49)) < 0.015
     assert float((_drawing(0.2, np.random.default_rng(0))(logits) == 0).float().mean()) > 0.98
-    assert (resampled.__kwdefaults__["n_samples"], resampled.__kwdefaults__["temperature"]) == (30, 1.0)
+    parameters = inspect.signature(resampled).parameters
+    assert (parameters["n_samples"].default, parameters["temperature"].default) == (30, 1.0)
 
 
 def test_answers_are_judged_as_the_greedy_one() -> None:
@@ -39,6 +41,7 @@ def test_answers_are_judged_as_the_greedy_one() -> None:
     assert [item.resamples[0].wrong for item in again] == [item.wrong for item in items]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_seeds_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = scripted(3)
     hot = {"n_samples": 2, "temperature": 9.0, "preset": replace(CODE, max_new_tokens=9)}
