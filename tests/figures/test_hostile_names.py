@@ -22,7 +22,7 @@ from headcats.figures.panels.legend import category_letters
 from headcats.figures.panels.text import escaped
 
 # Labels that are no names.
-_FIXED = ("metric", "verdict", "side", "context")
+_FIXED = ("metric", "verdict", "side", "context", "score", "when")
 # What headcats itself writes as HTML, and as places of numbers.
 _OURS = re.compile(r"</?b>|<br>|</?extra>|&nbsp;")
 _PLACE = re.compile(r"%\{(x|y|z|text|hovertext|customdata\[\d+\])(:[^}]*)?\}")

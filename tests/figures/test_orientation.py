@@ -35,7 +35,7 @@ def test_no_figure_has_layers_along_y(name: str) -> None:
     fig = drawn(name)
     assert "layer" not in titles(fig, "y")
     if "layer" in titles(fig, "x"):
-        assert titles(fig, "x") <= {"layer", "facilitation"}
+        assert titles(fig, "x") <= {"layer", "facilitation", "update"}
 
 
 @pytest.mark.parametrize("name", ["overlap_map", "head_grid", "layer_profile", "ov_map", *TURNED[:3]])

@@ -151,18 +151,23 @@ def _notes(rows: pd.DataFrame, numbers: xr.Dataset) -> list[str]:
     n_heads, end = int(numbers["n_heads"]), int(numbers["n_removed"])
     at = {zeroed: part.set_index("k")["accuracy"] for zeroed, part in rows.groupby("zeroed")}
     of = f"{end} of {pluralize(n_heads, 'head')}" if end < n_heads else pluralize(end, "head")
-    notes = [f"{at[RELATION][0]:.2f}, without {of} {at[RELATION][end]:.2f}"]
+    before, without = (_shown(at.get(RELATION, pd.Series(dtype=float)).get(k, np.nan)) for k in (0, end))
+    notes = [f"{before}, without {of} {without}"]
     random = np.atleast_1d(at[RANDOM].get(end, np.array([]))) if RANDOM in at else np.array([])
     beside = f"without random heads {random.mean():.2f} ± {random.std():.2f}" if len(random) else "too few other heads"
     notes.append(beside)
     if CONTROL in at:
-        before, after = (np.atleast_1d(at[CONTROL][k]) for k in (0, end))
-        notes.append(
-            f"{pluralize(len(before), 'control task')} {before.mean():.2f}, without the heads {after.mean():.2f}"
-        )
+        n = rows.loc[rows["zeroed"] == CONTROL, "run"].nunique()
+        means = at[CONTROL].groupby(level=0).mean()
+        before, without = (_shown(means.get(k, np.nan)) for k in (0, end))
+        notes.append(f"{pluralize(n, 'control task')} {before}, without the heads {without}")
     else:
         notes.append("no control task")
     return notes
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.2f}"
 
 
 def _caption(frame: pd.DataFrame) -> list[str]:

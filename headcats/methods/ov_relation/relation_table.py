@@ -232,7 +232,9 @@ def _said(row: Any) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     heads = f"{pluralize(len(names), 'head')}: {', '.join(names[:_NAMED])}{more}" if names else "no head reaches it"
     where = f" ({escaped(row.category)})" if row.category else ""
-    return f"<b>{escaped(row.task)}</b>{where}<br>threshold {row.threshold:.3f}, k {row.k}, {row.n} pairs<br>{heads}"
+    return (
+        f"<b>{escaped(row.task)}</b>{where}<br>threshold {_number(row.threshold)}, k {row.k}, {row.n} pairs<br>{heads}"
+    )
 
 
 def _number(value: float) -> str:

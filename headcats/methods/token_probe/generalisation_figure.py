@@ -1,5 +1,6 @@
 """Probes of one data set judged on another, and of kinds of error in several: a table of AUCs."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def _text(row: Any) -> str:
     value, low, high = (round(number, 2) + 0.0 for number in (row.value, row.low, row.high))
     value = f"{value:{sign}.2f}"
     bold = f"<b>{value}</b>" if row.mark in ("above", "below") else value
-    return f"{bold}<br>[{low:.2f}, {high:.2f}]"
+    return bold if math.isnan(low + high) else f"{bold}<br>[{low:.2f}, {high:.2f}]"
 
 
 def _caption(matrix: xr.Dataset, frame: pd.DataFrame, *, of_types: bool) -> list[str]:
