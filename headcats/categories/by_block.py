@@ -18,10 +18,8 @@ from headcats.results.run_results import refuse_results
 from headcats.rules.rule import Rule, parse_rule
 from headcats.tasks.suites import coloured
 
-CALIBRATED = "calibrated"
-"""What the rule is called in options that takes the threshold of each task, which is above those of its null."""
 THRESHOLDS = "calibrated threshold of each relation"
-"""The same in the attribute `rule`."""
+"""What the rule is called that takes the threshold of each task, which is above those of its null."""
 _NO_TEST = ("low", "high", "p_value", "q_value")
 
 
@@ -48,8 +46,7 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
         `effect` and, negative, `suppressing_effect`: the `min_tasks`-th largest score of the category's tasks, in the
         block's own unit, not a share of a gap; `tasks` and `suppressing_tasks` that pass on their own; `low, high,
         p_value, q_value` NaN; per category `n_tasks, min_tasks, n_items` (pairs of its smallest relation, or texts),
-        `size, suppressing_size`. Attributes of the block, `rule`, `categories`, and
-        `measure`, what `effect` is.
+        `size, suppressing_size`. Attributes of the block, `rule`, `categories`, and `measure`, what `effect` is.
 
     Raises:
         DataError: No block of a method that sorts heads, relations without categories, or numbers that mean nothing
@@ -57,7 +54,8 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
         OptionError: A rule that reads more than effects, or `min_tasks` that no category has.
 
     Warns:
-        StatisticsWarning: One relation of several makes a member; categories without any scored relation.
+        StatisticsWarning: One relation of several makes a member; categories without numbers, or with fewer relations
+            than `min_tasks`.
 
     Example:
         >>> import headcats as hc
@@ -85,7 +83,7 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
 def members_of(
     block: xr.Dataset, selection: Selection, *, rule: Rule | None, min_tasks: int | str | None
 ) -> xr.Dataset:
-    """`block_members` by a selection of one's own."""
+    """`block_members` of a block that has been checked."""
     categories = _categories(block, selection)
     rows = _Rows.of(block, selection, [str(entry["name"]) for entry in categories])
     needed = _needed(rows.places, min_tasks, selection)

@@ -4,14 +4,12 @@ import numbers
 
 import xarray as xr
 
-from headcats.categories.by_block import CALIBRATED, members_of
+from headcats.categories.by_block import checked_selection, members_of
 from headcats.errors import DataError, OptionError
-from headcats.results.declaration import Selection
 from headcats.results.run_results import refuse_results
 from headcats.rules.by_effect import threshold as at_least
 
-RELATIONS = Selection("score", over="task", group="category", suppressing="suppression", threshold="threshold")
-"""What `relation_members` reads of a block."""
+CALIBRATED = "calibrated"
 _NEEDED = ("score", "suppression", "threshold", "suppression_threshold", "n")
 
 
@@ -56,7 +54,8 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
     """
     _check(relations, threshold)
     rule = None if threshold == CALIBRATED else at_least(value=float(threshold))
-    members = members_of(relations, RELATIONS, rule=rule, min_tasks=1)
+    selection = checked_selection(relations, by="hc.categories.relation_members")
+    members = members_of(relations, selection, rule=rule, min_tasks=1)
     text = repr(threshold) if isinstance(threshold, str) else f"{threshold:g}"
     return members.assign_attrs(rule=f"relation_members(threshold={text})")
 

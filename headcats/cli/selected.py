@@ -30,6 +30,7 @@ class Selected:
         names: The method, or the two methods that agree.
         title: One line on what a map shows.
         suffix: End of the names of its files, so that none replaces that of another selection.
+        joint: Whether the method is a joint one.
     """
 
     tables: Mapping[str, xr.Dataset]
@@ -37,7 +38,6 @@ class Selected:
     title: str
     suffix: str
     joint: bool = False
-    """Whether the method is a joint one."""
 
 
 def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
@@ -68,7 +68,10 @@ def select_both(run: RunResults, place: Place, reading: Reading, other: str) -> 
     members = in_both(first.tables["members"], second.tables["members"])
     tables = {"members": members, "overlap": overlap(members, sign=reading.sign)}
     names = (*first.names, *second.names)
-    suffix = f"-{slug(names[0])}-and-{slug(names[1])}{reading.judging_suffix}"
+    # Both methods are in the name, and behind them what else is not the default: metric, effect, how heads are judged.
+    two_joint = first.joint and second.joint
+    options = reading.judging_suffix if two_joint else replace(reading, label=Label("")).file_suffix(run)
+    suffix = f"-{slug(names[0])}-and-{slug(names[1])}{options}"
     return Selected(tables, names, f"{first.title}; and {second.title}", suffix)
 
 
@@ -76,8 +79,7 @@ def _one(run: RunResults, place: Place, reading: Reading) -> Selected:
     method = str(reading.label) if reading.label.name else None
     label = sorting_label(run, place, method)
     if label is not None:
-        own = Reading(Label.parse(label), sign=reading.sign)
-        return select_joint(run, label, own)
+        return select_joint(run, label, Reading(Label.parse(label), sign=reading.sign))
     check_scored(run, place, method, by="A map")
     reading = reading.resolve(run)
     note_control(reading.label)

@@ -125,7 +125,7 @@ def _traces(rows: pd.DataFrame, variable: str, targets: list[str]) -> list[go.Sc
     dots = go.Scatter(x=places, y=mean, mode="markers", marker={"symbol": "circle", "size": 4, "color": TEXT})
     dash = {"symbol": "line-ew", "size": 16, "line": {"color": TEXT, "width": 2}}
     clean = go.Scatter(x=places, y=rows[f"clean_{variable}"], mode="markers", marker=dash, name="clean")
-    own = rows["own"].to_numpy()
+    is_target = rows["own"].to_numpy()
     function = escaped(rows["function"].iloc[0])
     template = (
         f"<b>answers of %{{target}}</b>, heads of {function}<br>%{{{variable}:.3f}}, all heads as they are "
@@ -135,7 +135,7 @@ def _traces(rows: pd.DataFrame, variable: str, targets: list[str]) -> list[go.Sc
     marker = {
         "symbol": "circle",
         "size": 10,
-        "color": [TEXT if is_own else BACKGROUND for is_own in own],
+        "color": [TEXT if is_own else BACKGROUND for is_own in is_target],
         "line": {"color": TEXT, "width": 1.5},
     }
     masked = go.Scatter(

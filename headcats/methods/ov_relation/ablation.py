@@ -110,19 +110,19 @@ def relation_ablation(
         _rows([curves[control][heads] for control in controls[name]], (n_controls, n_k))
         for name, heads in ablated.items()
     ]
-    own = _rows([curves[name][heads] for name, heads in ablated.items()], (len(ablated), n_k))
+    accuracy = _rows([curves[name][heads] for name, heads in ablated.items()], (len(ablated), n_k))
     by_random_name = [_names([["", *heads] for heads in random[name]], (n_random, n_k)) for name in ablated]
     table = xr.Dataset(
         {
-            "accuracy": (("task", "k"), own),
+            "accuracy": (("task", "k"), accuracy),
             "random": (("task", "sequence", "k"), np.stack(by_random)),
             "control": (("task", "other", "k"), np.stack(by_control)),
-            "head": (("task", "k"), _names([["", *heads] for heads in ablated.values()], own.shape)),
+            "head": (("task", "k"), _names([["", *heads] for heads in ablated.values()], accuracy.shape)),
             "random_head": (("task", "sequence", "k"), np.stack(by_random_name)),
             "control_task": (("task", "other"), _names([*controls.values()], (len(ablated), n_controls))),
             "n_heads": ("task", [len(heads) for heads in ablated.values()]),
             "n_prompts": ("task", [tasks[name].n_prompts for name in ablated]),
-            "n_removed": ("task", [_n_removed(curve) for curve in own]),
+            "n_removed": ("task", [_n_removed(curve) for curve in accuracy]),
         },
         coords={"task": list(ablated), "k": np.arange(n_k)},
         attrs={

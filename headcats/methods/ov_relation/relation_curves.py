@@ -116,34 +116,34 @@ def _traces(rows: pd.DataFrame) -> list[go.Scatter]:
         traces += band_and_mean(spread.index.to_numpy(), *ends, name="random heads, least to most")
     if CONTROL in by_kind:
         controls = by_kind[CONTROL]
-        for run, one in controls.groupby("run", sort=False):
+        for run, curve in controls.groupby("run", sort=False):
             template = f"<b>first %{{k}} heads</b> of {name}<br>accuracy on {escaped(run)} %{{accuracy:.3f}}"
             line = {"color": HATCH, "width": 0.8, "dash": "dash"}
             traces.append(
                 go.Scatter(
-                    x=one["k"].to_numpy(),
-                    y=one["accuracy"].to_numpy(),
+                    x=curve["k"].to_numpy(),
+                    y=curve["accuracy"].to_numpy(),
                     mode="lines",
                     line=line,
                     name=str(run),
-                    **hover(template, one, x="k", y="accuracy"),
+                    **hover(template, curve, x="k", y="accuracy"),
                 )
             )
         mean = controls.groupby("k")["accuracy"].agg(["mean", "count"]).reset_index()
         template = f"<b>first %{{k}} heads</b> of {name}<br>mean accuracy of %{{count}} control tasks %{{mean:.3f}}"
         traces.append(_line(mean, "mean", (HATCH, "square", "dash"), CONTROL, template))
     template = f"<b>%{{last_head}}</b> gone, %{{k}} heads of {name} in all<br>accuracy %{{accuracy:.3f}}%{{beside}}"
-    own = by_kind[RELATION]
+    relation = by_kind[RELATION]
     random = by_kind[RANDOM].groupby("k")["accuracy"].mean() if RANDOM in by_kind else pd.Series(dtype=float)
-    beside = [f"<br>without random heads {random[k]:.3f} (mean)" if k in random else "" for k in own["k"]]
-    own = own.assign(beside=beside, last_head=own["last_head"].replace("", "no head"))
-    return [*traces, _line(own, "accuracy", (TEXT, "circle", "solid"), RELATION, template)]
+    beside = [f"<br>without random heads {random[k]:.3f} (mean)" if k in random else "" for k in relation["k"]]
+    relation = relation.assign(beside=beside, last_head=relation["last_head"].replace("", "no head"))
+    return [*traces, _line(relation, "accuracy", (TEXT, "circle", "solid"), RELATION, template)]
 
 
 def _line(rows: pd.DataFrame, column: str, look: tuple[str, str, str], name: str, template: str) -> go.Scatter:
     every, places, values = max(1, math.ceil(len(rows) / _MARKS)), rows["k"].to_numpy(), rows[column].to_numpy()
-    said = hover(template, rows, x="k", y=column)
-    return marked_line(places, values, look=look, name=name, every=every, hover=said)
+    pointed = hover(template, rows, x="k", y=column)
+    return marked_line(places, values, look=look, name=name, every=every, hover=pointed)
 
 
 def _notes(rows: pd.DataFrame, numbers: xr.Dataset) -> list[str]:

@@ -183,7 +183,7 @@ def _columns(frame: pd.DataFrame, score: str) -> list[_Column]:
 
 def _texts(frame: pd.DataFrame, columns: Sequence[_Column]) -> list[go.Scatter]:
     """Each column as texts, and its heading in bold."""
-    said = [_said(row) for row in frame.itertuples()]
+    hover_texts = [_hover_text(row) for row in frame.itertuples()]
     places = np.arange(len(frame) + 1)
     traces, left = [], 0
     for column in columns:
@@ -197,7 +197,7 @@ def _texts(frame: pd.DataFrame, columns: Sequence[_Column]) -> list[go.Scatter]:
                 text=[f"<b>{escaped(column.name)}</b>", *map(escaped, column.texts)],
                 textposition="middle center" if column.centred else "middle right",
                 textfont={"size": MEDIUM, "color": TEXT},
-                hovertext=[f"<b>{column.name}</b>: {column.meaning}", *said],
+                hovertext=[f"<b>{column.name}</b>: {column.meaning}", *hover_texts],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
         )
@@ -227,7 +227,7 @@ def _rules(frame: pd.DataFrame, width: int) -> list[go.Scatter]:
     return [go.Scatter(x=xs, y=ys, mode="lines", line={"color": TICK, "width": 0.8}, name="rules")]
 
 
-def _said(row: Any) -> str:
+def _hover_text(row: Any) -> str:
     names = row.heads.split(", ") if row.heads else []
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     heads = f"{pluralize(len(names), 'head')}: {', '.join(names[:_NAMED])}{more}" if names else "no head reaches it"

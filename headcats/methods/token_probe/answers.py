@@ -137,10 +137,10 @@ def _continuations(
     asked = [place for place, (question, _, _) in enumerate(encoded) if isinstance(question, Question)]
     prompts = [encoded[place][1] for place in asked]
     generated = generate(model, prompts, ends=ends, limit=settings.max_new_tokens, advance=advance)
-    own = dict(zip(asked, generated, strict=True))
+    by_place = dict(zip(asked, generated, strict=True))
     continuations = []
     for place, (_, _, ready) in enumerate(encoded):
-        answer = own.get(place) or _as_generated(ready, ends)
+        answer = by_place.get(place) or _as_generated(ready, ends)
         stop = () if answer.stop is None or settings.stop_token != KEEP else (answer.stop,)
         continuations.append(((*answer.tokens, *stop), answer.cut))
     return continuations

@@ -147,8 +147,8 @@ def layer_token(
         Panel(str(rows["panel"].iloc[0]), [_plot(cells, rows, scale, places)], notes=[_note(rows)]) for rows in frames
     ]
     title = map_title(token_map, name) if title is None and marks == MARKED else title
-    said = caption(token_map, frame, name, inside=inside)
-    return PanelGrid(panels, frame, title, said, beside=scale, grey=True, marks=marks)
+    below = caption(token_map, frame, name, inside=inside)
+    return PanelGrid(panels, frame, title, below, beside=scale, grey=True, marks=marks)
 
 
 def _layer_role_cells(layers: int, roles: Sequence[str]) -> Cells:
