@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from covering import some
-from reports.page.saved_runs import gated_run, scored_run
+from reports.page.saved_runs import gated_run, scored_run, suite_run
 from reports.page.test_report import copied, described, plain, section, sentence, written
 from results.folders import change_manifest
 
@@ -253,14 +254,18 @@ def test_names_with_signs_that_mean_something_elsewhere(tmp_path: Path):
     assert "L0H1" in section(content, "heads")
 
 
-def test_a_joint_method_alone_names_no_command_for_views(tmp_path: Path):
-    folder = gated_run(tmp_path / "results", np.random.default_rng(0).random((1, 2, 2, 3)))
+def test_a_joint_method_alone_has_views_if_it_sorts_heads(tmp_path: Path):
+    folder = gated_run(tmp_path / "gates", np.random.default_rng(0).random((1, 2, 2, 3)))
     content = written(folder)
-    assert sentence("views.no_categories") in section(content, "views")
-    assert "headcats views" not in content
+    assert "headcats views gates" in section(content, "views")
     assert sentence("answer.no_map") in section(content, "answer")
     assert sentence("answer.joint", label="head_gating", size="1 dataset x 2 seeds") in section(content, "answer")
     assert "hc.suite_blocks(" in section(content, "run")
+    says = {"method": "made_up", "model": "made-up"}
+    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs=says)
+    content = written(suite_run(tmp_path / "made up", "made_up", block, per_layer={0: 3, 1: 3}))
+    assert sentence("views.no_categories") in section(content, "views")
+    assert "headcats views" not in content
 
 
 def test_thirty_categories_of_one_colour_have_a_card_each_and_can_be_told_apart(tmp_path: Path):
