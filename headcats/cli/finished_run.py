@@ -103,7 +103,7 @@ def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder
         if not run.declarations[str(label)].control_of and label != reading.label
     }
     methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
-    methods += [label for label in run.joint_blocks if run.declarations[label].selection]
+    methods += run.sorting_methods
     hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
     paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
     for label in run.joint_blocks:

@@ -142,6 +142,11 @@ class RunResults:
         return by_label
 
     @cached_property
+    def sorting_methods(self) -> list[str]:
+        """Labels of the joint methods that sort heads into categories."""
+        return [label for label in self.joint_blocks if self.declarations[label].selection]
+
+    @cached_property
     def default_label(self) -> Label | None:
         """The method to map if none is named; None if no task was scored.
 

@@ -84,10 +84,10 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
     """
     method = str(reading.label)
     if method in run.joint_blocks or registered(method).kind == "joint" or not (method or run.tasks):
-        label = _sorting_method(run, method)
+        label = _sorting_label(run, method)
         block, declared = run.joint_blocks[label], run.declarations[label]
         selection = declared.selection
-        assert selection is not None  # `_sorting_method` chose it for that
+        assert selection is not None  # `_sorting_label` chose it for that
         members = block_members(block, rule=reading.named_rule, min_tasks=reading.named_min_tasks)
         by_task = selection.over == "task"
         scores = block[selection.variable] if by_task else _by_task(members, run.manifest.joint_blocks[label].tasks)
@@ -155,14 +155,14 @@ def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> t
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
 
 
-def _sorting_method(run: RunResults, method: str) -> str:
-    """The block of a joint method that sorts heads: that of `method`, or the first for ""."""
-    blocks, manifest, first = list(run.joint_blocks), run.manifest, default_methods()[0]
-    for label in blocks:
-        if run.declarations[label].selection and method in ("", label, Label.parse(label).name):
+def _sorting_label(run: RunResults, method: str) -> str:
+    """The joint method of the run that sorts heads: `method`, or the first for ""."""
+    manifest, first = run.manifest, default_methods()[0]
+    for label in run.sorting_methods:
+        if method in ("", label, Label.parse(label).name):
             return label
     if not method:
-        contents = line("attention.contents", labels=blocks) if blocks else None
+        contents = line("attention.contents", labels=list(run.joint_blocks)) if run.joint_blocks else None
         advice = line("attention.no_demonstrations") if manifest.plan.n_demos == 0 else how_to_add(first, manifest)
         raise DataError(str(line("attention.no_categories", contents=contents, method=first, advice=advice)))
     if registered(method).selection:

@@ -144,8 +144,7 @@ def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> s
         OptionError: A joint method that sorts no heads, that these results lack, or that they hold with other options.
     """
     if method is None:
-        labels = [label for label in run.joint_blocks if run.declarations[label].selection]
-        return next(iter(labels or run.joint_blocks), None) if not run.tasks else None
+        return next(iter(run.sorting_methods or run.joint_blocks), None) if not run.tasks else None
     name = Label.parse(method).name
     declared = next((run.declarations[label] for label in run.joint_blocks if Label.parse(label).name == name), None)
     declared = declared or registered(name)

@@ -20,7 +20,7 @@ def views(material: Material) -> Iterator[Part]:
             yield line("views.chosen_by", by=by)
         for view in material.views:
             yield Link(material.address(view.path), view.title, view.content)
-    elif not material.tables and not any(declared.selection for declared in material.run.declarations.values()):
+    elif not material.tables and not material.run.sorting_methods:
         yield line("views.no_categories")
     elif material.unit != HEAD:
         yield line("views.single_heads_only")
