@@ -9,11 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from headcats.figures.panels.text import text_width
-from headcats.figures.static.text import svg_text
+from headcats.figures.static.text import label_width, svg_text
 
 _TICK_SIZE, _NAME_SIZE = 10, 12
-_MINUS = 0.15  # what a minus sign takes beyond other letters, in shares of the size: .03 in Arial, .29 in DejaVu
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def axis_svg(x: Span, y: Span, *, text: str) -> Iterator[str]:
         at = ((left + right) / 2, bottom + 20)
         yield svg_text(name, at, size=x.axis.title.font.size or _NAME_SIZE, colour=text, anchor="center")
     if name := y.axis.title.text:
-        longest = max((text_width(label, size) + _MINUS * size * label.count("−") for _, label in ticks), default=0)
+        longest = max((label_width(label, size) for _, label in ticks), default=0)
         at, size = (left - 18 - longest, (top + bottom) / 2), y.axis.title.font.size or _NAME_SIZE
         yield svg_text(name, at, size=size, colour=text, anchor="center", valign="middle", angle=-90)
 

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from headcats.figures.panels.text import text_width
 from headcats.figures.static.bars import hatch_svg
 from headcats.figures.static.colours import css_colour, hex_of, scale_colours
 from headcats.figures.static.symbols import look, outline
-from headcats.figures.static.text import svg_text
+from headcats.figures.static.text import label_width, svg_text
 
 _ROW, _FIRST, _SWATCH, _TEXT = 19, 15.6, 12, 40  # pixels: as plotly sets entries of 12 pixels
 _STEPS = 64
@@ -55,7 +54,7 @@ def colour_bar_svg(fig: go.Figure, *, text: str) -> Iterator[str]:
         # A little over the next one: no gap shows between them at any zoom.
         corner = f'x="{left:.2f}" y="{top + place * high:.2f}"'
         yield f'<rect {corner} width="{bar.thickness}" height="{high + 0.3:.2f}" fill="{hex_of(colour.tolist())}"/>'
-    widest = max(text_width(label, bar.tickfont.size) for label in bar.ticktext)
+    widest = max(label_width(label, bar.tickfont.size) for label in bar.ticktext)
     for value, label in zip(bar.tickvals, bar.ticktext, strict=True):
         y = top + bar.len * (axis.cmax - value) / (axis.cmax - axis.cmin)
         yield svg_text(label, (left + bar.thickness + 4, y), size=bar.tickfont.size, colour=text, valign="middle")

@@ -89,6 +89,13 @@ def gated_run(folder: Path, scores: np.ndarray, *, kv_head: Sequence[Sequence[in
     return suite_run(folder, "head_gating", block, per_layer=per_layer)
 
 
+def run_without_heads(folder: Path) -> Path:
+    """A run of a joint method that says nothing about single heads."""
+    says = {"method": "made_up", "model": "made-up"}
+    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs=says)
+    return suite_run(folder, "made_up", block, per_layer={0: 3, 1: 3})
+
+
 def suite_run(folder: Path, label: str, block: xr.Dataset, *, per_layer: Mapping[int, int]) -> Path:
     """A run of one joint method, with what it found."""
     target, manifest = ResultsFolder(folder), manifest_of(per_layer, tasks={}, methods=[label])

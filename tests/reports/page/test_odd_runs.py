@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 from covering import some
-from reports.page.saved_runs import gated_run, scored_run, suite_run
+from reports.page.saved_runs import gated_run, run_without_heads, scored_run
 from reports.page.test_report import copied, described, plain, section, sentence, written
 from results.folders import change_manifest
 
@@ -261,9 +260,7 @@ def test_a_joint_method_alone_has_views_if_it_sorts_heads(tmp_path: Path):
     assert sentence("answer.no_map") in section(content, "answer")
     assert sentence("answer.joint", label="head_gating", size="1 dataset x 2 seeds") in section(content, "answer")
     assert "hc.suite_blocks(" in section(content, "run")
-    says = {"method": "made_up", "model": "made-up"}
-    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs=says)
-    content = written(suite_run(tmp_path / "made up", "made_up", block, per_layer={0: 3, 1: 3}))
+    content = written(run_without_heads(tmp_path / "made up"))
     assert sentence("views.no_categories") in section(content, "views")
     assert "headcats views" not in content
 

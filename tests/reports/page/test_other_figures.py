@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 from browser import Tab
 from playwright.sync_api import Browser
-from reports.page.saved_runs import gated_run, suite_run
+from reports.page.saved_runs import gated_run, run_without_heads
 
 import headcats as hc
 
@@ -50,9 +49,7 @@ def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab):
 
 
 def test_a_run_that_says_nothing_about_heads_asks_for_none(browser: Browser, tmp_path: Path):
-    says = {"method": "made_up", "model": "made-up"}
-    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs=says)
-    page = hc.report(suite_run(tmp_path / "results", "made_up", block, per_layer={0: 3, 1: 3}))
+    page = hc.report(run_without_heads(tmp_path / "results"))
     with Tab.on(browser, page, width=390, address="#L0H1") as tab:
         assert not tab.page.is_visible("#find")
         assert not tab.page.is_visible("#head")
