@@ -13,7 +13,9 @@ from headcats.figures.static.svg import svg
 
 pytestmark = pytest.mark.ci
 
-PAGE = "<!doctype html><html><head></head><body style='margin: 0'><main>{}</main></body></html>"
+# In one font, where it is installed: plotly sets the name of an axis by how wide the labels beside it are.
+FONT = "text { font-family: 'DejaVu Sans', sans-serif !important }"
+PAGE = f"<!doctype html><html><head><style>{FONT}</style></head><body style='margin: 0'><main>%s</main></body></html>"
 BARE = {"displayModeBar": False}
 
 
@@ -44,7 +46,7 @@ def test_texts_and_colours_are_where_plotly_has_them(
     pages, pixels = {}, {}
     for kind, parts in drawn.items():
         path = tmp_path / f"{kind}.html"
-        path.write_text(PAGE.format("".join(parts)), encoding="utf-8")
+        path.write_text(PAGE % "".join(parts), encoding="utf-8")
         pages[kind] = measure(browser, path, size=window)
         pixels[kind] = screenshot(browser, path, size=window).astype(int)
     assert pages["static"]["requests"] == []
