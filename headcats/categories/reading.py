@@ -1,6 +1,7 @@
 """What a map is of: the scores that heads are judged by, and how. Gives its title, its file names and its options."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from headcats.errors import DataError, OptionError, UnknownNameError, pluralize
@@ -193,6 +194,12 @@ def _first_metric(run: RunResults) -> str:
 def _answers(run: RunResults) -> str:
     answers = run.manifest.plan.answers if run.has_manifest else ""
     return "" if answers == "whole" else answers
+
+
+def refuse_unused(options: Iterable[str], *, by: str) -> None:
+    """Raise `OptionError` for options (such as `Reading.options`) that would change nothing, as `by` reads none."""
+    if unused := [f"--{name}" for name in sorted(options)]:
+        raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")
 
 
 def resolve_tested(reading: Reading, run: RunResults) -> Reading:

@@ -1,13 +1,11 @@
 """Arguments and options that several commands have, with what a shell offers for them."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headcats.cli import completion
-from headcats.errors import OptionError
 from headcats.prompts.answers import ANSWERS
 from headcats.study.defaults import BITS, DEFAULT_RULE
 
@@ -110,9 +108,3 @@ _STORE = "whole (default), or compact: blocks in half precision, with the loss m
 _STORES = completion.one_of("whole", "compact")
 Store = Annotated[str | None, typer.Option("--store", help=_STORE, autocompletion=_STORES)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar and no finished parts.")]
-
-
-def refuse_unused(options: Iterable[str], *, by: str) -> None:
-    """Raise `OptionError` for options (such as `Reading.options`) that would change nothing, as `by` reads none."""
-    if unused := [f"--{name}" for name in sorted(options)]:
-        raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")

@@ -11,11 +11,11 @@ import typer
 import xarray as xr
 
 from headcats.categories.map_tables import kept_map
-from headcats.categories.reading import EVIDENCE_TABLES, Reading
+from headcats.categories.reading import EVIDENCE_TABLES, Reading, refuse_unused
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.cli.selected import select_both, select_joint
+from headcats.cli.selected import select_both
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -23,6 +23,7 @@ from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
+from headcats.reports.text.selected import select_joint
 from headcats.reports.text.suggestions import check_scored, joint_block, sorting_label
 from headcats.results.label import Label
 from headcats.results.loading import open_results
@@ -130,7 +131,7 @@ def _run_table(
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
-        arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
+        refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, suite_title(block))
     if kind == "agreement":
         return _agreement_table(run, name, reading)
@@ -142,7 +143,7 @@ def _run_table(
 
 
 def _agreement_table(run: RunResults, name: str, reading: Reading) -> Given:
-    arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
+    refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {run.manifest.model.name}"
     return Given(run_agreement(run, metric=reading.metric or None), title)
 
@@ -151,7 +152,7 @@ def _evidence_table(
     place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
-    arguments.refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
+    refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
     criteria = {"effect": reading.effect}
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}

@@ -20,13 +20,14 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished, warn
 from headcats.cli.map_answer import short_run
 from headcats.cli.map_numbers import both_numbers, joint_numbers, map_numbers
-from headcats.cli.selected import Selected, select_both, select_joint
+from headcats.cli.selected import select_both
 from headcats.cli.series import map_revisions
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup
 from headcats.reports.text.answer import of_a_toy
 from headcats.reports.text.joint_blocks import block_findings, of_tasks
 from headcats.reports.text.maps import count_findings, map_findings
+from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.short_joint import both_table, short_block, short_both
 from headcats.reports.text.suggestions import check_scored, sorting_label
 from headcats.results.loading import open_results

@@ -1,56 +1,19 @@
-"""Heads of categories by one method of a run, or by two: what `headcats map` and `headcats figure` draw."""
+"""Heads of categories that two methods of a run agree on: what `headcats map` and `headcats figure` draw."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-import xarray as xr
+from dataclasses import replace
 
 from headcats.categories.agreed import in_both
 from headcats.categories.map_tables import kept_judged
-from headcats.categories.reading import Reading
+from headcats.categories.reading import Reading, refuse_unused
 from headcats.categories.shared import overlap
-from headcats.cli import arguments
 from headcats.cli.console import note_control
 from headcats.errors import OptionError
-from headcats.reports.text.joint_blocks import block_tables, block_title
+from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.suggestions import check_scored, sorting_label
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
-from headcats.results.tables import as_written
-
-
-@dataclass(frozen=True)
-class Selected:
-    """Heads of categories.
-
-    Attributes:
-        tables: `members` and `overlap`.
-        names: The method, or the two methods that agree.
-        title: One line on what a map shows.
-        suffix: End of the names of its files, so that none replaces that of another selection.
-        joint: Whether the method is a joint one.
-    """
-
-    tables: Mapping[str, xr.Dataset]
-    names: tuple[str, ...]
-    title: str
-    suffix: str
-    joint: bool = False
-
-
-def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
-    """By the block of a joint method, by its own rule and number of tasks where the command names none."""
-    unread = reading.options.keys() & {"positions", "metric", "effect"}
-    arguments.refuse_unused(unread, by=f"The map of {label}")
-    block = run.joint_blocks[label]
-    with as_written(f"The block of {label}", again="The same `headcats run`"):
-        tables = block_tables(run, label, rule=reading.named_rule, min_tasks=reading.named_min_tasks, sign=reading.sign)
-    suffix = f"-{slug(label)}{Reading(rule=reading.rule, sign=reading.sign).judging_suffix}"
-    if reading.named_min_tasks not in (None, 1):  # one is what no number means here
-        suffix += f"-min_tasks={reading.min_tasks}"
-    return Selected(tables, (label,), block_title(block, tables), suffix, joint=True)
 
 
 def select_both(run: RunResults, place: Place, reading: Reading, other: str) -> Selected:
@@ -62,7 +25,7 @@ def select_both(run: RunResults, place: Place, reading: Reading, other: str) -> 
     second = _one(run, place, replace(reading, label=Label.parse(other)))
     if first.joint and second.joint:
         unread = reading.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
-        arguments.refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
+        refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
     if first.names == second.names:
         raise OptionError(f"--and takes another method than {first.names[0]}, which is mapped already.")
     members = in_both(first.tables["members"], second.tables["members"])
