@@ -116,7 +116,7 @@ class Reading:
     @property
     def options(self) -> dict[str, str]:
         """Options of the command line that are set, without their dashes -> value."""
-        return {name: value for name, value in self._flags.items() if value != Reading()._flags[name]}
+        return {name: value for name, value in self.flags.items() if value != Reading().flags[name]}
 
     def options_for(self, run: RunResults) -> dict[str, str]:
         """Options that a command on this run needs to give the same reading, `method` with its positions."""
@@ -126,7 +126,7 @@ class Reading:
         return method | {
             name: value
             for name, value in self.options.items()
-            if name not in ("method", "positions") and value != usual._flags[name]
+            if name not in ("method", "positions") and value != usual.flags[name]
         }
 
     def file_suffix(self, run: RunResults) -> str:
@@ -173,7 +173,8 @@ class Reading:
         return f"{self.label.method}{marked}{place}, {self.metric}{answers}{rule}{model}"
 
     @property
-    def _flags(self) -> dict[str, str]:
+    def flags(self) -> dict[str, str]:
+        """Every option of the command line, without its dashes -> value."""
         return {
             "method": self.label.method,
             "positions": self.label.positions,

@@ -25,7 +25,7 @@ from headcats.cli.series import map_revisions
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup
 from headcats.reports.text.answer import of_a_toy
-from headcats.reports.text.joint_blocks import block_findings, of_tasks
+from headcats.reports.text.joint_blocks import block_findings
 from headcats.reports.text.maps import count_findings, map_findings
 from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.short_joint import both_table, short_block, short_both
@@ -168,9 +168,8 @@ def _map_joint(
     block, tried = run.joint_blocks[label], run.tried_categories(label)
     has_others = len(run.joint_blocks) + len(run.scored) > 1
     answer.short = short_block(
-        tables,
-        label,
-        tried=tried if of_tasks(block) else {},
+        run,
+        selected,
         warnings=of_a_toy(run.manifest.model),
         next_command=f"headcats compare {shlex.quote(str(place))} --details" if has_others else "",
         colours=listed_colours(tables["overlap"]),

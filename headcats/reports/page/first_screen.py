@@ -23,6 +23,8 @@ from headcats.reports.text.answer import (
     of_a_toy,
     other_tests,
 )
+from headcats.reports.text.selected import Selected
+from headcats.reports.text.short_joint import short_block
 from headcats.results.finding import Finding, line
 
 
@@ -73,6 +75,8 @@ class FirstScreen:
 def first_screen(material: Material) -> FirstScreen:
     """The first screen of a run; without a map, what was run and what there is instead."""
     maps, ran, joint = material.maps, _ran(material), tuple(_joint(material))
+    if material.selected:
+        return FirstScreen(ran, *_of_selected(material, material.selected), ())
     if maps is None:
         return FirstScreen(ran, (line("answer.no_map"),), joint, (), ())
     evidence = material.evidence[0] if material.evidence else None
@@ -92,6 +96,14 @@ def _ran(material: Material) -> Finding:
         suite=manifest.plan.suite,
         date=manifest.created and f", {manifest.created[:10]}",
     )
+
+
+def _of_selected(
+    material: Material, selected: Selected
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+    """What a joint method found, what speaks for it, and what against it."""
+    short = short_block(material.run, selected, warnings=of_a_toy(material.run.manifest.model))
+    return short.verdict, (*short.below, *_joint(material)), short.warnings
 
 
 def _joint(material: Material) -> Iterator[Finding]:

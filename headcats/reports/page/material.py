@@ -18,6 +18,7 @@ from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.reports.page.saved import Saved, SavedView, saved_evidence, saved_views
+from headcats.reports.text.selected import Selected
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
@@ -28,10 +29,11 @@ class Material:
     """A run, what was made of it, and what else lies in its folder.
 
     Attributes:
-        maps: The map, and those that could contradict it; None where no task was scored.
+        maps: The map, and those that could contradict it; None where the page is of no method that scores tasks.
         place: Where the results are; None for results in memory.
         target: Where the page goes.
         cautions: Warnings of the statistics, in the order in which they came.
+        selected: The joint method that the page is of, in place of maps; None for none.
     """
 
     run: RunResults
@@ -40,10 +42,11 @@ class Material:
     place: Place | None
     target: Path
     cautions: tuple[str, ...] = ()
+    selected: Selected | None = None
 
     @property
     def tables(self) -> Mapping[str, xr.Dataset]:
-        """Of the map: `scores`, `members`, `overlap` and their tests; {} where no task was scored."""
+        """Of the map: `scores`, `members`, `overlap` and their tests; {} without one."""
         return {} if self.maps is None else self.maps.mapped.tables
 
     @property
@@ -186,7 +189,7 @@ class Material:
         saves = name in ("evidence", "compare", "views")
         place = None if self.place is None or (saves and self.place.on_hub) else self.place
         folder = "DIR" if place is None else shlex.quote(place.shown)
-        values = self.reading.options_for(self.run) if self.tables else {}
+        values = self.selected.options if self.selected else self.reading.options_for(self.run) if self.tables else {}
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 
     def address(self, path: Path) -> str:

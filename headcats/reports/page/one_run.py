@@ -11,12 +11,14 @@ import xarray as xr
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMaps, run_maps
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import DataError, HeadcatsError, OptionError, StatisticsWarning
 from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Tab
 from headcats.reports.page.sections import TABS
+from headcats.reports.text.selected import Selected, select_joint
+from headcats.reports.text.suggestions import check_scored, sorting_label
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -34,10 +36,17 @@ def write_run(
     """Write the page; returns its file."""
     run = read_run(results).without_untried()
     place = run.place
-    reading = reading.resolve(run) if run.tasks else reading
-    maps, cautions = read_maps(run, reading)
-    target = target_of(path, place, reading.file_suffix(run) if maps else "")
-    material = Material(run, maps, reading, place=place, target=target, cautions=cautions)
+    maps: RunMaps | None = None
+    cautions: tuple[str, ...] = ()
+    suffix = ""
+    if selected := _selected(run, reading):
+        suffix = selected.suffix if selected.options else ""
+    elif run.tasks:
+        reading = reading.resolve(run)
+        maps, cautions = read_maps(run, reading)
+        suffix = reading.file_suffix(run)
+    target = target_of(path, place, suffix)
+    material = Material(run, maps, reading, place=place, target=target, cautions=cautions, selected=selected)
     tabs = [
         Tab(name, title, sections)
         for (name, title), makers in TABS.items()
@@ -47,6 +56,26 @@ def write_run(
     with _writing(target, place):
         write_whole(target, page.encode("utf-8"))
     return target
+
+
+def _selected(run: RunResults, reading: Reading) -> Selected | None:
+    """By the joint method that was named, or where no task was scored by the first that sorts heads.
+
+    An OptionError for a joint method that sorts none or that these results lack, and for options that nothing reads.
+    """
+    is_asked = bool(reading.named or reading.options)
+    method, place = str(reading.label) or None, run.place or Path("results")
+    label = sorting_label(run, place, method) if method or run.sorting_methods else None
+    if label is None:
+        if is_asked and not run.tasks:
+            check_scored(run, place, method, by="A map")
+        return None
+    try:
+        return select_joint(run, label, reading)
+    except HeadcatsError:
+        if is_asked:
+            raise
+        return None  # a probe at chance, for example: the page says so beside its name
 
 
 def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextManager[None]:
@@ -70,10 +99,8 @@ def read_run(results: Any) -> RunResults:
     return RunResults(results)
 
 
-def read_maps(run: RunResults, reading: Reading) -> tuple[RunMaps | None, tuple[str, ...]]:
-    """All maps, and what the statistics warned of; nothing where no task was scored."""
-    if not run.tasks:
-        return None, ()
+def read_maps(run: RunResults, reading: Reading) -> tuple[RunMaps, tuple[str, ...]]:
+    """All maps, and what the statistics warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
         maps = run_maps(run, reading)

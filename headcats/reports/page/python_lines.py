@@ -17,6 +17,15 @@ def map_lines(material: Material, reading: Reading, *, is_judged: bool = True) -
     return "\n".join([*lines, *(_of_map(reading, is_judged=is_judged) if material.tables else ())])
 
 
+def block_lines(label: str, reading: Reading) -> Iterator[str]:
+    """From `results` to `overlap` of the heads that a joint method sorts."""
+    yield "blocks = hc.suite_blocks(results)"
+    rule = f", rule=hc.rules.{reading.rule!r}" if reading.named_rule else ""
+    least = "" if reading.named_min_tasks is None else f", min_tasks={_text(reading.named_min_tasks)}"
+    yield f"members = hc.categories.block_members(blocks[{_text(label)}]{rule}{least})"
+    yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, Reading().sign)})})"
+
+
 def figure_lines(material: Material, reading: Reading, call: str) -> str:
     """Those of a map, then a figure of it."""
     return f"{map_lines(material, reading)}\nhc.figures.{call}"

@@ -25,7 +25,7 @@ def report(
     metric: str | None = None,
     effect: str = "total",
     rule: Rule | None = None,
-    min_tasks: int | str = "half",
+    min_tasks: int | str | None = None,
     sign: str = "helping",
 ) -> Path:
     """Write what results say as one HTML file that explains itself.
@@ -54,12 +54,16 @@ def report(
         path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
             `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
             in its name.
-        method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run.
+        method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run. A joint
+            method that sorts heads, such as `ov_relation`, has a page of its own map; it is the default where no task
+            was scored, and reads no positions, metric or effect.
         positions: Positions, where a method was run at several.
         metric: Metric of the map; None takes the first of the run.
         effect: "total" or "task_specific" effects, as in `hc.score`.
-        rule: Rule of membership, as in `hc.categorize`; None is `hc.rules.fdr(alpha=0.05, min_effect=0.05)`.
-        min_tasks: As in `hc.categorize`.
+        rule: Rule of membership, as in `hc.categorize`; None is `hc.rules.fdr(alpha=0.05, min_effect=0.05)`, or for a
+            joint method the rule of its paper.
+        min_tasks: As in `hc.categorize`, of which None is the default; for a joint method as in
+            `hc.categories.block_members`.
         sign: "helping" or "suppressing" heads.
 
     Returns:
@@ -67,8 +71,8 @@ def report(
 
     Raises:
         DataError: Something else than results, a series among several, or fewer than two that can be compared.
-        OptionError: No path for results in memory, positions that have to be chosen, a rule without its options, or the
-            same results twice.
+        OptionError: No path for results in memory, positions that have to be chosen, a rule without its options, an
+            option that the method does not read, a joint method that sorts no heads, or the same results twice.
         UnknownNameError: A method or metric that the results do not hold.
         StorageError: A folder that cannot be read or written, or a damaged file in it.
 

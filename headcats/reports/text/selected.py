@@ -1,7 +1,7 @@
 """Heads of categories by a joint method of a run: what `headcats map`, `headcats figure` and `headcats report` show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import xarray as xr
 
@@ -22,6 +22,7 @@ class Selected:
         title: One line on what a map shows.
         suffix: End of the names of its files, so that none replaces that of another selection.
         joint: Whether the method is a joint one.
+        options: Of a joint one, what a command on this run needs to select the same, without dashes -> value.
     """
 
     tables: Mapping[str, xr.Dataset]
@@ -29,6 +30,7 @@ class Selected:
     title: str
     suffix: str
     joint: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
@@ -41,4 +43,7 @@ def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
     suffix = f"-{slug(label)}{Reading(rule=reading.rule, sign=reading.sign).judging_suffix}"
     if reading.named_min_tasks not in (None, 1):  # one is what no number means here
         suffix += f"-min_tasks={reading.min_tasks}"
-    return Selected(tables, (label,), block_title(block, tables), suffix, joint=True)
+    flags, sign = reading.flags, {} if reading.sign == Reading().sign else {"sign": reading.sign}
+    is_usual = not run.tasks and label == run.sorting_methods[0]
+    options = ({} if is_usual else {"method": label}) | {name: flags[name] for name in sorted(reading.named)} | sign
+    return Selected(tables, (label,), block_title(block, tables), suffix, joint=True, options=options)

@@ -8,9 +8,11 @@ import xarray as xr
 
 from headcats.categories.membership import head_table
 from headcats.reports.text.answer import shared_by_chance, who_serves_what
-from headcats.reports.text.joint_blocks import saturates, suite_findings
+from headcats.reports.text.joint_blocks import of_tasks, saturates, suite_findings
+from headcats.reports.text.selected import Selected
 from headcats.reports.text.short import Short
 from headcats.results.finding import Finding, Table, first_names, line, table
+from headcats.results.run_results import RunResults
 
 
 def short_joint(blocks: Sequence[xr.Dataset], *, warnings: Iterable[Finding]) -> Short:
@@ -26,25 +28,25 @@ def short_joint(blocks: Sequence[xr.Dataset], *, warnings: Iterable[Finding]) ->
 
 
 def short_block(
-    tables: Mapping[str, xr.Dataset],
-    method: str,
+    run: RunResults,
+    selected: Selected,
     *,
-    tried: Mapping[str, Sequence[str]] = MappingProxyType({}),
     warnings: Iterable[Finding],
-    next_command: str,
-    colours: Mapping[str, str],
+    next_command: str = "",
+    colours: Mapping[str, str] = MappingProxyType({}),
 ) -> Short:
     """The answer on categories of heads by a joint method.
 
     Args:
-        tables: `members` and `overlap` of its heads.
-        method: What the table calls the method.
-        tried: Category that the method was run for -> relations of it that were skipped.
+        run: What the heads are of.
+        selected: The heads, and the one method that selects them.
         warnings: Further ones, which come last.
         next_command: What to do now; "" for nothing.
         colours: Category -> its colour.
     """
-    shared = tables["overlap"]
+    (method,), shared = selected.names, selected.tables["overlap"]
+    # Category that the method was run for -> relations of it that were skipped.
+    tried = run.tried_categories(method) if of_tasks(run.joint_blocks[method]) else {}
     heads, judged = head_table(shared), shared["category"].values.tolist()
     several = bool((shared["n_tasks"] > 1).any() or any(tried.values()))
 
@@ -59,7 +61,7 @@ def short_block(
         return replace(table("text.untitled", columns, rows, numeric=n, optional=n), colours=colours)
 
     verdict = tuple(who_serves_what(shared, shared.attrs["sign"])) or (line("short.none_by", method=method),)
-    known = saturates(tables["members"])
+    known = saturates(selected.tables["members"])
     if n_skipped := sum(map(len, tried.values())):
         lacking = [name for name in tried if name not in judged]
         without = line("short.without_relation", categories=lacking) if lacking else None

@@ -74,19 +74,24 @@ def _block(patched: np.ndarray, layers: list[int], n_items: int) -> xr.Dataset:
 
 def gated_run(folder: Path, scores: np.ndarray, *, kv_head: Sequence[Sequence[int]] | None = None) -> Path:
     """A run of head_gating alone, with that facilitation `(dataset, seed, layer, head)`."""
-    per_layer, n_sets = dict.fromkeys(range(scores.shape[2]), scores.shape[3]), len(scores)
+    per_layer = dict.fromkeys(range(scores.shape[2]), scores.shape[3])
+    block = gates_block(scores)
+    if kv_head is not None:
+        block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
+    return suite_run(folder, "head_gating", block, per_layer=per_layer)
+
+
+def gates_block(scores: np.ndarray) -> xr.Dataset:
+    """What head_gating finds, with that facilitation `(dataset, seed, layer, head)`."""
+    n_sets, stages = len(scores), ("g0", "g_plus", "g_minus")
     block = gates_of(scores, 1 - scores, datasets=list(KINDS)[:n_sets])
-    stages = ("g0", "g_plus", "g_minus")
     block = block.assign_coords(stage=list(stages)).assign(
         g_plus=block["facilitation"],
         loss=(("dataset", "seed", "stage"), np.ones((*scores.shape[:2], len(stages)))),
         open_loss=("dataset", np.ones(n_sets)),
         n=("dataset", np.full(n_sets, 50)),
     )
-    block = block.assign_attrs(method="head_gating", model="made-up", left_out="")
-    if kv_head is not None:
-        block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
-    return suite_run(folder, "head_gating", block, per_layer=per_layer)
+    return block.assign_attrs(method="head_gating", label="head_gating", model="made-up", left_out="")
 
 
 def run_without_heads(folder: Path) -> Path:
@@ -98,8 +103,16 @@ def run_without_heads(folder: Path) -> Path:
 
 def suite_run(folder: Path, label: str, block: xr.Dataset, *, per_layer: Mapping[int, int]) -> Path:
     """A run of one joint method, with what it found."""
-    target, manifest = ResultsFolder(folder), manifest_of(per_layer, tasks={}, methods=[label])
+    ResultsFolder(folder).write_manifest(manifest_of(per_layer, tasks={}, methods=[label]))
+    return with_joint_block(folder, label, block)
+
+
+def with_joint_block(folder: Path, label: str, block: xr.Dataset) -> Path:
+    """A run to which that method was added."""
+    target = ResultsFolder(folder)
+    manifest = target.read_manifest()
     target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
+    manifest.methods = tuple(dict.fromkeys((*manifest.methods, label)))
     manifest.joint_blocks = {label: JointRecord()}
     target.write_manifest(manifest)
     return folder

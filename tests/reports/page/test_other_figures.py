@@ -21,6 +21,10 @@ PLACE = """([layer, head]) => {
   const scale = box.width / plot.layout.width;
   return [box.x + scale * (xaxis._offset + xaxis.l2p(layer)), box.y + scale * (yaxis._offset + yaxis.l2p(head))];
 }"""
+POINTED = """([layer, head]) => {
+  const [cell] = document.querySelector("#figure-always_any_0 .plot")._hoverdata ?? [];
+  return cell && cell.x === layer && cell.y === head;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,7 @@ def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab):
         gated.page.locator("#figure-always_any_0").scroll_into_view_if_needed()
         x, y = gated.page.evaluate(PLACE, [layer, head])
         gated.page.mouse.move(x - 2, y)  # the label of a cell must not raise a warning either
+        gated.page.wait_for_function(POINTED, arg=[layer, head])  # plotly looks where the pointer is every 50 ms
         gated.page.mouse.click(x, y)
         assert gated.page.inner_text("#head-name") == f"L{layer}H{head}"
         gated.page.keyboard.press("Escape")

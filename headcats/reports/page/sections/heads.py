@@ -15,6 +15,7 @@ from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_lines
+from headcats.reports.page.sections.joint_heads import selected_heads
 from headcats.reports.text.maps import head_findings, unit_note
 from headcats.reports.text.over_tasks import required_tasks
 from headcats.results.descriptors import DESCRIPTORS
@@ -33,6 +34,8 @@ _DESCRIPTORS = {name: about.label for name, about in DESCRIPTORS.items()}
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
     """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
+    if material.selected:
+        yield from selected_heads(material, material.selected)
     if not material.tables:
         return
     overlap = material.tables["overlap"]

@@ -7,20 +7,13 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.reading import Reading
-from headcats.errors import HeadcatsError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_command
+from headcats.reports.page.sections.joint_heads import sorted_heads
 from headcats.reports.text.comparison import method_findings
-from headcats.reports.text.joint_blocks import (
-    block_findings,
-    block_tables,
-    block_title,
-    of_tasks,
-    suite_findings,
-    suite_title,
-)
+from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.results.finding import Table, line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
@@ -54,31 +47,10 @@ def methods(material: Material) -> Iterator[Part]:
             draw = functools.partial(_drawn, name, table, title=title)
             code = figure_command(material.place, name, _options(material, {"method": label}))
             yield drawn_or_why_not(f"{name}_{place}", draw, shown, code, heads)
-        if declared.selection and label in material.run.joint_blocks:
-            yield from _sorted_heads(material, label, place)
+        selected = material.selected is not None and label in material.selected.names  # see the tab of heads
+        if declared.selection and label in material.run.joint_blocks and not selected:
+            yield from sorted_heads(material, label, place)
     yield from _together(material)
-
-
-def _sorted_heads(material: Material, label: str, place: int) -> Iterator[Part]:
-    """Heads of every category by a joint method, how many share categories, and where they are."""
-    run = material.run
-    try:
-        tables = block_tables(run, label)
-    except HeadcatsError as problem:  # a probe at chance, for example
-        yield line("text.not_drawn", reason=str(problem))
-        return
-    block, tried = run.joint_blocks[label], run.tried_categories(label)
-    yield Folded(line("methods.heads", label=label), tuple(block_findings(block, tables, tried=tried)))
-    if not bool((tables["overlap"]["member"] == 1).any()):
-        return
-    figures = []
-    # The figure of relations is their map already.
-    for name in ("set_counts", "layer_profile") if of_tasks(block) else ("overlap_map", "set_counts", "layer_profile"):
-        shown = line("methods.figure", label=label, name=name)
-        draw = functools.partial(_drawn, name, tables["overlap"], title=block_title(block, tables))
-        code = figure_command(material.place, name, {"method": label})
-        figures.append(drawn_or_why_not(f"{name}_{place}", draw, shown, code))
-    yield Folded(line("methods.maps", label=label), tuple(figures))
 
 
 def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Facts, Folded, Heading, Part, section
-from headcats.reports.page.python_lines import map_lines
+from headcats.reports.page.python_lines import block_lines, map_lines
 from headcats.reports.text.comparison import value_text
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import line, table
@@ -79,8 +79,10 @@ def _facts(values: Mapping[str, object]) -> Facts:
 
 def _python(material: Material) -> str:
     lines = [map_lines(material, material.reading, is_judged=not material.not_judged)]
-    if material.tables and not material.not_judged:
+    if material.selected:
+        lines += block_lines(material.selected.names[0], material.reading)
+    if material.selected or (material.tables and not material.not_judged):
         lines.append("hc.categories.head_table(overlap)")
-    if material.run.joint_blocks:
+    if material.run.joint_blocks and not material.selected:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)

@@ -106,14 +106,15 @@ def compare_runs(results: Sequence[Any] | Mapping[str, Any], reading: Reading) -
     maps, cautions, left_out = dict[str, RunMaps](), dict[str, tuple[str, ...]](), dict[str, str | Finding]()
     runs = {name: run.without_untried(*loaded.values()) for name, run in loaded.items()}
     for name, run in runs.items():
+        if not run.tasks:
+            left_out[name] = line("several.no_task")
+            continue
         try:
-            judged, warned = read_maps(run, reading.resolve(run) if run.tasks else reading)
+            judged, warned = read_maps(run, reading.resolve(run))
         except HeadcatsError as error:  # a method that it lacks, or a damaged file
             left_out[name] = str(error)
             continue
-        if judged is None:
-            left_out[name] = line("several.no_task")
-        elif maps and (reason := _misfit(judged, run, *next((maps[first], runs[first], first) for first in maps))):
+        if maps and (reason := _misfit(judged, run, *next((maps[first], runs[first], first) for first in maps))):
             left_out[name] = reason
         else:
             maps[name], cautions[name] = judged, warned
