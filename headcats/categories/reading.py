@@ -104,6 +104,11 @@ class Reading:
         )
 
     @property
+    def is_asked(self) -> bool:
+        """Whether any option was named, or is set."""
+        return bool(self.named or self.options)
+
+    @property
     def named_rule(self) -> Rule | None:
         """The rule, if it was named."""
         return self.rule if "rule" in self.named else None

@@ -13,9 +13,9 @@ import xarray as xr
 from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, refuse_unused
 from headcats.cli import arguments, completion
+from headcats.cli.agreed import select_both
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.cli.selected import select_both
 from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.run_agreement import run_agreement

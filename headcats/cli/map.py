@@ -16,11 +16,11 @@ from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import run_maps
 from headcats.cli import arguments
+from headcats.cli.agreed import select_both
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished, warn
 from headcats.cli.map_answer import short_run
 from headcats.cli.map_numbers import both_numbers, joint_numbers, map_numbers
-from headcats.cli.selected import select_both
 from headcats.cli.series import map_revisions
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import lookup

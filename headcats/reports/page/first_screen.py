@@ -23,7 +23,6 @@ from headcats.reports.text.answer import (
     of_a_toy,
     other_tests,
 )
-from headcats.reports.text.selected import Selected
 from headcats.reports.text.short_joint import short_block
 from headcats.results.finding import Finding, line
 
@@ -62,7 +61,7 @@ class FirstScreen:
         headline: What was found.
         sure: What speaks for it.
         but: What speaks against it, the weightiest first.
-        maps: The mapped one first; none where no task was scored.
+        maps: The mapped one first; none where the page is of no method that scores tasks.
     """
 
     ran: Finding
@@ -76,7 +75,8 @@ def first_screen(material: Material) -> FirstScreen:
     """The first screen of a run; without a map, what was run and what there is instead."""
     maps, ran, joint = material.maps, _ran(material), tuple(_joint(material))
     if material.selected:
-        return FirstScreen(ran, *_of_selected(material, material.selected), ())
+        short = short_block(material.run, material.selected, warnings=of_a_toy(material.run.manifest.model))
+        return FirstScreen(ran, short.verdict, (*short.below, *joint), short.warnings, ())
     if maps is None:
         return FirstScreen(ran, (line("answer.no_map"),), joint, (), ())
     evidence = material.evidence[0] if material.evidence else None
@@ -98,20 +98,13 @@ def _ran(material: Material) -> Finding:
     )
 
 
-def _of_selected(
-    material: Material, selected: Selected
-) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
-    """What a joint method found, what speaks for it, and what against it."""
-    short = short_block(material.run, selected, warnings=of_a_toy(material.run.manifest.model))
-    return short.verdict, (*short.below, *_joint(material)), short.warnings
-
-
 def _joint(material: Material) -> Iterator[Finding]:
     """Methods whose numbers are no map of this kind."""
     for label, block in material.run.joint_blocks.items():
         axes = [axis for axis in ("task", "dataset", "function", "seed") if axis in block.sizes]
         size = " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or line("answer.one_map")
-        yield line("answer.joint", label=label, size=size)
+        is_shown = material.selected is not None and label in material.selected.names
+        yield line("answer.by_joint" if is_shown else "answer.joint", label=label, size=size)
 
 
 def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:

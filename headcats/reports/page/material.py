@@ -102,7 +102,7 @@ class Material:
 
     @cached_property
     def mapped(self) -> str:
-        """The method@positions that the map is of; "" where no task was scored."""
+        """The method@positions that the map is of; "" without one."""
         return str(self.reading.label) if self.tables else ""
 
     @property
@@ -178,7 +178,7 @@ class Material:
 
     @property
     def not_judged(self) -> str:
-        """Why the rule can judge no head; "" where it can, and where no task was scored."""
+        """Why the rule can judge no head; "" where it can, and without a map."""
         return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
 
     def command(self, name: str, *options: str) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.categories.reading import Reading
+from headcats.categories.reading import Reading, refuse_unused
 from headcats.categories.run_maps import RunMaps, run_maps
-from headcats.errors import DataError, HeadcatsError, OptionError, StatisticsWarning
+from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Tab
+from headcats.reports.page.python_lines import shown_folder
 from headcats.reports.page.sections import TABS
 from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.suggestions import check_scored, sorting_label
@@ -40,7 +41,7 @@ def write_run(
     cautions: tuple[str, ...] = ()
     suffix = ""
     if selected := _selected(run, reading):
-        suffix = selected.suffix if selected.options else ""
+        suffix = selected.suffix if selected.options and reading.is_asked else ""
     elif run.tasks:
         reading = reading.resolve(run)
         maps, cautions = read_maps(run, reading)
@@ -59,23 +60,26 @@ def write_run(
 
 
 def _selected(run: RunResults, reading: Reading) -> Selected | None:
-    """By the joint method that was named, or where no task was scored by the first that sorts heads.
+    """By the joint method that was named, or where no task was scored by the first that can sort heads.
 
     An OptionError for a joint method that sorts none or that these results lack, and for options that nothing reads.
     """
-    is_asked = bool(reading.named or reading.options)
-    method, place = str(reading.label) or None, run.place or Path("results")
-    label = sorting_label(run, place, method) if method or run.sorting_methods else None
-    if label is None:
-        if is_asked and not run.tasks:
+    method, place = str(reading.label) if reading.label.name else None, run.place or Path(shown_folder(None))
+    if method is None:
+        labels = [] if run.tasks else run.sorting_methods
+    else:
+        labels = [label for label in [sorting_label(run, place, method)] if label is not None]
+    for label in labels:
+        try:
+            return select_joint(run, label, reading)
+        except DataError:  # a probe at chance, for example: the page says so beside its name
+            if label == labels[-1] and reading.is_asked:
+                raise
+    if not run.tasks:
+        if method is not None:
             check_scored(run, place, method, by="A map")
-        return None
-    try:
-        return select_joint(run, label, reading)
-    except HeadcatsError:
-        if is_asked:
-            raise
-        return None  # a probe at chance, for example: the page says so beside its name
+        refuse_unused(reading.options.keys() | reading.named, by="A page without a map")
+    return None
 
 
 def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextManager[None]:

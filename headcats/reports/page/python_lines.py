@@ -12,7 +12,7 @@ from headcats.results.place import Place
 
 
 def map_lines(material: Material, reading: Reading, *, is_judged: bool = True) -> str:
-    """From the folder to `overlap`; where no head can be judged, to `scores`; of a run without tasks, to `results`."""
+    """From the folder to `overlap`; where no head can be judged, to `scores`; without a map, to `results`."""
     lines = ["import headcats as hc", "", f"results = hc.load({_text(shown_folder(material.place))})"]
     return "\n".join([*lines, *(_of_map(reading, is_judged=is_judged) if material.tables else ())])
 

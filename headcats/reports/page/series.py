@@ -34,7 +34,9 @@ def write_series(series: xr.DataTree, path: str | os.PathLike[str] | None, readi
     run = RunResults(series.children[judged_revisions(course)[-1]]).without_untried()
     judged_by = course_reading(course, reading)
     target = target_of(path, find_place(series.encoding["source"]), judged_by.file_suffix(run))
-    pages = {str(name): write_run(tree, None, reading) for name, tree in series.children.items()}
+    # Of a revision without a scored task joint methods are shown, to which the reading does not apply.
+    readings = {name: reading if RunResults(tree).tasks else Reading() for name, tree in series.children.items()}
+    pages = {str(name): write_run(tree, None, readings[name]) for name, tree in series.children.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # those of the pages have been given
         maps = run_maps(run, judged_by)

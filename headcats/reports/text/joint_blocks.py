@@ -61,11 +61,15 @@ def block_tables(
 
 def block_title(block: xr.Dataset, tables: Mapping[str, xr.Dataset]) -> str:
     """One line on what a map of the block shows."""
-    members = tables["members"]
     sign = ", suppressing heads" if tables["overlap"].attrs["sign"] == "suppressing" else ""
+    return f"{suite_title(block)}{sign}{_judged(tables['members'])}"
+
+
+def _judged(members: xr.Dataset) -> str:
+    """The rule, and how many relations a head has to pass, as the end of a title."""
     needed = {int(n) for n in members["min_tasks"].values[members["n_tasks"].values > 1]}
     least = f" in at least {' or '.join(map(str, sorted(needed)))} of a category's relations" if needed else ""
-    return f"{suite_title(block)}{sign}, rule {members.attrs['rule']}{least}"
+    return f", rule {members.attrs['rule']}{least}"
 
 
 def block_findings(
@@ -78,8 +82,9 @@ def block_findings(
     members, shared = tables["members"], tables["overlap"]
     listed = [entry["name"] for entry in json.loads(block.attrs.get("categories", "[]"))]
     order = [name for name in listed if name in {*members["category"].values.tolist(), *tried}]
+    title = f"{suite_title(block)}{_judged(members)}"  # of heads of both signs
     findings: list[Finding] = [
-        _heads(members, order or members["category"].values.tolist(), block_title(block, tables), tried=tried),
+        _heads(members, order or members["category"].values.tolist(), title, tried=tried),
         *saturates(members),
         *count_findings(shared),
     ]

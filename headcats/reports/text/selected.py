@@ -43,7 +43,7 @@ def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
     suffix = f"-{slug(label)}{Reading(rule=reading.rule, sign=reading.sign).judging_suffix}"
     if reading.named_min_tasks not in (None, 1):  # one is what no number means here
         suffix += f"-min_tasks={reading.min_tasks}"
-    flags, sign = reading.flags, {} if reading.sign == Reading().sign else {"sign": reading.sign}
-    is_usual = not run.tasks and label == run.sorting_methods[0]
-    options = ({} if is_usual else {"method": label}) | {name: flags[name] for name in sorted(reading.named)} | sign
+    is_only_one = not run.tasks and run.sorting_methods == [label]
+    named = sorted(reading.named | (reading.options.keys() & {"sign"}))
+    options = ({} if is_only_one else {"method": label}) | {name: reading.flags[name] for name in named}
     return Selected(tables, (label,), block_title(block, tables), suffix, joint=True, options=options)

@@ -60,7 +60,8 @@ def short_block(
         columns = ["category", str(line("short.heads_by", method=method)), *n]
         return replace(table("text.untitled", columns, rows, numeric=n, optional=n), colours=colours)
 
-    verdict = tuple(who_serves_what(shared, shared.attrs["sign"])) or (line("short.none_by", method=method),)
+    kind = shared.attrs["sign"]
+    verdict = tuple(who_serves_what(shared, kind)) or (line("short.none_by", method=method, kind=kind),)
     known = saturates(selected.tables["members"])
     if n_skipped := sum(map(len, tried.values())):
         lacking = [name for name in tried if name not in judged]
@@ -84,7 +85,7 @@ def short_both(
         return replace(both_table(members, shared, names, most=most), colours=colours)
 
     kind = shared.attrs["sign"]
-    verdict = tuple(who_serves_what(shared, kind)) or (line("short.none_by_both", methods=list(names)),)
+    verdict = tuple(who_serves_what(shared, kind)) or (line("short.none_by_both", methods=list(names), kind=kind),)
     return Short(verdict, listed, tuple(shared_by_chance(shared)), tuple(warnings), next_command, colours)
 
 

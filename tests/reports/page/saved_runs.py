@@ -113,6 +113,6 @@ def with_joint_block(folder: Path, label: str, block: xr.Dataset) -> Path:
     manifest = target.read_manifest()
     target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
     manifest.methods = tuple(dict.fromkeys((*manifest.methods, label)))
-    manifest.joint_blocks = {label: JointRecord()}
+    manifest.joint_blocks = {**manifest.joint_blocks, label: JointRecord()}
     target.write_manifest(manifest)
     return folder

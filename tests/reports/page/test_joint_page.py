@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,17 @@ from reports.page.saved_runs import (
 )
 from reports.page.test_repeating import pasted
 from reports.page.test_report import plain, section, sentence, written
+from simulated_series import STRONG, TASKS, results_of, series_of
+from simulated_series import written as write_series
 from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
-from headcats.errors import OptionError, StatisticsWarning
+from headcats.categories.reading import Reading
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.reports.attention.chosen import choose
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 
 GATES = np.random.default_rng(0).random((2, 2, 3, 4))
 
@@ -44,35 +49,40 @@ def both(tmp_path: Path) -> Path:
     return with_joint_block(folder, "head_gating", gates_block(GATES))
 
 
-def members(folder: Path, **options: Any) -> xr.Dataset:
-    return hc.categories.block_members(hc.suite_blocks(hc.load(folder))["head_gating"], **options)
+def sorted_by(folder: Path, **options: Any) -> xr.Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # of categories that the block has no numbers of
+        return hc.categories.block_members(hc.suite_blocks(hc.load(folder))["head_gating"], **options)
 
 
-def named(found: xr.Dataset, *, sign: int = 1) -> Mapping[str, set[str]]:
-    """Category -> names of its heads."""
-    inside = (found["member"] == 1) if sign == 1 else (found["suppressing"] == 1)
+def names_of(members: xr.Dataset, *, variable: str = "member") -> dict[str, set[str]]:
+    """Category -> heads in it."""
+    inside = members[variable] == 1
     return {
         category: {f"L{layer}H{head}" for layer, head in np.argwhere(inside.sel(category=category).values)}
-        for category in found["category"].values.tolist()
+        for category in members["category"].values.tolist()
     }
 
 
-def listed(content: str) -> dict[str, set[str]]:
-    """Category -> heads of the first table of the page; where suppressing ones are asked for, those."""
-    table = re.findall(r"<tr>(.*?)</tr>", content.partition('<section id="heads"')[2].partition("</table>")[0], re.S)
-    cells = [[plain(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)] for row in table]
-    place = next(place for place, cell in enumerate(cells[0]) if cell.startswith("in ("))
-    return {row[0]: set(re.findall(r"L\d+H\d+", row[place])) for row in cells[1:]}
+def listed(content: str, *, column: str = "in (largest score first)") -> dict[str, set[str]]:
+    """Category -> heads in a column of the first table in the tab of heads."""
+    table = content.partition('<section id="heads"')[2].partition("</table>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)]
+    header, *cells = [[plain(cell) for cell in row] for row in rows]
+    return {row[0]: set(re.findall(r"L\d+H\d+", row[header.index(column)])) for row in cells}
+
+
+def answered(content: str) -> set[str]:
+    """Heads that the first sentences name."""
+    return set(re.findall(r"L\d+H\d+", section(content, "answer")))
 
 
 def test_gates_alone_are_the_answer_of_their_page(gates: Path):
     content = written(gates)
-    expected = named(members(gates))
+    expected = names_of(sorted_by(gates))
     assert listed(content) == expected
-    assert any(expected.values())
-    answer = section(content, "answer")
-    assert sentence("answer.no_map") not in answer
-    assert set(re.findall(r"L\d+H\d+", answer)) <= set().union(*expected.values())
+    assert answered(content) == set().union(*expected.values())
+    assert sentence("answer.no_map") not in section(content, "answer")
     assert 'id="figure-overlap_map_selected"' in content
     assert "overlap_map_0" not in content  # once
 
@@ -92,8 +102,8 @@ def test_a_rule_changes_heads_file_and_lines(
     page = hc.report(gates, **options)
     assert page.name == f"report{suffix}.html"
     content = page.read_text(encoding="utf-8")
-    expected = members(gates, rule=options.get("rule"))
-    assert listed(content) == named(expected)
+    expected = sorted_by(gates, rule=options.get("rule"))
+    assert listed(content) == names_of(expected)
     monkeypatch.chdir(gates.parent)
     scope = of_lines(content)
     xr.testing.assert_identical(scope["members"], expected)
@@ -116,9 +126,17 @@ def test_suppressing_heads_have_a_page_of_their_own(gates: Path, monkeypatch: py
     monkeypatch.chdir(gates.parent)
     scope = of_lines(content)
     assert scope["overlap"].attrs["sign"] == "suppressing"
-    suppressing = set().union(*named(scope["members"], sign=-1).values())
-    assert suppressing
-    assert set(re.findall(r"L\d+H\d+", section(content, "answer"))) <= suppressing
+    expected = names_of(scope["members"], variable="suppressing")
+    assert listed(content, column="suppressing") == expected
+    assert answered(content) == set().union(*expected.values())
+
+
+def test_no_suppressing_head_is_said_of_these_alone(tmp_path: Path):
+    """Helping heads, which the table below lists, are another matter."""
+    folder = gated_run(tmp_path / "gates", np.full((1, 2, 2, 3), 0.9))
+    content = written(folder, sign="suppressing")
+    assert sentence("short.none_by", method="head_gating", kind="suppressing") in section(content, "answer")
+    assert listed(content) == {"Knowledge": {f"L{layer}H{head}" for layer in range(2) for head in range(3)}}
 
 
 def test_its_commands_draw_what_it_shows(gates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -127,17 +145,26 @@ def test_its_commands_draw_what_it_shows(gates: Path, tmp_path: Path, monkeypatc
     commands = [shlex.split(html.unescape(text)) for text in pasted(content) if text.startswith("headcats ")]
     asked = [command for command in commands if "--rule" in command]
     assert {command[1] for command in asked} == {"report", "figure", "views"}
-    for command in asked:
-        assert command[command.index("--rule") + 1] == "threshold:value=0.2"
-        if command[1] == "figure":
-            done = CliRunner().invoke(cli.app, [*command[1:-1], str(tmp_path / command[-1])])
-            assert done.exit_code == 0, done.output
+    for _, command, *arguments in asked:
+        assert arguments[arguments.index("--rule") + 1] == "threshold:value=0.2"
+        if command == "views":  # would run the model
+            reading = Reading.parse(rule="threshold:value=0.2")
+            choice = choose(open_results(find_place(gates)), reading, heads=GATES[0, 0].size)
+            shown = {str(head.head) for category in choice.categories for head in category.heads}
+            assert shown == set().union(*listed(content).values())
+            continue
+        if command == "report":
+            arguments += ["--out", "again.html"]
+        *arguments, name = arguments
+        done = CliRunner().invoke(cli.app, [command, *arguments, str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == content
 
 
 def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both: Path):
     usual, content = written(both), written(both, method="head_gating")
     assert sorted(path.name for path in both.glob("*.html")) == ["report-head_gating.html", "report.html"]
-    assert listed(content) == named(members(both))
+    assert listed(content) == names_of(sorted_by(both))
     assert 'id="figure-hero_0"' in usual
     assert 'id="figure-hero_0"' not in content
     assert "4 of 4 tasks scored" in plain(content)
@@ -146,7 +173,7 @@ def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both
 
 
 @pytest.mark.parametrize(
-    ("folder", "options", "said"),
+    ("folder", "options", "message"),
     [
         ("both", {"method": "head_gating", "metric": "prob"}, "does not read --metric"),
         ("both", {"method": "head_gating", "rule": hc.rules.fdr(alpha=0.2)}, "more than one number"),
@@ -155,36 +182,67 @@ def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both
         ("gates", {"method": "mean_ablation"}, "hold none, only head_gating"),
         ("gates", {"effect": "task_specific"}, "does not read --effect"),
         ("gates", {"min_tasks": 7}, "min_tasks"),
+        ("gates", {"positions": "last"}, "does not read --positions"),
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_options_that_change_nothing_are_refused_before_a_page_is_written(
-    folder: str, options: dict[str, Any], said: str, request: pytest.FixtureRequest
+    folder: str, options: dict[str, Any], message: str, request: pytest.FixtureRequest
 ):
     place = request.getfixturevalue(folder)
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match=message):
         hc.report(place, **options)
     assert list(place.glob("*.html")) == []
 
 
 def test_options_of_a_run_that_sorts_no_heads_are_refused(tmp_path: Path):
     folder = run_without_heads(tmp_path / "made up")
-    with pytest.raises(OptionError, match="made_up"):
+    with pytest.raises(OptionError, match="does not read --rule"):
         hc.report(folder, rule=hc.rules.threshold(value=0.2))
     assert sentence("answer.no_map") in section(written(folder), "answer")
 
 
-def test_a_probe_at_chance_has_a_page_that_says_so_and_no_map(tmp_path: Path):
-    probe = EXAMPLES["importance_grid"](3, 4).assign_attrs(
+def probe_at_chance() -> xr.Dataset:
+    return EXAMPLES["importance_grid"](3, 4).assign_attrs(
         verdict="not above chance",
         method="function_probe",
         label="function_probe",
         model="made-up",
         summary=json.dumps(["Right no more often than chance."]),
     )
-    folder = suite_run(tmp_path / "probe", "function_probe", probe, per_layer={0: 4, 1: 4, 2: 4})
+
+
+def test_a_probe_at_chance_has_a_page_that_says_so_and_no_map(tmp_path: Path):
+    folder = suite_run(tmp_path / "probe", "function_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
     content = written(folder)
     assert sentence("answer.no_map") in section(content, "answer")
     assert "above chance" in section(content, "methods")
-    with pytest.raises(hc.errors.DataError, match="above chance"):
+    with pytest.raises(DataError, match="above chance"):
         hc.report(folder, rule=hc.rules.threshold(value=0.2))
+
+
+def test_of_several_methods_the_page_is_of_the_first_that_can_sort_heads(tmp_path: Path):
+    folder = suite_run(tmp_path / "two", "function_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
+    with_joint_block(folder, "head_gating", gates_block(GATES))
+    page = hc.report(folder)
+    content = page.read_text(encoding="utf-8")
+    assert page.name == "report.html"
+    assert listed(content) == names_of(sorted_by(folder))
+    assert "headcats report" in section(content, "run")
+    assert "--method head_gating" in section(content, "run")
+
+
+def test_results_in_memory_have_the_same_page(both: Path, tmp_path: Path):
+    results = hc.load(both)
+    results.encoding.clear()
+    content = written(results, tmp_path / "page.html", method="head_gating")
+    assert listed(content) == names_of(sorted_by(both))
+
+
+def test_options_of_a_series_are_not_for_the_gates_of_a_revision_without_scored_tasks(tmp_path: Path):
+    revisions = {"step1": results_of(STRONG, skipped=list(TASKS)), "step2": results_of(STRONG)}
+    series = write_series(series_of(revisions), tmp_path / "series")
+    with_joint_block(series / "step1", "head_gating", gates_block(np.random.default_rng(0).random((1, 2, 2, 6))))
+    hc.report(series, metric="logit_diff", rule=hc.rules.fdr(alpha=0.01))
+    content = (series / "step1" / "report.html").read_text(encoding="utf-8")
+    assert listed(content) == {"Knowledge": names_of(sorted_by(series / "step1"))["Knowledge"]}

@@ -24,10 +24,10 @@ def selected_heads(material: Material, selected: Selected) -> Iterator[Part]:
     """Of the method that the page is of, as its rule and its options select them."""
     (label,) = selected.names
     yield from _findings(material, label, selected.tables, rule=material.reading.named_rule)
-    yield from _figures(material, label, selected.tables, _MAPS, place="selected", options=selected.options)
+    yield from _figures(material, label, selected.tables, _MAPS, id_end="selected", options=selected.options)
 
 
-def sorted_heads(material: Material, label: str, place: int) -> Iterator[Part]:
+def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
     """Of any other, by the rule of its paper; folded."""
     try:
         tables = block_tables(material.run, label)
@@ -37,7 +37,7 @@ def sorted_heads(material: Material, label: str, place: int) -> Iterator[Part]:
     yield Folded(line("methods.heads", label=label), tuple(_findings(material, label, tables)))
     # The figure of relations, which stands above, is their map already.
     figures = _MAPS[1:] if of_tasks(material.run.joint_blocks[label]) else _MAPS
-    if shown := tuple(_figures(material, label, tables, figures, place=str(place), options={})):
+    if shown := tuple(_figures(material, label, tables, figures, id_end=str(number), options={})):
         yield Folded(line("methods.maps", label=label), shown)
 
 
@@ -54,7 +54,7 @@ def _figures(
     tables: Mapping[str, xr.Dataset],
     names: Sequence[str],
     *,
-    place: str,
+    id_end: str,
     options: Mapping[str, str],
 ) -> Iterator[Drawn | Finding]:
     """None where no head is in a category."""
@@ -67,4 +67,4 @@ def _figures(
         shown = line("methods.figure", label=label, name=name)
         # A cell of a head says nothing of the groups that the page is about.
         heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        yield drawn_or_why_not(f"{name}_{place}", draw, shown, code, heads)
+        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, code, heads)

@@ -4,7 +4,7 @@ import pytest
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.cli.selected import select_both
+from headcats.cli.agreed import select_both
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
