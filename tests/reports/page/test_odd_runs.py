@@ -257,7 +257,7 @@ def test_a_joint_method_alone_has_views_if_it_sorts_heads(tmp_path: Path):
     folder = gated_run(tmp_path / "gates", np.random.default_rng(0).random((1, 2, 2, 3)))
     content = written(folder)
     assert "headcats views gates" in section(content, "views")
-    assert sentence("answer.joint", label="head_gating", size="1 dataset x 2 seeds") in section(content, "answer")
+    assert sentence("answer.by_joint", label="head_gating", size="1 dataset x 2 seeds") in section(content, "answer")
     assert "hc.suite_blocks(" in section(content, "run")
     content = written(run_without_heads(tmp_path / "made up"))
     assert sentence("views.no_categories") in section(content, "views")
