@@ -103,8 +103,7 @@ def _joint(material: Material) -> Iterator[Finding]:
     for label, block in material.run.joint_blocks.items():
         axes = [axis for axis in ("task", "dataset", "function", "seed") if axis in block.sizes]
         size = " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or line("answer.one_map")
-        is_shown = material.selected is not None and label in material.selected.names
-        yield line("answer.by_joint" if is_shown else "answer.joint", label=label, size=size)
+        yield line("answer.by_joint" if material.is_of(label) else "answer.joint", label=label, size=size)
 
 
 def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:

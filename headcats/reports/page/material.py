@@ -49,6 +49,10 @@ class Material:
         """Of the map: `scores`, `members`, `overlap` and their tests; {} without one."""
         return {} if self.maps is None else self.maps.mapped.tables
 
+    def is_of(self, label: str) -> bool:
+        """Whether the page is of this joint method."""
+        return self.selected is not None and label in self.selected.names
+
     @property
     def folder(self) -> Path | None:
         """The folder with the files of the results."""

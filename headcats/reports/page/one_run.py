@@ -68,7 +68,8 @@ def _selected(run: RunResults, reading: Reading) -> Selected | None:
     if method is None:
         labels = [] if run.tasks else run.sorting_methods
     else:
-        labels = [label for label in [sorting_label(run, place, method)] if label is not None]
+        named = sorting_label(run, place, method)
+        labels = [] if named is None else [named]
     for label in labels:
         try:
             return select_joint(run, label, reading)

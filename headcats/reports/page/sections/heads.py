@@ -33,7 +33,10 @@ _DESCRIPTORS = {name: about.label for name, about in DESCRIPTORS.items()}
 
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
-    """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
+    """One row per head and category, undecided ones, one map per category, and where in the model the heads are.
+
+    Of a joint method a row per category, and its maps.
+    """
     if material.selected:
         yield from selected_heads(material, material.selected)
     if not material.tables:

@@ -47,8 +47,8 @@ def methods(material: Material) -> Iterator[Part]:
             draw = functools.partial(_drawn, name, table, title=title)
             code = figure_command(material.place, name, _options(material, {"method": label}))
             yield drawn_or_why_not(f"{name}_{place}", draw, shown, code, heads)
-        is_shown = material.selected is not None and label in material.selected.names  # in the tab of heads
-        if declared.selection and label in material.run.joint_blocks and not is_shown:
+        # Heads of the method that the page is of are in their tab.
+        if declared.selection and label in material.run.joint_blocks and not material.is_of(label):
             yield from sorted_heads(material, label, place)
     yield from _together(material)
 
