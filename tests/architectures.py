@@ -9,7 +9,7 @@ sinks, experts, scaled logits, layers without attention.
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -156,6 +156,26 @@ def plain_logits(
 
             stack.callback(_output_projections(twin)[layer].register_forward_pre_hook(before).remove)
         return twin(tokens).logits[:, -1]
+
+
+def head_edits(
+    heads: Iterable[tuple[int, int]], values: Mapping[int, torch.Tensor], where: Any
+) -> dict[int, Callable[[torch.Tensor], torch.Tensor]]:
+    """Edits that give z of heads (layer, head) the `values` of their layers at some positions."""
+    by_layer: dict[int, list[int]] = {}
+    for layer, head in heads:
+        by_layer.setdefault(layer, []).append(head)
+
+    def edit_of(layer: int, chosen: list[int]) -> Callable[[torch.Tensor], torch.Tensor]:
+        def edit(z: torch.Tensor) -> torch.Tensor:
+            z = z.clone()
+            for head in chosen:
+                z[:, where, head] = values[layer][:, where, head]
+            return z
+
+        return edit
+
+    return {layer: edit_of(layer, chosen) for layer, chosen in by_layer.items()}
 
 
 def plain_z(twin: Any, tokens: torch.Tensor) -> dict[int, torch.Tensor]:

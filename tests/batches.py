@@ -1,9 +1,11 @@
 """Batches of prompts for the tests of sweeps and methods, and a model whose head outputs are known beforehand."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from toys import D_VOCAB, random_tokens, tiny_model
 
@@ -67,6 +69,18 @@ def with_second(batch: PromptBatch, *, seed: int = 0, lacking: Sequence[int] = (
     return replace(batch, second=second, second_tasks=shown)
 
 
+def numbers(logits: torch.Tensor, batch: PromptBatch) -> np.ndarray:
+    """[metric, prompt]: logit difference and log-probability of the answer, written once more."""
+    log_probs, rows = logits.log_softmax(-1), torch.arange(len(batch))
+    answer, distractor = log_probs[rows, batch.answer], log_probs[rows, batch.distractor]
+    return torch.stack([answer - distractor, answer]).numpy()
+
+
+@functools.cache
+def _bridge() -> Any:
+    return tiny_model("gpt2", n_layers=2).model
+
+
 class TokenModel(HookedModel):
     """A model whose z is known beforehand: `z[prompt, pos, head] = token * 10**layer + head / 2`, both numbers of it.
 
@@ -74,7 +88,7 @@ class TokenModel(HookedModel):
     """
 
     def __init__(self) -> None:
-        super().__init__(tiny_model("gpt2", n_layers=2).model)
+        super().__init__(_bridge())
         self.prompts_run = 0
 
     n_heads = {0: 2, 1: 2}  # noqa: RUF012 - replaces a property

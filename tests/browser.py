@@ -7,6 +7,7 @@ run an event loop.
 import contextlib
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,3 +123,8 @@ def watched(browser: Browser, file: Path) -> Iterator[Tab]:
     assert tab.problems == []
     assert set(tab.requests) == {uri}
     context.close()
+
+
+if __name__ == "__main__":  # python tests/browser.py REPORT
+    with opened_browser() as chromium, Tab.on(chromium, Path(sys.argv[1]), width=1440) as shown:
+        print(f"{sys.argv[1]}: drawn, {shown.words_on_screen()} words on the first screen, nothing went wrong")

@@ -4,8 +4,10 @@ import gc
 import importlib.metadata
 import os
 import random
+import shutil
+import tempfile
 import time
-from collections import Counter
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -13,16 +15,23 @@ from typing import TYPE_CHECKING, get_args
 import huggingface_hub
 import numpy as np
 import pytest
+from covering import ALL
 from hub_server import Hub, serving
 from hypothesis import settings
+from made_once import made_once
 
 from headcats import registry
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-N_EXAMPLES = 50 if "CI" in os.environ else 10  # .ci/run sets it
-settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
+    from headcats.models.adapter import HookedModel
+
+pytest_plugins = ["minutes"]
+
+settings.register_profile(
+    "deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=200 if ALL else 10
+)
 settings.load_profile("deterministic")
 
 TRANSFORMER_LENS_MAJOR = int(importlib.metadata.version("transformer-lens").split(".")[0])
@@ -37,6 +46,23 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
+ROOM = 500_000_000
+"""Bytes that the tests may leave in the folder for temporary files."""
+
+
+def pytest_sessionstart() -> None:
+    """Say in a sentence what would otherwise be hundreds of failures."""
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise pytest.UsageError(f"The tests need a folder for temporary files. {error}") from error
+    if (free := shutil.disk_usage(folder).free) < ROOM:
+        raise pytest.UsageError(
+            f"The tests need {ROOM // 10**6} MB for temporary files; {folder} has {free // 10**6} MB left. "
+            "Make room there, or name another folder with TMPDIR=..."
+        )
+
+
 def pytest_collection_finish() -> None:
     """What the modules of the tests hold stays to the end, so that nothing is gained by looking through it again."""
     gc.collect()
@@ -44,30 +70,43 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
+@pytest.fixture(scope="session")
+def _every_kind_is_loaded(_one_thread: None) -> None:
+    """Items are imported at the first look-up of their kind, and must not go with the test that made it."""
+    for kind in get_args(registry.Kind):
+        registry.names(kind)
+
+
 @pytest.fixture(autouse=True)
-def fixed_seeds(_one_thread: None) -> None:
-    """Every test starts from the same random state, alone or in any order."""
+def _alone(_every_kind_is_loaded: None) -> Iterator[None]:
+    """A test starts from the same random state in any order, and what it registers goes with it."""
     import torch
 
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - libraries under test may still read the global state
-    torch.manual_seed(0)
-
-
-# A few files that take minutes: begun last, they would run alone while the other processes wait.
-LONGEST = ("test_faults.py", "test_fuzzing.py", "test_examples.py")
-_CASE = pytest.StashKey[int]()  # its place among the cases of a test
-_SHAPES_EVERY = 4  # cases: checks of shapes take as long as the rest of a test
+    torch.default_generator.manual_seed(0)  # `torch.manual_seed` looks for GPUs, too, which takes a millisecond
+    before = {kind: dict(table) for kind, table in registry._tables.items()}
+    yield
+    for kind, table in before.items():
+        if registry._tables[kind] != table:
+            registry._tables[kind].clear()
+            registry._tables[kind].update(table)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Longest first; skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
-    n_cases: Counter[str] = Counter()
+    """Skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts; what needs a browser
+    is slow.
+
+    With `HEADCATS_ORDER=SEED` files come in a random order, and the tests of each.
+    """
+    if "HEADCATS_ORDER" in os.environ:
+        draws = random.Random(os.environ["HEADCATS_ORDER"])
+        of_file = {path: draws.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (of_file[item.path], draws.random()))
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        item.stash[_CASE] = n_cases[test]
-        n_cases[test] += 1
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+            item.add_marker("slow")
         for major in (3, 4):
             for mark in item.iter_markers(f"needs_tl{major}"):
                 if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0].strip():
@@ -77,16 +116,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                     item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(autouse=True)
-def _registry_as_it_was() -> Iterator[None]:
-    """What a test registers is gone after it: other tests go over everything that is registered."""
-    before = {
-        kind: {name: registry.lookup(kind, name) for name in registry.names(kind)} for kind in get_args(registry.Kind)
-    }
-    yield
-    for kind, items in before.items():
-        registry._tables[kind].clear()
-        registry._tables[kind].update(items)
+@pytest.fixture(scope="session")
+def counting_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The counting model as a folder on disk; never written to."""
+    from counting import counting_folder
+
+    return made_once(tmp_path_factory, "counting-model", lambda home: counting_folder(home / "model")) / "model"
+
+
+@pytest.fixture(scope="session")
+def counting_model(counting_model_folder: Path) -> "HookedModel":
+    """The counting model, loaded; nobody may change it."""
+    import headcats as hc
+
+    return hc.load_model(counting_model_folder, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def mini() -> "HookedModel":
+    """The bundled model; nobody may change it."""
+    import headcats as hc
+
+    return hc.load_model("mini", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def counting_run(tmp_path_factory: pytest.TempPathFactory, counting_model: "HookedModel") -> Path:
+    """Results folder of a run of the counting suite with three methods, and the evidence for it; never written to.
+
+    `page/report.html` beside it is its report.
+    """
+    from counting import counting_suite
+
+    import headcats as hc
+    from headcats.errors import HeadcatsWarning
+
+    def make(home: Path) -> None:
+        methods = ["denoising_patch", "second_corruption_patch", "mean_ablation"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadcatsWarning)
+            hc.run(
+                counting_model, suite=counting_suite(), methods=methods, n_prompts=12, n_demos=2, out=home / "results"
+            )
+            hc.run_evidence(counting_model, home / "results", n_prompts=4, relabellings=19)
+        hc.report(home / "results", home / "page" / "report.html")  # copies of the folder have the tables that it keeps
+
+    return made_once(tmp_path_factory, "counting-run", make) / "results"
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +171,6 @@ def browser() -> Iterator["Browser"]:
 
     with opened_browser() as found:
         yield found
-
-
-@pytest.fixture(autouse=True)
-def _shapes_of_some_cases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `--jaxtyping-packages`, the shapes of the first case of every test and of every fourth one after it."""
-    import jaxtyping
-
-    if request.node.stash[_CASE] % _SHAPES_EVERY:
-        monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

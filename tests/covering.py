@@ -1,37 +1,35 @@
-"""Fewer combinations of parameters: most are left to CI (`ci`) or to `pytest -m slow`, which runs the full product."""
+"""Fewer combinations of parameters; with `HEADCATS_CASES=all`, which `.ci/nightly` sets, the whole product."""
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pytest
+ALL = os.environ.get("HEADCATS_CASES") == "all"
 
 
-def pairwise(*factors: Sequence[Any]) -> list[Any]:
-    """The product of the factors: every value runs always, every pair of values of two factors in CI."""
+def pairwise(*factors: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Rows of the product of the factors that hold every pair of values of two factors."""
     rows = list(itertools.product(*factors))
-    pairs = _covering(rows, 2)
-    singles = _covering(pairs, 1)
-    return [_param(row, always=row in singles, in_ci=row in pairs) for row in rows]
+    return rows if ALL else _covering(rows, 2)
 
 
-def spread(names: Sequence[Any], cases: Sequence[tuple[Any, ...]], *, per_name: int) -> list[Any]:
-    """Every name with every case: one case of a name runs always, `per_name` in CI, and other ones of the next name."""
-    turns = [
-        ((name, *case), (place - shift) * 5 % len(cases))
-        for shift, name in enumerate(names)
-        for place, case in enumerate(cases)
-    ]
-    return [_param(row, always=turn == 0, in_ci=turn < per_name) for row, turn in turns]
+def each_value(*factors: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Rows of the product of the factors that hold every value."""
+    rows = list(itertools.product(*factors))
+    return rows if ALL else _covering(rows, 1)
 
 
-def some(cases: Sequence[Any], *, in_ci: int) -> list[Any]:
-    """The first few cases run always, the others by `pytest -m slow`."""
-    return [*cases[:in_ci], *(pytest.param(*_row(case), marks=pytest.mark.slow) for case in cases[in_ci:])]
+def spread(names: Sequence[Any], cases: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Every name with one case, another one for the next name."""
+    if ALL:
+        return [(name, *case) for name in names for case in cases]
+    return [(name, *cases[place % len(cases)]) for place, name in enumerate(names)]
 
 
-def _row(case: Any) -> tuple[Any, ...]:
-    return case if isinstance(case, tuple) else (case,)
+def some(cases: Sequence[Any], n: int) -> list[Any]:
+    """The first `n` cases."""
+    return list(cases if ALL else cases[:n])
 
 
 def _covering(rows: Sequence[tuple[Any, ...]], size: int) -> list[tuple[Any, ...]]:
@@ -47,9 +45,3 @@ def _covering(rows: Sequence[tuple[Any, ...]], size: int) -> list[tuple[Any, ...
 
 def _combinations(row: tuple[Any, ...], size: int) -> Iterator[Any]:
     return itertools.combinations(enumerate(row), size)
-
-
-def _param(row: tuple[Any, ...], *, always: bool, in_ci: bool) -> Any:
-    if always:
-        return row
-    return pytest.param(*row, marks=pytest.mark.ci if in_ci else pytest.mark.slow)

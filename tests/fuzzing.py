@@ -29,7 +29,6 @@ import numpy as np
 import torch
 import xarray as xr
 from counting import SUITE, counting_folder
-from hostile_names import GROUPS
 from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 from simulated import block
@@ -54,8 +53,6 @@ LONGEST = 10.0  # seconds of computing that one input may take
 LABELS = ("denoising_patch@last", "mean_ablation@all")
 TASKS = {"capital": "Knowledge", "plural": "Linguistic", "language": "Knowledge", "tense": "Linguistic"}
 STUDY = 'suite = "icl"\nmethods = ["denoising_patch"]\nn_prompts = 8\nseed = 0\ntasks = ["next_letter"]\n'
-CSV = "input,output,category\nFrance,Paris,Knowledge\nItaly,Rome,Knowledge\nwalk,walked,Linguistic\n"
-JSON = json.dumps([{"input": "France", "output": "Paris"}, {"input": "Italy", "output": "Rome"}])
 VALUES: list[Any] = [
     None, True, 0, -1, 3, 10**30, 0.5, float("nan"), float("inf"), "", "x", "é\x00", "../../x", [], [1], ["x"], {},
     {"x": 1}, "a" * 300, "denoising_patch@last", "2026-01-01", "#ff7f0e", [[]], {"": {}},
@@ -291,23 +288,6 @@ def study_toml(folder: Path, draw: random.Random) -> None:
     hc.suite(settings(path, {})["suite"])
 
 
-def data_file(folder: Path, draw: random.Random) -> None:
-    """A CSV or JSON file of word pairs."""
-    name, text = draw.choice([("words.csv", CSV), ("words.json", JSON), ("words.jsonl", JSON[1:-1])])
-    path = folder / name
-    path.write_bytes(change_bytes(text.encode(), draw))
-    for task in hc.suite(path).tasks:
-        task.pairs(4, seed=0)
-
-
-def names(folder: Path, draw: random.Random) -> None:
-    """Names of tasks, categories and suites."""
-    pool = [name for group in GROUPS for name in group] + ["", " ", "\0", "\ud800", "a" * 300, "..", "CON", "_x", "-x"]
-    task, category, suite = (draw.choice(pool) + draw.choice(["", chr(draw.randrange(1, 0x3000))]) for _ in range(3))
-    pairs = [("a", "b"), ("c", "d")]
-    hc.make_suite([hc.Task(task, category, "made up", lambda n, *, seed: pairs)], name=suite)
-
-
 def options(folder: Path, draw: random.Random) -> None:
     """Options of commands without a model."""
     values = [*LABELS, *WORDS.split(" "), "9" * 40, "\x1b[1m"]
@@ -364,8 +344,6 @@ ATTACKS = OF_A_RUN | {
     "suite, bytes": suite_bytes,
     "suite, entries": suite_file,
     "study.toml": study_toml,
-    "CSV, JSON": data_file,
-    "names": names,
     "options": options,
 }
 

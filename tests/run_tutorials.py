@@ -1,10 +1,11 @@
 """Run the tutorials from top to bottom in the environment of this interpreter, each in an empty folder of its own.
 
-`python tests/run_tutorials.py [NOTEBOOK ...] [--jobs N] [--pictures]`: all of them by default, N at a time. Exit status
-1 if one fails, or draws something else than the pictures in `tutorials/pictures`, which `--pictures` makes anew.
+`python tests/run_tutorials.py [NOTEBOOK ...] [--of-today] [--jobs N] [--pictures]`: all by default, N at a time. Exit
+status 1 if one fails, or draws something else than the pictures in `tutorials/pictures`, which `--pictures` makes anew.
 """
 
 import argparse
+import datetime
 import os
 import re
 import sys
@@ -29,6 +30,12 @@ _CELL_SECONDS = 600  # a cell that takes longer hangs
 def notebooks() -> list[Path]:
     """The tutorials in their order."""
     return sorted(TUTORIALS.glob("*.ipynb"))
+
+
+def of_today() -> Path:
+    """Another tutorial every day; the same one in all time zones."""
+    day = datetime.datetime.now(datetime.UTC).timetuple().tm_yday
+    return notebooks()[day % len(notebooks())]
 
 
 def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
@@ -84,10 +91,11 @@ def _run(path: Path, *, pictures: bool) -> tuple[str, float, str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all tutorials")
+    parser.add_argument("--of-today", action="store_true", help="one tutorial, drawn by the day of the year")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
     parser.add_argument("--pictures", action="store_true", help="write the pictures that the tutorials show")
     chosen = parser.parse_args(arguments)
-    failed, paths = 0, chosen.notebooks or notebooks()
+    failed, paths = 0, chosen.notebooks or ([of_today()] if chosen.of_today else notebooks())
     with ThreadPoolExecutor(chosen.jobs) as pool:  # every notebook has a process of its own, its kernel
         for name, seconds, problem in pool.map(partial(_run, pictures=chosen.pictures), paths):
             failed += bool(problem)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from for_each import for_each
 
 from headcats.bounds import MOST_STEPS, check_count, shown
 from headcats.errors import OptionError
@@ -10,17 +11,15 @@ from headcats.errors import OptionError
 NONE_OF_THEM = [0, -1, True, False, None, "3", 2.0, float("nan"), float("inf"), -float("inf"), 1j, [3]]
 
 
-@pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("value", NONE_OF_THEM, ids=repr)
-def test_what_is_no_count(value: Any) -> None:
-    with pytest.raises(OptionError, match="draws must be a whole number of at least 1; got "):
+@for_each("value", NONE_OF_THEM)
+def test_what_is_no_count(value: Any, unchecked_types: None) -> None:
+    with pytest.raises(OptionError, match=r"draws .* at least 1; got "):
         check_count("draws", value)
 
 
-@pytest.mark.parametrize("value", [MOST_STEPS + 1, 10**20, 10**5000], ids=["one more", "20", "5000"])
+@for_each("value", [MOST_STEPS + 1, 10**20, 10**5000])
 def test_more_than_possible(value: int) -> None:
-    too_many = f"draws must be a whole number of at most {MOST_STEPS:,}: more would take days, .*; got "
-    with pytest.raises(OptionError, match=too_many):
+    with pytest.raises(OptionError, match=f"draws .* at most {MOST_STEPS:,}: .*; got "):
         check_count("draws", value)
 
 
@@ -32,5 +31,5 @@ def test_the_bounds_belong_to_what_is_possible() -> None:
 
 def test_long_values_are_shown_by_their_length() -> None:
     assert shown(10**20) == "1" + 20 * "0"
-    assert shown(-(10**5000)) == "a number of about 5,000 digits"
+    assert "5,000 digits" in shown(-(10**5000))
     assert len(shown("x" * 1000)) == 80

@@ -2,22 +2,22 @@
 
 import inspect
 
-import pytest
+from for_each import for_each
 
 from headcats import errors
 
 CLASSES = [item for _, item in inspect.getmembers(errors, inspect.isclass)]
 
 
-@pytest.mark.parametrize("item", CLASSES, ids=lambda item: item.__name__)
+@for_each("item", CLASSES)
 def test_everything_has_the_common_base_and_a_docstring(item):
     assert issubclass(item, errors.HeadcatsError | errors.HeadcatsWarning)
     assert issubclass(item, errors.HeadcatsError) != item.__name__.endswith("Warning")
     assert item.__doc__
 
 
-@pytest.mark.parametrize(
-    ("item", "also"),
+@for_each(
+    "item,also",
     [
         (errors.UnknownNameError, KeyError),
         (errors.OptionError, ValueError),

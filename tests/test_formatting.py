@@ -1,12 +1,12 @@
 """Numbers as people say them."""
 
-import pytest
+from for_each import for_each
 
 from headcats.errors import about, format_duration, pluralize
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
+@for_each(
+    "seconds,text",
     [
         (0.0, "under 0.1 s"),
         (0.04, "under 0.1 s"),
@@ -29,7 +29,7 @@ def test_no_estimate_is_about_under_something():
     assert about(0.01) == "under 0.1 s"
 
 
-@pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
+@for_each("n,text", [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
 def test_what_is_counted_has_its_plural(n, text):
     assert pluralize(n, "task") == text
     assert pluralize(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"

@@ -1,12 +1,12 @@
 """What a tab key shows: public names, not what the modules happen to import."""
 
-import pytest
+from for_each import for_each
 
 import headcats as hc
 from headcats import registry
 
 
-@pytest.mark.parametrize(("namespace", "kind"), [("methods", "method"), ("rules", "rule"), ("metrics", "metric")])
+@for_each("namespace,kind", [("methods", "method"), ("rules", "rule"), ("metrics", "metric")])
 def test_names_of_a_kind_and_what_adds_one(namespace: str, kind: registry.Kind) -> None:
     module = getattr(hc, namespace)
     shown = dir(module)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import run_tutorials
+from for_each import for_each
 from run_tutorials import FIGURE, notebooks
 from tutorial_pictures import MOST, references
 
@@ -32,7 +34,7 @@ NAMES = [
     "09_free_gpu",
     "10_many_machines",
 ]
-every_notebook = pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+every_notebook = for_each("path", notebooks())
 
 
 def cells(path, kind):
@@ -134,12 +136,6 @@ def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
     assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
 
 
-def test_every_picture_of_a_markdown_cell_is_one_that_is_remade():
-    for path in notebooks():
-        written = re.findall(r"\]\((pictures/[^)]+)\)", "\n".join(cell.source for cell in cells(path, "markdown")))
-        assert len(written) == len(references(path)), path.name
-
-
 @every_notebook
 def test_notebook_asks_before_it_shows_and_answers_after(path):
     sources = [cell.source for cell in nbformat.read(path, as_version=4).cells]
@@ -149,18 +145,6 @@ def test_notebook_asks_before_it_shows_and_answers_after(path):
     assert re.search(r"\*\*Predict:\*\*[^\n]*(\n[^\n]+)*\?", sources[asked])
 
 
-@pytest.mark.ci
-def test_ruff_reads_the_notebooks():
-    listed = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--show-files", "tutorials"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert {Path(line).stem for line in listed.stdout.splitlines()} == set(NAMES)
-
-
 def test_badges_of_the_readme_lead_to_tutorials():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = re.findall(r"\((https://colab\.research\.google\.com/(?!assets/)[^)]*)\)", readme)
@@ -168,7 +152,16 @@ def test_badges_of_the_readme_lead_to_tutorials():
     assert set(linked) <= {f"{COLAB}{name}.ipynb" for name in NAMES}
 
 
-@pytest.mark.ci
+def test_the_tutorial_of_today_is_run_alone(monkeypatch):
+    run = []
+    monkeypatch.setattr(run_tutorials, "_run", lambda path, pictures: run.append(path) or (path.name, 0.0, ""))
+    assert run_tutorials.main(["--of-today"]) == 0
+    assert (len(run), run[0] in notebooks()) == (1, True)
+    run_tutorials.main([])
+    assert sorted(run[1:]) == notebooks()
+
+
+@pytest.mark.slow
 def test_running_tutorials_fails_where_one_fails(tmp_path):
     shows = f"display({{'{FIGURE}': {{'data': []}}}}, raw=True)"
     warns = f"{shows}; print('IProgress not found')"

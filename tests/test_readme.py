@@ -5,7 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 
 import headcats
 
@@ -29,21 +29,17 @@ def fenced(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_it_is_short():
-    assert len(README.split()) <= 900
-
-
 def test_the_torch_that_it_names_is_the_one_that_is_tested():
     assert set(re.findall(r"torch==\S+", README)) == {line for line in CONSTRAINTS if line.startswith("torch==")}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "pip install -c constraints.txt -e . && headcats run",
-        'pip install -c constraints.txt -e ".[test]" && pytest',
-    ],
+COMMANDS = (
+    "pip install -c constraints.txt -e . && headcats run",
+    'pip install -c constraints.txt -e ".[test]" && pytest',
 )
+
+
+@for_each("command", COMMANDS)
 def test_each_command_stands_alone_in_a_fenced_block(command):
     """.ci/run reads these very lines and runs them in fresh environments."""
     assert [block.splitlines() for block in fenced("bash")].count([command]) == 1
@@ -72,7 +68,8 @@ def test_tested_versions_are_the_pinned_ones():
     pinned = dict(line.split("==", 1) for line in CONSTRAINTS)
     for name in ("torch", "transformer-lens"):
         assert f"{name} {pinned[name]}" in README
-    (other,) = re.findall(r"^other_version=(\S+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / ".ci").iterdir())
+    (other,) = re.findall(r"^other_version=(\S+)$", scripts, re.MULTILINE)
     assert f"transformer-lens {other}" in README
     assert "Python 3.11" in README
     assert PROJECT["requires-python"] == ">=3.11"
@@ -100,7 +97,7 @@ def names_used(text: str) -> set[str]:
     return {name for name in used if re.fullmatch(r"hc(\.\w+)+", name)}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_the_examples_use_public_names_only(page):
     used = names_used(PAGES[page])
     if page in ("README", "first_steps"):
@@ -115,9 +112,3 @@ def test_every_relative_link_leads_somewhere():
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", README)
     assert "docs/pictures/finding.svg" in links
     assert [link for link in links if not (ROOT / link).exists()] == []
-
-
-def test_its_picture_is_small():
-    """.ci/run compares it with the run that the README's command leaves."""
-    assert (ROOT / "docs" / "pictures" / "finding.svg").stat().st_size < 200_000
-    assert "docs/scripts/finding.py results/mini-icl --check" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

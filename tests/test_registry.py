@@ -6,20 +6,14 @@ import textwrap
 from typing import get_args
 
 import pytest
+from for_each import for_each
 
 from headcats import registry
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import Kind, lookup, names, register, unknown_name_message
 
 
-@pytest.fixture
-def tables(monkeypatch):
-    """A copy of the tables, so that a test's items are gone afterwards."""
-    copies = {kind: dict(table) for kind, table in registry._tables.items()}
-    monkeypatch.setattr(registry, "_tables", copies)
-
-
-@pytest.mark.parametrize("kind", get_args(Kind))
+@for_each("kind", get_args(Kind))
 def test_every_kind_has_items(kind):
     if kind == "model":
         import headcats.models  # noqa: F401 - bundled models register themselves where models are loaded
@@ -29,7 +23,7 @@ def test_every_kind_has_items(kind):
     assert all(lookup(kind, name) is not None for name in found)
 
 
-def test_registering_again_replaces_as_a_notebook_cell_does(tables):
+def test_registering_again_replaces_as_a_notebook_cell_does():
     first, second = object(), object()
     assert register("metric", "mine", first) is first
     register("metric", "mine", second)
@@ -37,22 +31,22 @@ def test_registering_again_replaces_as_a_notebook_cell_does(tables):
     assert names("metric").count("mine") == 1
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a b", "a:b", "a@b", "a,b", ".a", "-a", "_a", "a\\b", "a\n", "a\tb"])
-def test_names_that_could_not_be_written_down_are_refused(tables, name):
+@for_each("name", ["", "a/b", "a b", "a:b", "a@b", "a,b", ".a", "-a", "_a", "a\\b", "a\n", "a\tb"])
+def test_names_that_could_not_be_written_down_are_refused(name):
     with pytest.raises(DataError, match="needs a name") as problem:
         register("task", name, object())
     assert repr(name) in str(problem.value)
     assert name not in names("task")
 
 
-@pytest.mark.parametrize("name", ["français", "a→b", "mini-2.0", "A_b"])
-def test_names_may_hold_any_letter(tables, name):
+@for_each("name", ["français", "a→b", "mini-2.0", "A_b"])
+def test_names_may_hold_any_letter(name):
     register("task", name, "item")
     assert lookup("task", name) == "item"
 
 
-@pytest.mark.parametrize(
-    ("kind", "wrong", "near"),
+@for_each(
+    "kind,wrong,near",
     [
         ("task", "country_captial", "country_capital"),
         ("suite", "icll", "icl"),

@@ -1,7 +1,8 @@
 """The suite `icl` under tokenizers of every layout: no task is lost, and nearly every pair and prompt is kept."""
 
 import pytest
-from tokenizer_zoo import ZOO
+from covering import each_value
+from tokenizer_zoo import ZOO, trained
 
 import headcats as hc
 from headcats.prompts.corruption import build_pairs
@@ -16,8 +17,8 @@ N_PROMPTS = 24
 
 @pytest.fixture(scope="session", params=ZOO)
 def tokenizer(request):
-    """Each of the zoo, trained once."""
-    return ZOO[request.param]()
+    """Each of the zoo."""
+    return trained(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -39,14 +40,14 @@ def test_no_task_is_lost(words, usable):
         assert len(kept) >= 0.95 * len(words[name])
 
 
-def test_answers_of_one_token_alone_would_lose_most_of_them(tokenizer, words):
+def test_answers_of_one_token_alone_would_lose_most_of_them(words):
     """Else the test above would say nothing."""
+    tokenizer = trained("byte-level")
     kept = [usable_pairs(pairs, tokenizer, template=ARROW, answers="single")[0] for pairs in words.values()]
     assert sum(map(len, kept)) < 0.5 * sum(map(len, words.values()))
 
 
-@pytest.mark.parametrize("task", PROMPTED)
-@pytest.mark.parametrize("template", [ARROW, QUESTION], ids=lambda template: template.name)
+@pytest.mark.parametrize(("task", "template"), each_value(PROMPTED, [ARROW, QUESTION]), ids=str)
 def test_prompts_are_kept_and_begin_with_bos_once(tokenizer, usable, task, template):
     others = {name: kept for name, (kept, _) in usable.items() if name != task}
     made = build_pairs(task, usable[task][0], others, n=N_PROMPTS, seed=0, template=template)
@@ -75,20 +76,18 @@ def test_prompts_are_kept_and_begin_with_bos_once(tokenizer, usable, task, templ
 
 
 def test_the_digit_behind_a_bare_space_is_one_token_again():
-    tokenizer = ZOO["SentencePiece BPE"]()
+    tokenizer = trained("SentencePiece BPE")
     pair = hc.PromptPair("t/0", "3", "2 → 3\n3 →", "2 → 1\n3 →", " 4", " 2")
     ((batch,), _), ids = encode_pairs([pair], tokenizer), tokenizer.convert_tokens_to_ids
     assert (batch.answer.tolist(), batch.distractor.tolist()) == ([ids("4")], [ids("2")])
     assert batch.answer_rest is None
     assert batch.clean[0, -1] == batch.corrupted[0, -1] == ids("▁")
-    assert encode_pairs([pair], tokenizer, answers="single")[1].dropped == {"answer of several tokens": 1}
-    assert encode_pairs([pair], tokenizer, answers="first_token")[1].dropped == {
-        "answer and distractor begin with the same token": 1
-    }
+    for answers in ("single", "first_token"):
+        assert encode_pairs([pair], tokenizer, answers=answers)[1].kept == 0
 
 
-@pytest.mark.parametrize("suite", ["induction", "ioi", "greater_than", "agreement"])
-def test_every_finished_prompt_is_kept(tokenizer, suite):
-    for task in hc.suite(suite).tasks:
+def test_every_finished_prompt_is_kept(tokenizer):
+    suites = ("induction", "ioi", "greater_than", "agreement")
+    for task in (task for suite in suites for task in hc.suite(suite).tasks):
         _, report = encode_pairs(task.pairs(N_PROMPTS, seed=0)[:N_PROMPTS], tokenizer, task=task.name)
         assert (report.kept, report.dropped) == (N_PROMPTS, {})

@@ -134,3 +134,9 @@ ZOO: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     "WordPiece": wordpiece,
 }
 """Name -> trains it, in less than a second."""
+
+
+@functools.cache
+def trained(name: str) -> PreTrainedTokenizerFast:
+    """One of the zoo, trained once; not to be changed."""
+    return ZOO[name]()

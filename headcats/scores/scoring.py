@@ -25,7 +25,7 @@ from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.testing import p_above, p_below
 from headcats.statistics.in_threads import check_jobs, in_threads
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
-from headcats.statistics.pooled_null import PooledNull, pooled_null
+from headcats.statistics.pooled_null import PooledNull, pooled_null, scatters
 from headcats.statistics.task import Estimate, PromptEffects, doubtful, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
@@ -280,10 +280,11 @@ def _noise_correlation(estimates: list[Estimate]) -> Float[np.ndarray, "task oth
     """Correlation over items of what two tasks' effects scatter, mean over heads; 0 where they share no item."""
     correlation = np.eye(len(estimates))
     size = [np.sqrt((of_task.scatter**2).sum(axis=0)) for of_task in estimates]
+    varies = [scatters(of_task.scatter) for of_task in estimates]
     for i, j in itertools.combinations(range(len(estimates)), 2):
         _, first, second = np.intersect1d(estimates[i].items, estimates[j].items, return_indices=True)
         product = (estimates[i].scatter[first] * estimates[j].scatter[second]).sum(axis=0)
-        varied = size[i] * size[j] > 0
+        varied = varies[i] & varies[j]
         if len(first) and varied.any():
             correlation[i, j] = correlation[j, i] = (product[varied] / (size[i] * size[j])[varied]).mean()
     return correlation

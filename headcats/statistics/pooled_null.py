@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from headcats.statistics.distributions import t_quantile
 from headcats.statistics.in_threads import in_threads
@@ -30,6 +30,9 @@ FLOOR_PERCENTILE = 10
 LEAST_DRAWS, DRAWS_PER_TEST = 50_000, 50
 KEPT_DRAWS = 100
 """Draws that are kept whole for every task: studies in which no head has an effect."""
+ROUNDING = 1e-5
+"""Share of the gap: items that deviate by no more do so by the rounding of fp32 metrics, which differs between
+processors."""
 # Numbers of items that get a distribution of their own; others use that of the next smaller one, which is wider.
 _LEVELS = 8
 # Ranks that are kept of every distribution, from each end; neighbours differ by 4 %.
@@ -73,8 +76,8 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
         jobs: Threads; the draws are the same.
     """
     errors = {task: standard_errors(values) for task, values in scatter.items()}
-    pool = np.concatenate([[0.0], *errors.values()])
-    pool = pool[np.isfinite(pool) & (pool > 0)]
+    pool = np.concatenate([errors[task][scatters(values)] for task, values in scatter.items()] or [[]])
+    pool = pool[np.isfinite(pool)]
     floor = float(np.percentile(pool, FLOOR_PERCENTILE)) if len(pool) else 0.0
     n_items = {task: len(values) for task, values in scatter.items()}
     levels = np.unique([n for n in n_items.values() if n > 1] or [2])
@@ -84,7 +87,7 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
     drawn: dict[int, list[np.ndarray]] = {int(level): [] for level in levels}
 
     def draw(task: str) -> tuple[Float32[np.ndarray, "draw head"], list[Float32[np.ndarray, "pooled varied"]]]:
-        values, varies = scatter[task], errors[task] > 0
+        values, varies = scatter[task], scatters(scatter[task])
         whole = np.full((KEPT_DRAWS, values.shape[1]), np.nan, dtype=np.float32)
         if len(values) < 2 or not varies.any():
             return whole, []
@@ -107,6 +110,11 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
         task: max((int(level) for level in levels if level <= n), default=int(levels[0])) for task, n in n_items.items()
     }
     return PooledNull(floor, draws, rank, {task: of_level[level] for task, level in nearest.items()}, kept)
+
+
+def scatters(scatter: Float[np.ndarray, "item head"]) -> Bool[np.ndarray, " head"]:
+    """True for heads whose items deviate by more than rounding; False where they are NaN."""
+    return len(scatter) * np.abs(scatter).max(axis=0) > ROUNDING
 
 
 def standard_errors(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Float32, Shaped
 from headcats.errors import DataError
 from headcats.statistics.bootstrap import item_weights
 from headcats.statistics.distributions import t_quantile
-from headcats.statistics.pooled_null import CONFIDENCE, pooled_null, standard_errors
+from headcats.statistics.pooled_null import CONFIDENCE, pooled_null, scatters, standard_errors
 from headcats.statistics.random_streams import stream
 
 # Enough for the interval of an overlap, few enough to keep for every head and task.
@@ -140,11 +140,12 @@ def _of_all(values: Float[np.ndarray, "*any _"], finite: Bool[np.ndarray, " head
 
 
 def skewness_of(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:
-    """Third moment of what sums to 0, over the cube of the standard deviation; 0 where nothing scatters."""
+    """Third moment of what sums to 0, over the cube of the standard deviation; 0 where only rounding scatters."""
     squares = scatter**2
     spread = np.sqrt(squares.mean(axis=0))
     cubes = (squares * scatter).mean(axis=0)  # numpy's third power is ten times slower
-    return np.where(np.isnan(spread), np.nan, np.divide(cubes, spread**3, where=spread > 0, out=np.zeros_like(cubes)))
+    skewness = np.divide(cubes, spread**3, where=scatters(scatter), out=np.zeros_like(cubes))
+    return np.where(np.isnan(spread), np.nan, skewness)
 
 
 def doubtful(
@@ -158,7 +159,7 @@ def doubtful(
     the head's largest item in any test, and the effect is smaller than what they add, it is doubtful. `scatter` holds
     that of every test `(item, head)`, whose numbers of items may differ.
     """
-    largest = np.fmax.reduce([np.abs(values).max(axis=0) * len(values) for values in scatter])
+    largest = np.fmax.reduce([np.abs(values).max(axis=0) * len(values) * scatters(values) for values in scatter])
     unseen = np.stack([3 / len(values) * largest for values in scatter])
     return np.where(np.isnan(effect), False, (np.abs(effect) < unseen) | (np.abs(skewness) > SKEWED))
 

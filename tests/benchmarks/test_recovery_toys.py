@@ -1,24 +1,19 @@
 """The toys of the recovery benchmark: what is planted is exactly there, and the whole tool is run on it."""
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 import xarray as xr
-from recovery_parts import toy_pairs, toy_report
-from recovery_parts.side_by_side import side_by_side
-from recovery_parts.toy_heads import Jobs, of_kind, place, rest_of_gap, true_effect
+from recovery_parts.toy_heads import true_effect
 from recovery_parts.toy_model import PART, constant_outputs, noise_tables
 from recovery_parts.toy_pairs import PAIRS, pair_of
-from recovery_parts.toy_recovery import RULES, Tally, Toy
-from recovery_parts.toy_tasks import CATEGORIES, N_ANSWERS, TASKS, n_items, toy_batch
+from recovery_parts.toy_recovery import Toy
+from recovery_parts.toy_tasks import TASKS, n_items
 
 import headcats as hc
 from headcats.models.adapter import adapt
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.slow
 
 EFFECT = 0.2
 BASES = {"denoising_patch": "corrupted", "noising_patch": "clean"}
@@ -138,103 +133,3 @@ def test_noise_is_0_on_average_and_over_all_heads():
     two, answers = tables[..., :16, :] + tables[..., 16:, :], (slice(None, 8), slice(8, None))
     assert (two[..., answers[0]] - two[..., answers[1]]).std() == pytest.approx(1, rel=0.05)
     assert not torch.equal(tables, noise_tables(seed=2))
-
-
-# ---------------------------------------------------------------------------------------------------------- prompts
-def test_prompts():
-    assert sorted({n_items(task) for task in TASKS})[:: len(TASKS) - 1] == [25, 45]
-    for task in TASKS:
-        batch = toy_batch(task, n=50, seed=0)
-        assert len(set(batch.items)) == min(50, n_items(task))
-        pairs = dict(zip(batch.items, zip(batch.answer.tolist(), batch.distractor.tolist(), strict=True), strict=True))
-        assert all(
-            pairs[item] == (answer, distractor)
-            for item, answer, distractor in zip(
-                batch.items, batch.answer.tolist(), batch.distractor.tolist(), strict=True
-            )
-        )
-        assert len({answer for answer, _ in pairs.values()}) == N_ANSWERS
-        assert toy_batch(task, n=9, seed=0).fingerprint() == batch.select(range(9)).fingerprint()
-        assert toy_batch(task, n=50, seed=1).fingerprint() != batch.fingerprint()
-
-
-def test_heads_carry_the_gap_or_the_query_does():
-    jobs = place(effect=0.1, seed=0)
-    assert len(jobs) == 32
-    assert list(place(effect=0.3, seed=0)) == list(jobs)
-    assert list(place(effect=0.1, seed=1)) != list(jobs)
-    # Five helping heads, one suppressing and (in the first task) one more; knowledge: five and a pair.
-    shares = {task: rest_of_gap(jobs, task) for task in ("algorithmic_0", "algorithmic_1", "knowledge_0")}
-    assert shares == pytest.approx({"algorithmic_0": 0.5, "algorithmic_1": 0.6, "knowledge_0": 0.4})
-
-
-# --------------------------------------------------------------------------------------------------------- counting
-def found_as_planted(jobs: Jobs) -> xr.Dataset:
-    shape = (len(CATEGORIES), 4, 8)
-    member, suppressing = np.full(shape, -1), np.full(shape, -1)
-    for head, job in jobs.items():
-        for number, category in enumerate(CATEGORIES):
-            if category in job.categories and job.kind in ("helping", "suppressing"):
-                (member if job.kind == "helping" else suppressing)[number, head.layer, head.head] = 1
-    dims = ("category", "layer", "head")
-    coords: dict[str, Any] = {"category": list(CATEGORIES), "layer": range(4), "head": range(8)}
-    return xr.Dataset({"member": (dims, member), "suppressing": (dims, suppressing)}, coords=coords)
-
-
-def test_tally():
-    jobs = place(effect=0.1, seed=0)
-    overlap, perfect = found_as_planted(jobs), Tally()
-    perfect.add(overlap, jobs)
-    assert perfect == Tally(right=21, shared=4, shared_right=4, suppressing=3, suppressing_right=3)
-    assert (perfect.precision, perfect.recall) == (1, 1)
-
-    def at(kind: Any, *, shared: bool = False) -> dict[str, int]:
-        head = next(head for head in of_kind(jobs, kind) if (len(jobs[head].categories) > 1) == shared)
-        return {"layer": head.layer, "head": head.head}
-
-    first = {"category": "Algorithmic"}
-    overlap["member"].loc[at("none") | first] = 1
-    overlap["suppressing"].loc[at("none") | first] = 1
-    overlap["member"].loc[at("helping", shared=True) | first] = 0
-    overlap["suppressing"].loc[at("suppressing") | first] = 0
-    overlap["member"].loc[at("suppressing") | {"category": "Knowledge"}] = 1
-    overlap["member"].loc[at("or") | first] = 1  # pairs are not counted
-    tally = Tally()
-    tally.add(overlap, jobs)
-    assert tally == Tally(
-        right=20, false=2, missed=1, shared=4, shared_right=3, suppressing=3, suppressing_right=2, suppressing_false=1,
-        suppressing_as_members=1,
-    )  # fmt: skip
-    assert (tally.precision, tally.recall) == (20 / 22, 20 / 21)
-    assert tally + perfect == Tally(41, 2, 1, 8, 7, 6, 5, 1, 1)
-    assert np.isnan(Tally(missed=3).precision)
-
-
-# ----------------------------------------------------------------------------------------------------------- report
-def test_report(monkeypatch):
-    monkeypatch.setattr(toy_pairs, "METHODS", ("noising_patch",))  # one of three, to be fast
-    heard: list[str] = []
-    part = toy_report.report(effects=(0.3,), noises=(0.05,), prompts=(16,), repetitions=1, note=heard.append)
-    assert heard == ["toys: 1 of 2", "toys: 2 of 2"]
-    by_rule = {row["rule"]: row for row in part.rows if "rule" in row}
-    assert list(by_rule) == [repr(rule) for rule in RULES]
-    for rule in by_rule:
-        assert by_rule[rule]["right"] + by_rule[rule]["missed"] == 21
-        if rule.startswith(("fdr", "threshold")):
-            assert by_rule[rule]["precision"] == by_rule[rule]["recall"] == 1
-            assert by_rule[rule]["shared_right"] == 4
-            assert by_rule[rule]["suppressing_right"] == 3
-            assert by_rule[rule]["suppressing_as_members"] == 0
-    pairs = {row["pair"]: row for row in part.rows if "pair" in row}
-    assert list(pairs) == list(PAIRS)
-    assert pairs["helping"]["joint"] == pytest.approx(pairs["helping"]["sum"], abs=1e-4)
-    assert abs(pairs["or"]["sum"]) < 0.05 < pairs["or"]["joint"]
-    assert pairs["and"]["sum"] > 1.5 * pairs["and"]["joint"]
-    assert [len(table.rows) for table in part.tables] == [1, 1, 1, 3]
-    assert all(len(row) == len(table.columns) for table in part.tables for row in table.rows)
-    assert part.tables[0].rows[0][:4] == ("0.3", "0.05", "16", "1.00 / 1.00")
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_calls_side_by_side_keep_their_order(processes):
-    assert list(side_by_side([partial(abs, -number) for number in range(5)], processes=processes)) == [0, 1, 2, 3, 4]

@@ -51,7 +51,7 @@ def test_shuffled_heads_agree_no_more_than_chance():
         hc.categories.in_both(
             members(rng.random((1, 6, 8)) < 0.2), members(rng.random((1, 6, 8)) < 0.3)
         ).p_by_chance.item()
-        for _ in range(200)
+        for _ in range(50)
     ]
     assert np.mean(np.array(p) <= 0.1) <= 0.1
     same = rng.random((1, 6, 8)) < 0.2
@@ -82,10 +82,10 @@ def test_suppressing_heads_are_joined_too():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (members(np.ones((1, 2, 2))), "same layers and heads"),
-        (members(np.ones((1, 1, 2)), categories=("Z",)), "no category in common: A, and Z"),
+        (members(np.ones((1, 2, 2))), "same layers"),
+        (members(np.ones((1, 1, 2)), categories=("Z",)), "common: A, and Z"),
         (xr.Dataset(), "takes the memberships"),
-        (members(np.ones((1, 1, 2))).assign_attrs(unit="kv_group"), "heads one by one"),
+        (members(np.ones((1, 1, 2))).assign_attrs(unit="kv_group"), "one by one"),
         (members(np.ones((1, 1, 2))).drop_vars("effect"), "`effect` is missing"),
     ],
 )

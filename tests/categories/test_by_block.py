@@ -89,12 +89,12 @@ def test_one_relation_of_several_saturates():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": hc.rules.fdr()}, "fdr reads more than one number per head"),
+        ({"rule": hc.rules.fdr()}, "fdr reads more"),
         ({"rule": hc.rules.null_calibrated(quantile=0.9)}, "null_calibrated reads more"),
-        ({"min_tasks": 3}, "no category has more than 2 relations"),
-        ({"min_tasks": 0}, "whole number of at least 1"),
-        ({"rule": "elbow"}, "takes a rule with its options"),
-        ({"min_tasks": True}, "whole number of at least 1"),
+        ({"min_tasks": 3}, "than 2 relations"),
+        ({"min_tasks": 0}, "at least 1"),
+        ({"rule": "elbow"}, "takes a rule"),
+        ({"min_tasks": True}, "at least 1"),
     ],
 )
 def test_what_a_block_cannot_be_judged_by(options, message):
@@ -108,15 +108,15 @@ def test_what_a_block_cannot_be_judged_by(options, message):
     [
         (None, "got None"),
         (xr.DataArray([1.0]), "got a DataArray"),
-        (xr.Dataset(), "got a table without the attribute `method`"),
+        (xr.Dataset(), "attribute `method`"),
         (xr.Dataset(attrs={"method": "token_probe"}), "got token_probe"),
-        (gates().isel(seed=0), "facilitation is missing or has other dims"),
+        (gates().isel(seed=0), "facilitation is missing"),
         (gates().isel(seed=[]), "is empty"),
-        (gates().assign_attrs(categories="Math"), "must be a JSON list"),
-        (gates().assign_attrs(categories='[{"colour": "red"}]'), "must be a JSON list"),
+        (gates().assign_attrs(categories="Math"), "JSON list"),
+        (gates().assign_attrs(categories='[{"colour": "red"}]'), "JSON list"),
         (gates().drop_vars("interference"), "interference is missing"),
-        (probes().assign_attrs(verdict="not above chance"), "mean nothing.*not above chance"),
-        (relations().assign_attrs(categories=json.dumps([])), "does not list 'A', 'B'"),
+        (probes().assign_attrs(verdict="not above chance"), "not above chance"),
+        (relations().assign_attrs(categories=json.dumps([])), "list 'A', 'B'"),
     ],
 )
 def test_what_is_no_block_of_sorted_heads(table, message):
@@ -129,7 +129,7 @@ def test_what_is_no_block_of_sorted_heads(table, message):
     [
         (hc.overlap, "Pass hc.categories.block_members(block)."),
         (hc.categories.head_table, "Pass hc.categories.block_members(block)."),
-        (hc.categorize, "whose heads hc.categories.block_members(block) sorts."),
+        (hc.categorize, "hc.categories.block_members(block) sorts."),
     ],
 )
 def test_calls_that_take_memberships_say_how_a_block_gives_them(call, advice):

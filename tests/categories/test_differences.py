@@ -30,10 +30,10 @@ def scores_of(effect: np.ndarray, n_tasks: Sequence[int]) -> xr.Dataset:
     )
 
 
-@pytest.mark.ci
+@pytest.mark.parametrize("studies", [20, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_tasks", [(5, 5, 5, 5), (2, 10, 2, 10)], ids=str)
-def test_equal_effects_differ_anywhere_in_one_study_of_twenty_at_most(n_tasks: tuple[int, ...]) -> None:
-    rng, studies = np.random.default_rng(0), 100
+def test_equal_effects_differ_anywhere_in_one_study_of_twenty_at_most(n_tasks: tuple[int, ...], studies: int) -> None:
+    rng = np.random.default_rng(0)
     called = 0
     for _ in range(studies):
         tested = effect_differences(scores_of(0.3 + 0.1 * rng.normal(size=(sum(n_tasks), 64)), n_tasks))

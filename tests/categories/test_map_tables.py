@@ -2,13 +2,13 @@
 
 import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
-from counting import SUITE, counting_folder
-from covering import some
+from counting import SUITE
 from results.folders import change_manifest, files
 
 import headcats as hc
@@ -16,6 +16,7 @@ from headcats.categories import map_tables as module
 from headcats.categories.map_tables import kept_map, kept_scores, map_tables
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, StatisticsWarning
+from headcats.models.adapter import HookedModel
 from headcats.results import kept as keeping
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
@@ -30,17 +31,31 @@ TABLES = {"scores", "members", "overlap", "equal_tasks", "differences", "sizes"}
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, counting_model: HookedModel) -> Path:
     """A run of a few tasks; every category of one of them is warned of."""
     path = tmp_path_factory.mktemp(".kept")
-    model = hc.load_model(counting_folder(path / "model"), device="cpu")
-    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], out=path / "run")
+    hc.run(counting_model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], out=path / "run")
     return path / "run"
+
+
+@pytest.fixture(scope="module")
+def finished_and_mapped(finished: Path) -> Path:
+    """The same run with its map, as `mapped` keeps it."""
+    path = finished.parent / "mapped"
+    shutil.copytree(finished, path)
+    mapped(path)
+    return path
 
 
 @pytest.fixture
 def folder(finished: Path, tmp_path: Path) -> Path:
     shutil.copytree(finished, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def kept_folder(finished_and_mapped: Path, tmp_path: Path) -> Path:
+    shutil.copytree(finished_and_mapped, tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -76,8 +91,7 @@ def assert_same(first: dict[str, xr.Dataset], second: dict[str, xr.Dataset]) -> 
         }
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("min_tasks", ["half", 1, 2])
+@pytest.mark.parametrize("min_tasks", ["half", pytest.param(1, marks=pytest.mark.slow)])
 def test_what_is_kept_is_what_was_computed(folder: Path, min_tasks: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(min_tasks=min_tasks)
     first, warned = mapped(folder, reading)
@@ -89,9 +103,9 @@ def test_what_is_kept_is_what_was_computed(folder: Path, min_tasks: int | str, m
     assert warned
 
 
-def test_kept_tables_are_those_of_the_map_without_its_draws(folder: Path) -> None:
-    kept, _ = mapped(folder)
-    run = opened(folder)
+def test_kept_tables_are_those_of_the_map_without_its_draws(kept_folder: Path) -> None:
+    kept, _ = mapped(kept_folder)
+    run = RunResults(hc.load(kept_folder))  # in memory: what is kept is not looked at
     whole = map_tables(run, Reading().resolve(run))
     for name, table in whole.items():
         xr.testing.assert_identical(kept[name], table.drop_dims(("resample", "draw"), errors="ignore"))
@@ -110,9 +124,11 @@ def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPat
         mapped(folder)
 
 
-def test_results_in_memory_are_computed(folder: Path) -> None:
-    run = RunResults(hc.load(folder))
-    assert_same(kept_map(run, Reading().resolve(run)), mapped(folder)[0])
+@pytest.mark.usefixtures("never")
+def test_results_in_memory_are_computed(finished: Path) -> None:
+    run = RunResults(hc.load(finished))
+    with pytest.raises(AssertionError, match="scored again"):
+        kept_map(run, Reading().resolve(run))
 
 
 def rescaled_block(folder: Path) -> None:
@@ -134,44 +150,32 @@ def other_categories(folder: Path) -> None:
     change_manifest(folder, change)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("change", [rescaled_block, other_categories])
-def test_changed_results_are_computed_anew(folder: Path, change: object) -> None:
-    before, _ = mapped(folder)
-    change(folder)
-    after, _ = mapped(folder)
-    run = RunResults(hc.load(folder)).without_untried()
-    assert_same(after, kept_map(run, Reading().resolve(run)))
+@pytest.mark.parametrize("change", [other_categories, pytest.param(rescaled_block, marks=pytest.mark.slow)])
+def test_changed_results_are_computed_anew(kept_folder: Path, change: Callable[[Path], None]) -> None:
+    before, _ = mapped(kept_folder)
+    change(kept_folder)
+    after, _ = mapped(kept_folder)
     assert not before["members"].equals(after["members"])
+    expected = hc.score(hc.load(kept_folder), method="denoising_patch")
+    xr.testing.assert_equal(after["scores"]["effect"], expected["effect"])
 
 
-@pytest.mark.ci
 @pytest.mark.usefixtures("never")
-@pytest.mark.parametrize(
-    "reading",
-    [
+def test_another_reading_and_another_version_of_the_code_compute(
+    kept_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped(kept_folder)
+    for reading in (
         Reading(min_tasks=1),
         Reading(sign="suppressing"),
         Reading(rule=hc.rules.fdr(alpha=0.01)),
         Reading(effect="task_specific"),
-    ],
-)
-def test_another_reading_is_computed(folder: Path, reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as allowed:
-        allowed.setattr(module, "score", hc.score)
-        mapped(folder)
-    with pytest.raises(AssertionError, match="scored again"):
-        mapped(folder, reading)
-
-
-@pytest.mark.usefixtures("never")
-def test_another_version_of_the_code_computes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as allowed:
-        allowed.setattr(module, "score", hc.score)
-        mapped(folder)
+    ):
+        with pytest.raises(AssertionError, match="scored again"):
+            mapped(kept_folder, reading)
     monkeypatch.setattr(keeping, "_CODE", "another")
     with pytest.raises(AssertionError, match="scored again"):
-        mapped(folder)
+        mapped(kept_folder)
 
 
 def test_a_rule_of_ones_own_is_called_every_time(folder: Path) -> None:
@@ -188,6 +192,7 @@ def test_a_rule_of_ones_own_is_called_every_time(folder: Path) -> None:
     assert not (folder / ".kept").exists()
 
 
+@pytest.mark.slow
 def test_a_rule_of_ones_own_that_is_made_of_ours_is_called_every_time(folder: Path) -> None:
     def define(factor: float) -> Reading:
         @hc.rules.rule
@@ -200,18 +205,6 @@ def test_a_rule_of_ones_own_that_is_made_of_ours_is_called_every_time(folder: Pa
     second, _ = mapped(folder, define(99.0))
     assert not first["members"]["member"].equals(second["members"]["member"])
     assert not (folder / ".kept").exists()
-
-
-def test_what_is_kept_of_other_blocks_is_removed(folder: Path) -> None:
-    mapped(folder)
-    mapped(folder, Reading(min_tasks=1))
-    before = {path.name for path in (folder / ".kept").iterdir()}
-    assert len(before) == 2 * len(TABLES)
-    rescaled_block(folder)
-    mapped(folder)
-    after = {path.name for path in (folder / ".kept").iterdir()}
-    assert len(after) == len(TABLES)
-    assert not before & after
 
 
 def test_warnings_are_given_where_the_computation_fails(folder: Path) -> None:
@@ -232,27 +225,33 @@ def test_what_cannot_be_stored_is_computed(folder: Path, text: str) -> None:
     assert not list(folder.glob(".kept/*"))
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("table", some(sorted(TABLES), in_ci=2))
-def test_a_damaged_copy_is_made_anew(folder: Path, table: str) -> None:
-    first, _ = mapped(folder)
-    (path,) = (folder / ".kept").glob(f"*-{table}.nc")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    for damaged in (bytes(data), b"", data[:100]):
+def test_a_damaged_copy_is_made_anew(kept_folder: Path) -> None:
+    def flipped(data: bytes) -> bytes:
+        place = len(data) // 2
+        return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+    first, _ = mapped(kept_folder)
+    damages = {"equal_tasks": flipped, "scores": lambda data: data[:100]}
+    for table, damage in damages.items():
+        (path,) = (kept_folder / ".kept").glob(f"*-{table}.nc")
+        damaged = damage(path.read_bytes())
         path.write_bytes(damaged)
-        assert_same(first, mapped(folder)[0])
+        assert_same(first, mapped(kept_folder)[0])
         assert path.read_bytes() != damaged
 
 
-def test_copies_of_two_calls_are_not_mixed(folder: Path) -> None:
-    first, _ = mapped(folder)
-    (path,) = (folder / ".kept").glob("*-members.nc")
-    other = path.read_bytes()
-    rescaled_block(folder)
-    after, _ = mapped(folder)
+def test_what_is_kept_of_other_blocks_is_removed_and_never_mixed_in(kept_folder: Path) -> None:
+    first, _ = mapped(kept_folder)
+    (path,) = (kept_folder / ".kept").glob("*-members.nc")
+    before, other = {path.name for path in (kept_folder / ".kept").iterdir()}, path.read_bytes()
+    rescaled_block(kept_folder)
+    after, _ = mapped(kept_folder)
+    names = {path.name for path in (kept_folder / ".kept").iterdir()}
+    assert len(names) == len(before) == len(TABLES)
+    assert not before & names
+    (path,) = (kept_folder / ".kept").glob("*-members.nc")
     path.write_bytes(other)
-    assert_same(after, mapped(folder)[0])
+    assert_same(after, mapped(kept_folder)[0])
     assert not first["members"].equals(after["members"])
 
 
@@ -274,9 +273,8 @@ def test_a_folder_that_cannot_be_written_is_read_all_the_same(folder: Path, monk
     assert files(folder) == before
 
 
-def test_copies_are_neither_pushed_nor_merged(folder: Path, tmp_path: Path) -> None:
-    mapped(folder)
-    manifest = RunResults(hc.load(folder)).manifest
-    assert not [name for name in _files(folder, manifest) if ".kept" in str(name)]
-    merge([folder], out=tmp_path / "merged")
+def test_copies_are_neither_pushed_nor_merged(finished_and_mapped: Path, tmp_path: Path) -> None:
+    manifest = RunResults(hc.load(finished_and_mapped)).manifest
+    assert not [name for name in _files(finished_and_mapped, manifest) if ".kept" in str(name)]
+    merge([finished_and_mapped], out=tmp_path / "merged")
     assert not (tmp_path / "merged" / ".kept").exists()

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree, with_null
 
@@ -103,7 +101,7 @@ def test_the_effect_of_the_rule_is_inside_the_test() -> None:
     assert above_five_percent.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("min_tasks", "rank"), [(1, 0), (2, 1), (3, 2), (4, 3), ("half", 1)])
+@pytest.mark.parametrize(("min_tasks", "rank"), [(1, 0), (4, 3), ("half", 1)])
 def test_partial_conjunction_p_for_every_number_of_tasks(min_tasks: int | str, rank: int) -> None:
     p = np.array([0.002, 0.02, 0.2, 0.6])
     scores = scores_of(np.array([[0.8], [0.6], [0.4], [0.2]]), p=p[:, None])
@@ -246,8 +244,15 @@ def test_too_few_tasks_everywhere_are_named() -> None:
 EFFECTS = np.array([[0.5, 0.0, -0.5, 0.01]] * 6)
 
 
-@pytest.mark.parametrize("rule", [rules.fdr(), rules.threshold(value=0.2), rules.top_fraction(p=0.3), rules.elbow()])
-@pytest.mark.parametrize("empty", ["Algorithmic", "Linguistic"])
+@pytest.mark.parametrize(
+    ("rule", "empty"),
+    [
+        (rules.fdr(), "Algorithmic"),
+        (rules.threshold(value=0.2), "Linguistic"),
+        (rules.top_fraction(p=0.3), "Algorithmic"),
+        (rules.elbow(), "Linguistic"),
+    ],
+)
 def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: str) -> None:
     """Whether its tasks were refused before scoring (no rows) or in scoring (NaN)."""
     names = [name for name in NAMES[:3] for _ in range(2)]
@@ -283,10 +288,8 @@ def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: 
     assert members.attrs["smallest_p"] == alone.attrs["smallest_p"] == pytest.approx(5e-5 / 0.8)
 
 
-def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path) -> None:
-    results = planted_results()
-    results.attrs["categories"] = listed(*NAMES)
-    scores = score(results, method="denoising_patch")
+def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path, planted_scores: xr.Dataset) -> None:
+    scores = planted_scores.assign_attrs(categories=listed(*NAMES))
     scores = scores.isel(task=(scores["category"] != "Knowledge").values)
     with pytest.warns(StatisticsWarning, match="Knowledge, Translation"):
         members = categorize(scores)
@@ -334,9 +337,7 @@ def test_too_few_items_for_a_category_are_told() -> None:
         categorize(scores)
 
 
-@pytest.mark.ci
-@settings(max_examples=30)
-@given(st.integers(0, 10_000))
+@pytest.mark.parametrize("seed", range(3))
 def test_order_of_tasks_and_heads_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = scores_of(
@@ -454,8 +455,13 @@ def planted_results() -> xr.DataTree:
     return results
 
 
-def test_planted_heads_get_the_right_sets() -> None:
-    result = overlap(categorize(score(planted_results(), method="denoising_patch")), draws=500)
+@pytest.fixture(scope="module")
+def planted_scores() -> xr.Dataset:
+    return score(planted_results(), method="denoising_patch")
+
+
+def test_planted_heads_get_the_right_sets(planted_scores: xr.Dataset) -> None:
+    result = overlap(categorize(planted_scores), draws=500)
     assert result["set"].values.tolist() == [["", "Algorithmic+Knowledge", ""], ["", "", "Knowledge"]]
     assert not result["undecided"].any()
     table = head_table(result)
@@ -480,13 +486,6 @@ def test_no_members_give_an_empty_table() -> None:
     assert head_table(overlap(members, draws=10)).shape == (0, 15)
 
 
-def test_overlap_survives_a_file(tmp_path: object) -> None:
-    result = overlap(categorize(score(planted_results(), method="denoising_patch")), draws=50)
-    result.to_netcdf(f"{tmp_path}/overlap.nc", engine="h5netcdf")
-    with xr.open_dataset(f"{tmp_path}/overlap.nc", engine="h5netcdf") as again:
-        xr.testing.assert_identical(again.load(), result)
-
-
 # ------------------------------------------------------------------------------------- false calls on simulated nulls
 def null_calls(seeds: range, *, shape: tuple[int, int], clusters: bool = True, **sizes: int) -> dict[str, float]:
     """Share of null runs in which `fdr(.05, min_effect=0)` calls anything, by what is called."""
@@ -505,15 +504,15 @@ def null_calls(seeds: range, *, shape: tuple[int, int], clusters: bool = True, *
     return {name: count / len(seeds) for name, count in called.items()}
 
 
-@pytest.mark.ci
-def test_null_calls_stay_at_the_nominal_level_only_with_clusters() -> None:
+@pytest.mark.parametrize(("n", "unclustered_n"), [(6, 2), pytest.param(30, 10, marks=pytest.mark.slow)])
+def test_null_calls_stay_at_the_nominal_level_only_with_clusters(n: int, unclustered_n: int) -> None:
     """The small version: a true share of 7 % would pass the bound in 999 of 1000 choices of seeds."""
     sizes = {"tasks": 8, "prompts": 64, "n_items": 16}
-    bound = stats.binom.ppf(0.999, 30, 0.07) / 30
-    clustered = null_calls(range(30), shape=(4, 6), **sizes)
+    bound = stats.binom.ppf(0.999, n, 0.07) / n
+    clustered = null_calls(range(n), shape=(4, 6), **sizes)
     assert max(clustered.values()) <= bound
     # The bound has teeth: with prompts taken for independent, something is called in many runs.
-    unclustered = null_calls(range(10), shape=(4, 6), clusters=False, **sizes)
+    unclustered = null_calls(range(unclustered_n), shape=(4, 6), clusters=False, **sizes)
     assert unclustered["head-category, 1 task"] > max(bound, 0.5)
 
 

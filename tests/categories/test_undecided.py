@@ -20,7 +20,7 @@ def settled(outcome: np.ndarray) -> np.ndarray:
     return np.array(ways)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_they_are_the_extremes_over_every_way_to_settle_them(seed: int) -> None:
     outcome = np.random.default_rng(seed).choice([-1, 0, 1], size=(3, 4), p=[0.35, 0.45, 0.2])
     ways = settled(outcome)

@@ -47,42 +47,42 @@ def folder(path: Path, **manifest: object) -> None:
     (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", ["method", "metric"])
-def test_names_read_off_files_are_those_that_are_registered(kind):
-    found = completion.names("method") if kind == "method" else completion.metric_names()
-    assert sorted(found) == sorted(registry.names(kind))
+def test_names_read_off_files_are_those_that_are_registered():
+    for kind, found in {"method": completion.names("method"), "metric": completion.metric_names()}.items():
+        assert sorted(found) == sorted(registry.names(kind))
 
 
-@pytest.mark.parametrize(
-    ("line", "some", "others"),
-    [
-        ("headcats ma", {"map"}, {"run"}),
-        ("headcats run --suite ", {"icl", "cognitive", "sentences"}, {"plural"}),
-        ("headcats run --methods ov", {"ov_relation"}, {"mean_ablation"}),
-        ("headcats run --methods ov_relation,mean", {"ov_relation,mean_ablation"}, {"mean_ablation"}),
-        ("headcats run --metrics log", {"logit_diff", "log_prob"}, {"kl"}),
-        ("headcats run --preset chg", {"chg2025", "chg-mini"}, {"todd2024"}),
-        ("headcats run --model mini", {"mini", "mini-cognitive"}, set()),
-        ("headcats run --tasks plu", {"plural", "plus_ten"}, {"plural_of"}),
-        ("headcats run --suite cognitive --tasks plu", {"plural_of"}, {"plural"}),
-        ("headcats run --tasks plural,ant", {"plural,antonym"}, {"antonym"}),
-        ("headcats map results --rule ", {"fdr", "threshold"}, set()),
-        ("headcats map results --sign ", {"helping", "suppressing"}, set()),
-        ("headcats map results --method den", {"denoising_patch"}, set()),
-        ("headcats figure over", {"overlap_map"}, {"head_grid"}),
-        ("headcats list ", {"tasks", "presets"}, set()),
-        ("headcats list tasks --suite se", {"sentences"}, {"icl"}),
-    ],
-)
-def test_names_are_offered(offered, line, some, others):
-    found = set(offered(line))
-    assert some <= found
-    assert not others & found
+OFFERED = [
+    ("headcats ma", {"map"}, {"run"}),
+    ("headcats run --suite ", {"icl", "cognitive", "sentences"}, {"plural"}),
+    ("headcats run --methods ov", {"ov_relation"}, {"mean_ablation"}),
+    ("headcats run --methods ov_relation,mean", {"ov_relation,mean_ablation"}, {"mean_ablation"}),
+    ("headcats run --metrics log", {"logit_diff", "log_prob"}, {"kl"}),
+    ("headcats run --preset chg", {"chg2025", "chg-mini"}, {"todd2024"}),
+    ("headcats run --model mini", {"mini", "mini-cognitive"}, set()),
+    ("headcats run --tasks plu", {"plural", "plus_ten"}, {"plural_of"}),
+    ("headcats run --suite cognitive --tasks plu", {"plural_of"}, {"plural"}),
+    ("headcats run --tasks plural,ant", {"plural,antonym"}, {"antonym"}),
+    ("headcats map results --rule ", {"fdr", "threshold"}, set()),
+    ("headcats map results --sign ", {"helping", "suppressing"}, set()),
+    ("headcats map results --method den", {"denoising_patch"}, set()),
+    ("headcats figure over", {"overlap_map"}, {"head_grid"}),
+    ("headcats list ", {"tasks", "presets"}, set()),
+    ("headcats list tasks --suite se", {"sentences"}, {"icl"}),
+]
+
+
+def test_names_are_offered(offered):
+    for line, some, others in OFFERED:
+        found = set(offered(line))
+        assert some <= found, line
+        assert not others & found, line
 
 
 def test_a_tab_runs_no_file(offered, tmp_path):
     (tmp_path / "mine.py").write_text("print('I ran')\nraise SystemExit(3)\n", encoding="utf-8")
-    assert offered("headcats run --suite mine.py:suite --tasks ") == []
+    line = "headcats run --suite mine.py:suite --tasks "
+    assert offered(line) == []
 
 
 def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
@@ -105,14 +105,20 @@ def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
     assert "logit_diff" in offered("headcats map r --metric ")
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("line", ["headcats run --methods ", "headcats run --tasks ", "headcats figure "])
-def test_offering_names_loads_no_torch(line, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("headcats run --methods ", "attribution_patch"),
+        pytest.param("headcats run --tasks ", "next_letter", marks=pytest.mark.slow),
+        pytest.param("headcats figure ", "importance_grid", marks=pytest.mark.slow),
+    ],
+)
+def test_offering_names_loads_no_torch(line, first, tmp_path, monkeypatch):
     monkeypatch.setenv("_HEADCATS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     done = python(COMPLETE, cwd=tmp_path)
     heavy = json.loads(done.stdout.partition("HEAVY")[2])
-    assert done.stdout.split()[0] in {"attribution_patch", "next_letter", "importance_grid"}, done.stderr
+    assert done.stdout.split()[0] == first, done.stderr
     # Figures are drawn by plotly; methods and tasks need not wait for it.
     assert heavy == (["plotly"] if "figure" in line else [])

@@ -1,12 +1,12 @@
 """Options of a run: who wins over whom, what a bundled suite brings along, and names that are refused early."""
 
+import inspect
 import json
-import subprocess
-import sys
 
 import pytest
 from results.folders import folder
 
+import headcats as hc
 from headcats import registry
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import OptionError, UnknownNameError
@@ -24,7 +24,7 @@ def test_chat_is_a_template():
     assert run_options({"chat": True, "template": "chat"}) == {"template": "chat"}
     assert run_options({"chat": False, "template": "question"}) == {"template": "question"}
     assert run_options({"chat": False, "template": None}) == {"template": None}
-    with pytest.raises(OptionError, match="--chat means --template chat, but --template question"):
+    with pytest.raises(OptionError, match=r"--chat .*--template question"):
         run_options({"chat": True, "template": "question"})
 
 
@@ -45,10 +45,10 @@ def test_every_suite_has_a_model_that_can_do_it():
     assert settings(None, {}) == DEFAULTS
 
 
-@pytest.mark.parametrize("name", ["greater_than", "agreement"])
-def test_suites_with_several_right_answers_have_a_gate_of_their_own(name):
-    chosen = settings(None, {"suite": name})
-    assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == (0, 0)
+def test_suites_with_several_right_answers_have_a_gate_of_their_own():
+    for name in ("greater_than", "agreement"):
+        chosen = settings(None, {"suite": name})
+        assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == (0, 0)
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
@@ -63,21 +63,18 @@ def test_a_suite_of_sentences_is_probed_without_demonstrations():
     assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 0)
 
 
-@pytest.mark.parametrize(
-    ("stored", "given", "model"),
-    [
+def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path):
+    study = tmp_path / "study.toml"
+    for stored, given, model in (
         ("", {"suite": "cognitive", "model": "gpt2"}, "gpt2"),
         ('suite = "cognitive"', {}, "mini-cognitive"),
         ('suite = "cognitive"\nmodel = "gpt2"', {}, "gpt2"),
         ('model = "gpt2"', {"suite": "cognitive"}, "gpt2"),
         ('suite = "cognitive"', {"suite": "icl"}, "mini"),
         ("", {"suite": "mine"}, "mini"),
-    ],
-)
-def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path, stored, given, model):
-    study = tmp_path / "study.toml"
-    study.write_text(stored)
-    assert settings(study, given)["model"] == model
+    ):
+        study.write_text(stored)
+        assert settings(study, given)["model"] == model
 
 
 def test_a_preset_names_its_suite_and_so_its_model():
@@ -108,32 +105,6 @@ def test_what_is_named_here_is_what_there_is():
     assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'?"),
-        pytest.param(
-            ["--tasks", "plurall"],
-            "Unknown task 'plurall' of suite 'icl'. Did you mean 'plural'?",
-            marks=pytest.mark.ci,
-        ),
-    ],
-)
-def test_misspelt_names_are_refused_before_torch_is_loaded(options, said):
-    code = f"""
-import sys
-sys.argv = ["headcats", "run", *{options!r}]
-from headcats.cli import main
-try:
-    main()
-except SystemExit as stop:
-    print(stop.code, "torch" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout == "2 False\n"
-    assert said in " ".join(done.stderr.split())
-
-
 def test_a_task_of_another_suite_is_named_as_such():
     with pytest.raises(UnknownNameError, match=r"'say_sum' .*'icl'"):
         check_names(DEFAULTS | {"tasks": ["say_sum"]})
@@ -144,26 +115,11 @@ def test_a_task_of_another_suite_is_named_as_such():
 @pytest.mark.parametrize(
     ("preset", "methods", "run", "said"),
     [
-        (
-            "chg-mini",
-            ["head_gating:n_seeds=3"],
-            ["head_gating:preset=chg-mini,n_seeds=3"],
-            "With the options of preset",
-        ),
-        (
-            "chg-mini",
-            ["head_gating:preset=chg2025"],
-            ["head_gating:preset=chg2025"],
-            "preset=chg2025, not preset=chg-mini",
-        ),
+        ("chg-mini", ["head_gating:n_seeds=3"], ["head_gating:preset=chg-mini,n_seeds=3"], "options of preset"),
+        ("chg-mini", ["head_gating:preset=chg2025"], ["head_gating:preset=chg2025"], "not preset=chg-mini"),
         ("chg-mini", ["head_gating:preset=chg-mini"], ["head_gating:preset=chg-mini"], ""),
         ("chg2025", ["head_gating", "ov_relation"], ["head_gating", "ov_relation"], ""),
-        (
-            "todd2024",
-            ["mean_ablation@last"],
-            ["mean_ablation@last"],
-            "function_vector_patch of preset todd2024 is not run",
-        ),
+        ("todd2024", ["mean_ablation@last"], ["mean_ablation@last"], "todd2024 is not"),
         ("todd2024", ["function_vector_patch@last"], ["function_vector_patch@last"], ""),
     ],
 )
@@ -186,6 +142,16 @@ def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
 def test_an_option_given_twice_is_refused_beside_a_preset_too():
     with pytest.raises(OptionError, match=r"'n_seeds' .*twice"):
         settings(None, {"methods": ["head_gating:n_seeds=3,n_seeds=4"]}, preset_name="chg-mini")
+
+
+def test_defaults_of_the_command_are_those_of_the_function():
+    run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters
+    for name in ("suite", "seed"):
+        assert DEFAULTS[name] == run[name].default
+    assert DEFAULTS["methods"] is DEFAULTS["n_prompts"] is None
+    for name in ("n_demos", "template", "corruption", "answers"):
+        assert DEFAULTS[name] == planned[name].default
+    assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32
 
 
 def test_methods_of_a_study_file_are_not_called_an_option(tmp_path):

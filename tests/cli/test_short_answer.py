@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from counting import SUITE, counting_folder
-from covering import some
+from cli.test_compare import write
+from counting import SUITE
+from covering import pairwise, some
 from rich.console import Console
 from simulated import block
-from test_cli_compare import write
 from typer.testing import CliRunner
 
 from headcats import cli
@@ -122,14 +122,13 @@ COUNTING = words_of("1 more category: categories: see the details. more warnings
     ("command", "name"),
     some(
         [
-            ("map", "two methods"),
-            ("map", "30 categories"),
+            ("map", "long names"),
             ("compare", "long names"),
-            *(("map", name) for name in RUNS if name not in ("two methods", "30 categories")),
+            *(("map", name) for name in RUNS if name != "long names"),
             ("compare", "two methods"),
             ("compare", "no members"),
         ],
-        in_ci=5,
+        2,
     ),
 )
 def test_fifteen_lines_and_whole_words(monkeypatch, capsys, answered, name, command):
@@ -145,9 +144,9 @@ def test_fifteen_lines_and_whole_words(monkeypatch, capsys, answered, name, comm
         assert not broken_words(text, full), text
 
 
-@pytest.mark.parametrize(("command", "name"), [
-    ("map", "two methods"), ("map", "long names"), ("compare", "two methods"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "name"), some([("map", "long names"), ("map", "two methods"), ("compare", "two methods")], 1)
+)
 def test_details_break_no_word_either(monkeypatch, capsys, answered, name, command):
     run_of("r", **RUNS[name])
     _, findings = answered(command, "r", "--details")
@@ -171,8 +170,13 @@ def test_the_answer_says_what_the_other_methods_say(printed):
     rows = {row.split("│")[0].strip(): [cell.strip() for cell in row.split("│")[1:]] for row in text.split("\n")
             if "│" in row}  # fmt: skip
     assert rows == {"Knowledge": ["L0H0", "L0H0"], "Linguistic": ["L1H0", "none"]}
-    assert "Of 2 memberships, mean ablation names 1, and adds 1." in " ".join(text.split())
-    assert "Next: `headcats evidence r`" in text
+    details = printed(100, "map", "r", "--details")
+    for warning in re.findall(r"^! (.+)$", text, flags=re.MULTILINE):
+        assert f"- {warning}" in details
+    assert "smallest reachable p" in details
+    assert "smallest reachable p" not in text
+    assert re.search("Of 2 .* mean ablation .* 1, and adds 1", " ".join(text.split()))
+    assert "`headcats evidence r`" in text
 
 
 def test_too_few_prompts_are_said_with_a_number_that_is_enough(printed):
@@ -185,38 +189,28 @@ def test_too_few_prompts_are_said_with_a_number_that_is_enough(printed):
     assert "oo few prompts" not in printed(100, "map", "enough")
 
 
-def test_details_hold_the_former_text_and_all_warnings(printed):
-    run_of("r", ["Knowledge", "Linguistic"], (PATCH, ABLATION))
-    short, details = printed(100, "map", "r"), printed(100, "map", "r", "--details")
-    for text in ("Shared heads against chance", "smallest reachable p", "Overlap: heads in both", "tasks needed"):
-        assert text in details
-        assert text not in short
-    for warning in re.findall(r"^! (.+)$", short, flags=re.MULTILINE):
-        assert f"- {warning}" in details
-
-
 def test_comparisons_say_what_agrees_and_what_moves(printed):
     write_to = {PATCH: (0, 0), "noising_patch@last": (0, 0), ABLATION: (1, 2)}
     write(Path("r"), write_to)
     text = " ".join(printed(100, "compare", "r", "--halves", 2).split())
-    assert text.startswith("No head is in a category under all 3 protocols. What moves them most: method, positions")
+    assert re.match("No head .* all 3 protocols.*: method, positions", text)
     assert "Jaccard 1.00 to 1.00" in text
     write(Path("b"), {PATCH: (0, 0)}, seed=1)
     write(Path("a"), {PATCH: (0, 0)})
     both = " ".join(printed(100, "compare", "a", "b").split())
-    assert both.startswith("Under all 2 protocols: Algorithmic L0H0; Knowledge L0H0.")
-    assert "! The results differ in plan seed." in both
+    assert re.match("Under all 2 .*: Algorithmic L0H0; Knowledge L0H0.", both)
+    assert re.search("! .* differ in plan seed", both)
     write(Path("c"), {PATCH: (0, 0)}, weights="other")
     models = printed(100, "compare", "a", "c")
     assert len(models.rstrip().split("\n")) <= MOST_LINES
     assert "1 (12%), depth 0.00" in models
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
-    ("n_sentences", "n_rows", "n_warnings"), [(1, 0, 0), (1, 4, 3), (4, 30, 3), (9, 4, 12), (9, 30, 12)]
+    ("width", "sizes"), pairwise(WIDTHS, [(1, 0, 0), (1, 4, 3), (4, 30, 3), (9, 4, 12), (9, 30, 12)])
 )
-def test_whatever_there_is_to_say_fits(monkeypatch, capsys, width, n_sentences, n_rows, n_warnings):
+def test_whatever_there_is_to_say_fits(monkeypatch, capsys, width, sizes):
+    n_sentences, n_rows, n_warnings = sizes
     monkeypatch.setattr(console, "out", Console(width=width, highlight=False, emoji=False))
     sentence = line("text.plain", text="A sentence of so many words that it fills more than half of a terminal line.")
     rows = [[f"category {i}", f"L{i}H0 L{i}H1"] for i in range(n_rows)]
@@ -254,14 +248,15 @@ def test_categories_have_their_colours_in_terminals_only(monkeypatch, capsys):
     assert escapes() == 0
 
 
-@pytest.mark.parametrize("width", [80, *(pytest.param(width, marks=pytest.mark.slow) for width in WIDTHS[1:])])
-def test_a_run_and_its_test_end_in_as_many_lines(printed, tmp_path, width):
+@pytest.mark.slow
+@pytest.mark.parametrize("width", some(WIDTHS, 1))
+def test_a_run_and_its_test_end_in_as_many_lines(printed, counting_model_folder, monkeypatch, width):
     """From the line of the verdict on: before it, a command tells what it does."""
-    model = counting_folder(tmp_path / "model")
-    options = ["--model", model, "--n-prompts", 24]
+    monkeypatch.setattr("headcats.reports.page.writing.report", lambda folder: folder / "report.html")
+    options = ["--model", counting_model_folder, "--n-prompts", 24]
     done = printed(width, "run", *options, "--suite", SUITE, "--n-demos", 2, "--no-views", "--out", "r")
     assert_short(done, width)
-    tested = printed(width, "evidence", "r", "--model", model, "--n-prompts", 4, "--relabellings", 19)
+    tested = printed(width, "evidence", "r", "--model", counting_model_folder, "--n-prompts", 4, "--relabellings", 19)
     assert_short(tested, width)
     assert "On new prompts" in " ".join(tested.split())
 

@@ -3,16 +3,13 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import xarray as xr
-from counting import SUITE, counting_folder
+from results.folders import folder as results_folder
 from typer.testing import CliRunner
 
-import headcats as hc
 from headcats import cli
 from headcats.cli.answer import Answer
 from headcats.cli.merge import merge_command
@@ -30,63 +27,33 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "says"),
-    [
-        (["--shard=0/4"], OptionError, "i/n"),
-        (["--shard=5/4"], OptionError, "i/n"),
-        (["--shard=a/b"], OptionError, "i/n"),
-        (["--shard=1/3"], OptionError, "2 cells"),
-        (["--shard=1/2", "--revisions=a,b"], OptionError, "--revisions"),
-        (["--ray", "--revisions=a,b"], OptionError, "--revisions"),
-        (["--address=head:1"], OptionError, "--ray"),
-        (["--gpus-per-worker=1"], OptionError, "--ray"),
-        (["--ray", "--profile"], OptionError, "--profile"),
-        (["--ray", "--gpus-per-worker=-1"], OptionError, "gpus_per_worker"),
-        (["--ray", "--address=127.0.0.1:port"], ClusterError, "answers at"),
-    ],
-)
-def test_nonsense_is_refused_and_nothing_is_written(
-    options: list[str], error: type[Exception], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+NONSENSE = {
+    "--shard=0/4": "i/n",
+    "--shard=5/4": "i/n",
+    "--shard=a/b": "i/n",
+    "--shard=1/3": "2 cells",
+    "--shard=1/2 --revisions=a,b": "--revisions",
+    "--ray --revisions=a,b": "--revisions",
+    "--address=head:1": "--ray",
+    "--gpus-per-worker=1": "--ray",
+    "--ray --profile": "--profile",
+    "--ray --gpus-per-worker=-1": "gpus_per_worker",
+    "--ray --address=127.0.0.1:port": "answers at",
+}
+
+
+def test_nonsense_is_refused_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcats.study.loading.load_model", lambda *source, **options: pytest.fail("loaded"))
-    done = CliRunner().invoke(cli.app, ["run", *SMALL, *options, f"--out={tmp_path / 'r'}"])
-    assert isinstance(done.exception, error)
-    assert says in str(done.exception)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow  # study/test_runner.py has such folders from one process
-@pytest.mark.ci
-def test_the_jobs_of_an_array_are_joined_to_one_run(tmp_path: Path) -> None:
-    """As `sbatch --array=1-2` starts them: processes at the same time, each with its number."""
-    command = [sys.executable, "-m", "headcats", "run", *SMALL, "--no-views", "--json"]
-    out = tmp_path / "parts"
-    jobs = [
-        subprocess.Popen(
-            [*command, f"--out={out}", f"--shard={number}/2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        for number in (1, 2)
-    ]
-    answers = [json.loads(job.communicate()[0]) for job in jobs]
-    assert [job.returncode for job in jobs] == [0, 0]
-    folders = [out / "shard-1-of-2", out / "shard-2-of-2"]
-    assert [answer["folder"] for answer in answers] == list(map(str, folders))
-    assert [answer["blocks"] for answer in answers] == [
-        ["next_letter zero_ablation@last"],
-        ["capital_country zero_ablation@last"],
-    ]
-    assert not list(out.rglob("*.html"))
-    merge = [sys.executable, "-m", "headcats", "merge", *map(str, folders), f"--out={out / 'all'}"]
-    subprocess.run(merge, check=True, capture_output=True)
-    subprocess.run([*command, f"--out={tmp_path / 'one'}"], check=True, capture_output=True)
-    assert set(hc.diff(out / "all", tmp_path / "one").state.values.tolist()) == {"same bits"}
+    for options, says in NONSENSE.items():
+        done = CliRunner().invoke(cli.app, ["run", *SMALL, *options.split(), f"--out={tmp_path / 'r'}"])
+        error = ClusterError if "127.0.0.1" in options else OptionError
+        assert isinstance(done.exception, error), options
+        assert says in str(done.exception)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_part_that_is_not_joined_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = hc.load_model(counting_folder(tmp_path / "model"), device="cpu")
-    folder = tmp_path / Shard(1, 2).folder
-    hc.run(model, suite=SUITE, tasks=["always_a"], n_prompts=8, n_demos=2, methods=["denoising_patch"], out=folder)
+    folder = results_folder(tmp_path / Shard(1, 2).folder, "a")
     merge_command([str(folder)], tmp_path / "half")
     assert "2/2" in capsys.readouterr().err
 

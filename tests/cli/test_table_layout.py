@@ -50,8 +50,7 @@ def test_one_row_has_no_constant_columns():
     assert fitted([column[:2] for column in WIDE], room=60).constant == []
 
 
-@pytest.mark.parametrize("cells", ["folded", "whole"])
-@pytest.mark.parametrize("room", [80, 100, 120])
+@pytest.mark.parametrize(("room", "cells"), [(80, "folded"), (100, "whole"), (120, "folded")])
 def test_every_word_has_room(room, cells):
     long = ["category", "x" * 200, "y" * 199]
     for columns in ([long, *WIDE], [*WIDE, long], [long, long, long], [long], [WIDE[0]] * 30):
@@ -67,4 +66,4 @@ def test_every_word_has_room(room, cells):
 
 def test_whole_cells_are_not_folded():
     layout = fitted(WIDE, room=60, optional=[1, 4], cells="whole")
-    assert dict(layout.blocks[0])[3] == len("no clear gap between prompts")
+    assert dict(layout.blocks[0])[3] == len(WIDE[3][1])

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from covering import each_value
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -49,8 +50,7 @@ def test_colours_say_the_same():
     assert [token for token, style in tokens if "reverse" in style] == [" →"], "the last of the prompt"
 
 
-@pytest.mark.parametrize("width", [30, 40, 41, 60, 80, 140])
-@pytest.mark.parametrize("n_demos", [1, 5, 60, 2000])
+@pytest.mark.parametrize(("width", "n_demos"), each_value([30, 40, 41, 60, 80, 140], [1, 5, 60, 2000]))
 def test_the_end_is_shown_and_the_rest_is_counted(width, n_demos):
     demo = (" 首都", " →", " Paris", "\n")
     finding = prompts(["<s>", *demo * n_demos, "Italy", " →"], ["<s>", *demo * n_demos, "Italy", " →"])
@@ -92,8 +92,7 @@ def test_parts_of_a_character_and_combining_marks():
 HOSTILE = ("[bold]", "[/]", "\x1b[2J", "\x9b31m", "\r", "\b\b", "\x07", ":smile:", "\u202e", "\n\n", "[link=x]")
 
 
-@pytest.mark.parametrize("width", [40, 200])
-@pytest.mark.parametrize("colour", [None, "truecolor"])
+@pytest.mark.parametrize(("width", "colour"), [(40, None), (200, "truecolor")])
 def test_nothing_is_obeyed(monkeypatch, capsys, width, colour):
     printed = Console(width=width, color_system=colour, force_terminal=colour is not None, emoji=False, highlight=False)
     monkeypatch.setattr(console, "out", printed)

@@ -10,7 +10,7 @@ COMMAND = "`headcats evidence results/mini-icl --positions all`"
 PATH = "my results/of today/overlap_map.html"
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
+@pytest.mark.parametrize("width", [20, 60, 120])
 def test_commands_and_paths_stay_in_one_piece(width):
     text = f"It was written to {PATH} and now comes {COMMAND}, which takes its time."
     lines = wrapped(text, width, whole=[PATH])
@@ -36,7 +36,7 @@ def test_wide_letters_count_twice():
     assert height("首都首都", 6) == 2
 
 
-@pytest.mark.parametrize("width", [5, 24, 38])
+@pytest.mark.parametrize("width", [5, 24])
 def test_a_long_name_keeps_both_ends(width):
     for name in ("a" * 100 + "z" * 100, "首" * 100, "ab" + "首" * 50 + "z"):
         short = shortened(name, width)

@@ -5,13 +5,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from cluster_faults import Study, knowing_hungry, local_nodes
+
+from headcats.cluster.worker import Order
+from headcats.models.adapter import HookedModel
+from headcats.study.identity import model_record, versions
+from headcats.sweeps.free_memory import share_memory
 
 
 @pytest.fixture(autouse=True)
-def _hungry_is_known() -> Iterator[None]:
+def _as_it_was() -> Iterator[None]:
+    """The metric of the studies is known, and a worker's share of the memory is given back."""
     with knowing_hungry():
         yield
+    share_memory(1)
+
+
+@pytest.fixture(scope="session")
+def order(counting_model_folder: Path, counting_model: HookedModel) -> Order:
+    model = model_record(counting_model)
+    return Order(str(counting_model_folder), {"device": "cpu"}, model, versions(), torch.get_num_threads(), 3)
 
 
 @pytest.fixture(scope="session")

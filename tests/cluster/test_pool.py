@@ -1,5 +1,6 @@
-"""Calls that fail on workers: cut, done again elsewhere, or the end of the run."""
+"""Calls that fail on workers: cut, done again elsewhere, or the end of the run; of workers that are in this process."""
 
+import copy
 import logging
 import os
 import sys
@@ -7,18 +8,18 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
-from cluster_faults import Study, workers
+from ray_here import RayHere
 
-import headcats as hc
 from headcats.cluster import pool as of_pools
+from headcats.cluster import worker as of_workers
 from headcats.cluster.pool import Pool
+from headcats.cluster.worker import Order
 from headcats.errors import ClusterError, DataError, MemoryLimitError, ModelWarning
-
-pytestmark = pytest.mark.ci
+from headcats.models.adapter import HookedModel
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Numbers:
     def on(self, model: Any, shared: Any) -> int:
         if self.way == "a large worker":
             with open(self.tried, "a", encoding="utf-8") as file:
-                file.write(f"{os.getpid()}\n")
+                file.write(f"{id(model)}\n")
             if "large" not in Path(self.tried).read_text(encoding="utf-8"):
                 raise MemoryLimitError("the limit is 1 GB")
         if self.way == "at most 2" and len(self.numbers) > 2:
@@ -65,24 +66,37 @@ class Numbers:
         return [replace(self, numbers=part) for part in parts] if half else []
 
 
-@pytest.fixture(scope="module")
-def workers_of_module(study: Study, nodes: Any) -> Iterator[Pool]:
-    """Two workers, which take longer to start than all calls."""
-    import ray
-
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    with hc.Cluster(nodes.address).connected() as cluster, cluster.workers(study.model) as pool:
-        yield pool
-
-
 @pytest.fixture
-def pool(workers_of_module: Pool) -> Pool:
-    workers_of_module.repeated = workers_of_module.cut = 0
-    return workers_of_module
+def pool(order: Order, counting_model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """Two workers, each with the model in an adapter of its own."""
+    ray = RayHere(monkeypatch)
+    monkeypatch.setattr(of_workers, "load_model", lambda *source, **options: copy.copy(counting_model))
+    monkeypatch.setattr(of_pools, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    pool = Pool(order, size=2, resources={})
+    yield pool
+    pool.close()
+
+
+def both_ready(pool: Pool) -> None:
+    pool._start(2)
+    while pool._starting:
+        for reference in pool._finished():
+            pool._started(reference)
 
 
 def done(pool: Pool, *calls: Numbers) -> dict[tuple[int, ...], int]:
     return {call.numbers: result for call, result in pool.map(calls, shared=100)}
+
+
+def test_as_many_workers_as_there_are_calls_up_to_the_size(pool: Pool) -> None:
+    assert done(pool) == {}
+    assert done(pool, Numbers((1,))) == {(1,): 101}
+    assert len(pool._actors) == 1
+    assert done(pool, *(Numbers((number,)) for number in range(5))) == {(n,): 100 + n for n in range(5)}
+    assert len(pool._actors) == 2
+    pool.close()
+    assert all(actor.killed for actor in pool._actors)
 
 
 def test_a_call_that_takes_too_much_memory_is_cut_until_it_fits(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
@@ -93,30 +107,36 @@ def test_a_call_that_takes_too_much_memory_is_cut_until_it_fits(pool: Pool, capl
         (5, 6): 111,
         (7, 8, 9): 124,
     }
-    assert pool.cut == 3
-    assert pool.repeated == 0
-    assert "Memory of a worker ran out on at most 2 of 6" in caplog.text
+    assert (pool.cut, pool.repeated) == (3, 0)
+    assert "at most 2 of 6" in caplog.text
 
 
 def test_what_cannot_be_cut_is_tried_on_a_second_worker(pool: Pool, tmp_path: Path) -> None:
     """A shortage that is foreseen is one too."""
     call = Numbers((1,), "a large worker", str(tmp_path / "tried"))
-    done(pool, *(Numbers((number,)) for number in range(2)))
-    while pool._starting:
-        for reference in pool._finished():
-            pool._started(reference)
-    with pytest.raises(ClusterError, match=r"ran out twice on a large worker of 1, which cannot be cut.*limit is 1 GB"):
+    both_ready(pool)
+    with pytest.raises(ClusterError, match=r"twice .*1 GB"):
         done(pool, call)
     tried = Path(call.tried).read_text(encoding="utf-8").split()
     assert len(tried) == len(set(tried)) == 2
+    assert (pool.cut, pool.repeated) == (0, 1)
     Path(call.tried).write_text("large", encoding="utf-8")
     assert done(pool, call) == {(1,): 101}
+
+
+def test_who_does_which_call(pool: Pool) -> None:
+    """One of the group that it has just had, else of one that nobody has; what did not fit goes to another."""
+    both_ready(pool)
     first, second = pool._idle
-    job = of_pools._Job(call, too_small=first)
+    job = of_pools._Job(Numbers((1,)), too_small=first)
     assert [pool._next([job], actor) for actor in (first, second)] == [None, job]
     del pool._idle[second]
     assert pool._next([job], first) == job  # nobody else is there
-    pool._idle[second] = None
+    pool._idle = {first: 7, second: None}
+    pool._busy = {"a call": (second, of_pools._Job(Numbers((8,))))}
+    waiting = [of_pools._Job(Numbers((group, 1))) for group in (8, 9, 7)]
+    assert [pool._next(waiting, first).call.group for _ in range(3)] == [7, 9, 8]
+    pool._busy = {}
 
 
 def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool: Pool) -> None:
@@ -124,65 +144,58 @@ def test_a_call_whose_workers_die_is_done_elsewhere_and_cut_the_second_time(pool
     assert (pool.repeated, pool.cut) == (2, 1)
 
 
-def test_a_deadly_call_ends_the_run(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_pools, "_DEATHS", 2)
-    with pytest.raises(ClusterError, match=r"2 workers died one after the other on deadly of 1"):
-        done(pool, Numbers((1,), "deadly"))
+@pytest.mark.parametrize(("numbers", "deaths"), [((1,), 4), ((1, 2, 3), 4)])
+def test_a_deadly_call_ends_the_run(pool: Pool, numbers: tuple[int, ...], deaths: int) -> None:
+    with pytest.raises(ClusterError, match=rf"^{deaths} workers .*deadly of 1"):
+        done(pool, Numbers(numbers, "deadly"))
+    assert pool.repeated == deaths - 1
 
 
-@pytest.mark.slow
 def test_an_idle_worker_that_died_loads_the_model_again(pool: Pool) -> None:
     """Ray starts it again by itself, without a model."""
-    import ray
-
+    both_ready(pool)
     calls = [Numbers((number,), "asks the model") for number in range(2)]
     before = done(pool, *calls)
-    processes = workers()
-    for process in processes:
-        process.kill()
-    psutil.wait_procs(processes, timeout=60)
-    back = [actor.__ray_ready__.options(max_task_retries=-1).remote() for actor in pool._idle]
-    assert all(ray.get(back))
+    for actor in pool._actors:
+        actor.die()
     assert done(pool, *calls) == before
     assert pool.repeated == 0
 
 
+def test_a_worker_that_cannot_hold_the_model_ends_the_run_or_is_left_out(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    both_ready(pool)
+    first, second = pool._actors
+    first.die()
+    monkeypatch.setattr(of_workers, "load_model", lambda *source, **options: 1 / 0)
+    assert done(pool, *(Numbers((number,)) for number in range(3))) == {(0,): 100, (1,): 101, (2,): 102}
+    assert list(pool._idle) == [second]
+    assert "is left out" in caplog.text
+    with pytest.raises(ClusterError, match="ZeroDivisionError"):
+        done(Pool(pool._order, size=1, resources={}), Numbers((1,)))
+
+
 def test_errors_and_warnings_of_workers_are_those_of_this_process(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.warns(ModelWarning, match="a warning of a worker") as caught:
+    with pytest.warns(ModelWarning, match="of a worker") as caught:
         done(pool, *(Numbers((number,), "warns") for number in range(4)))
     assert len(caught) == 1
     assert caplog.text.count("a line of a worker") == 1
-    with pytest.raises(DataError, match="these are no numbers"):
+    with pytest.raises(DataError, match="no numbers"):
         done(pool, Numbers((1,), "refused"))
-
-
-def test_no_worker_is_left_behind_by_an_error(pool: Pool) -> None:
-    """The last test of these workers."""
-    with pytest.raises(KeyError, match="a fault of headcats"):
+    with pytest.raises(KeyError, match="fault of headcats"):
         done(pool, Numbers((1,), "broken"))
-    processes = workers()
-    assert len(processes) == 2
-    pool.close()
-    psutil.wait_procs(processes)
-    assert workers() == []
 
 
-@pytest.mark.slow
-def test_a_worker_without_a_place_is_not_waited_for_when_the_others_are_gone(
-    study: Study, nodes: Any, pool: Pool, monkeypatch: pytest.MonkeyPatch
+def test_workers_that_are_gone_are_waited_for_and_not_for_ever(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """There is room for two: those of the other tests end first, or this one would wait for a place."""
-    import ray
-
-    pool.close()
-    psutil.wait_procs(workers(), timeout=60)
-    assert workers() == []
-    monkeypatch.setattr(of_pools, "_PATIENCE", 0.0)
-    monkeypatch.setattr(of_pools, "_LOOKS", 0.1)
-    with hc.Cluster(nodes.address).connected() as cluster, cluster.workers(study.model) as pool:
-        pool.size = 1
+    clock = iter(range(50, 10_000, 50))
+    monkeypatch.setattr(of_pools, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    done(pool, Numbers((1,)))
+    pool._actors[0].killed = True
+    pool.size = 1
+    with pytest.raises(ClusterError, match="worker is left"):
         done(pool, Numbers((1,)))
-        pool.size, pool._actor = 2, pool._actor.options(resources={"of no node": 1})
-        ray.kill(pool._actors[0])
-        with pytest.raises(ClusterError, match="No worker is left"):
-            done(pool, Numbers((1,)), Numbers((2,)))
+    assert "worker is ready" in caplog.text
+    assert next(clock) == 50 + 600 + 50 + 50  # ten minutes from the first look, and one look more

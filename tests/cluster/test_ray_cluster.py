@@ -30,35 +30,38 @@ def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         hc.Cluster()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"address": ""}, {"address": 5}, {"gpus_per_worker": -1}, {"gpus_per_worker": 0.5}, {"cpus_per_worker": 0}],
-)
-def test_what_is_no_cluster_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match=next(iter(options))):
-        hc.Cluster(**options)
+def test_what_is_no_cluster_is_refused() -> None:
+    for option, values in {"address": ["", 5], "gpus_per_worker": [-1, 0.5], "cpus_per_worker": [0]}.items():
+        for value in values:
+            with pytest.raises(OptionError, match=option):
+                hc.Cluster(**{option: value})
 
 
-@pytest.mark.parametrize("scheme", ["", "ray://"])
-@pytest.mark.parametrize("port", [None, "port", "99999"])
-def test_an_address_where_nobody_listens_is_refused_before_a_model_is_loaded(scheme: str, port: str | None) -> None:
+def test_an_address_where_nobody_listens_is_refused_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray alone would try for minutes."""
-    if port is None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-    address = f"{scheme}127.0.0.1:{port}"
-    with pytest.raises(ClusterError, match=f"No Ray cluster answers at {address}"):
-        hc.run("no such model", cluster=hc.Cluster(address))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:port", "ray://127.0.0.1:99999"):
+        with pytest.raises(ClusterError, match=f"No Ray .*{address}"):
+            hc.run("no such model", cluster=hc.Cluster(address))
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+    for given in (None, "auto"):
+        with pytest.raises(ClusterError, match=f"{port}, .*RAY_ADDRESS"):
+            hc.run("no such model", cluster=hc.Cluster(given))
+    hc.Cluster("local").check_reachable()
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    hc.Cluster().check_reachable()
 
 
+@pytest.mark.slow
 def test_nothing_of_ray_is_imported_by_the_command_line() -> None:
     code = "import sys, headcats.cli.run, headcats; headcats.Cluster('a:1'); sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # ---------------------------------------------------------------------------------------------------- on two nodes
-@pytest.mark.ci
+@pytest.mark.slow
 def test_the_numbers_are_those_of_one_process(study: Study, finished: Path) -> None:
     assert study.states(hc.load(finished)) == {"same bits"}
     found = ResultsFolder(finished).read_manifest()
@@ -70,15 +73,11 @@ def test_the_numbers_are_those_of_one_process(study: Study, finished: Path) -> N
     assert list(found.skipped()) == ["shifted"]
     assert found.tasks["shifted"].given_answers != ()
     assert "missing" not in plain.attrs
-
-
-@pytest.mark.ci
-def test_no_worker_is_left_behind(finished: Path) -> None:
     psutil.wait_procs(workers(), timeout=60)
     assert workers() == []
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, finished: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
     shutil.copytree(finished, out)
@@ -90,7 +89,7 @@ def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, finished: 
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_model_of_the_program_is_refused(nodes: Any) -> None:
     made = as_bridge(hf_model("llama", n_layers=2, seed=0), word_tokenizer())
     with pytest.raises(ClusterError, match="save_pretrained"):
@@ -98,15 +97,6 @@ def test_a_model_of_the_program_is_refused(nodes: Any) -> None:
 
 
 @pytest.mark.slow
-def test_changed_weights_are_found(study: Study, nodes: Any) -> None:
-    """A worker loads the folder, which has others."""
-    model = hc.load_model(study.root / "model", device="cpu")
-    next(model.model.parameters()).data.mul_(1.5)
-    with pytest.raises(ClusterError, match="weights_hash"):
-        hc.run(model, cluster=hc.Cluster(nodes.address), progress=False, **OPTIONS)
-
-
-@pytest.mark.ci
 def test_another_cluster_than_the_one_of_this_process_is_refused(nodes: Any) -> None:
     """The run would go on where nobody meant it to."""
     host, port = nodes.address.split(":")
@@ -121,10 +111,31 @@ def test_another_cluster_than_the_one_of_this_process_is_refused(nodes: Any) -> 
             pass
 
 
-@pytest.mark.ci
-def test_too_much_for_every_node_is_refused(study: Study, nodes: Any) -> None:
-    with pytest.raises(ClusterError, match=r"needs 5 CPU.*there are 1 CPU"):
-        hc.run(study.model, cluster=hc.Cluster(nodes.address, cpus_per_worker=5), **OPTIONS)
+def test_how_many_workers_the_nodes_have_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [{"Resources": {"CPU": 8.0, "memory": 90}}, {"Resources": {"CPU": 3.0, "GPU": 2.0, "memory": 1000}}]
+    monkeypatch.setattr(ray_cluster, "_nodes", lambda: nodes)
+    for needs, expected in (
+        ({"num_cpus": 2, "num_gpus": 0, "memory": 30}, [3, 1]),
+        ({"num_cpus": 1, "num_gpus": 1}, [0, 2]),
+        ({"num_cpus": 8, "num_gpus": 0}, [1, 0]),
+    ):
+        assert ray_cluster._room(needs) == expected
+    with pytest.raises(ClusterError, match=r"9 CPU.* 8 CPU; 3 CPU"):
+        ray_cluster._room({"num_cpus": 9, "num_gpus": 0})
+
+
+@pytest.mark.parametrize("gpus", [0.0, 1.0])
+def test_what_a_worker_takes_of_its_node(counting_model: HookedModel, gpus: float, monkeypatch: Any) -> None:
+    asked = []
+    monkeypatch.setattr(ray_cluster, "_nodes", lambda: [{"Resources": {"CPU": 3.0, "GPU": gpus, "memory": 1e9}}] * 2)
+    monkeypatch.setattr("headcats.cluster.pool.Pool", lambda order, **more: asked.append((order, more)) or _Closed())
+    with hc.Cluster().workers(counting_model):
+        (order, more) = asked[0]
+    size = sum(weight.nbytes for weight in counting_model.model.parameters())
+    memory = {} if gpus else {"memory": pytest.approx(2 * size, rel=0.1)}
+    assert more["resources"] == {"num_cpus": 1, "num_gpus": int(gpus)} | memory
+    assert (order.threads, order.neighbours, more["size"]) == ((1, 1, 2) if gpus else (1, 3, 6))
+    assert order.loading["device"] == ("cuda" if gpus else "cpu")
 
 
 def test_only_an_address_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,19 +146,6 @@ def test_only_an_address_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for address in (None, "auto", "local", "head", "head:1", "ray://head", "ray://head:2"):
         hc.Cluster(address).check_reachable()
     assert asked == [("head", 6379), ("head", 1), ("head", 10001), ("head", 2)]
-
-
-def test_the_address_of_the_environment_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    monkeypatch.setenv("RAY_ADDRESS", address)
-    for given in (None, "auto"):
-        with pytest.raises(ClusterError, match=f"No Ray cluster answers at {address}, .*RAY_ADDRESS"):
-            hc.run("no such model", cluster=hc.Cluster(given))
-    hc.Cluster("local").check_reachable()
-    monkeypatch.setenv("RAY_ADDRESS", "")
-    hc.Cluster().check_reachable()
 
 
 @pytest.mark.parametrize("name", PLACING)

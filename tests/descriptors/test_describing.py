@@ -7,7 +7,7 @@ import pytest
 import torch
 from architectures import tiny_bridge
 from batches import random_batch, random_role_batch
-from toys import BACKENDS, LAYOUTS, tiny_model
+from toys import LAYOUTS, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError
@@ -16,9 +16,8 @@ from headcats.results.finding import line
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_every_head_has_every_descriptor(layout, backend):
-    toy = tiny_model(layout, backend)
+def test_every_head_has_every_descriptor(layout):
+    toy = tiny_model(layout)
     model = hc.load_model(toy.model, tokenizer=toy.tokenizer)
     heads = hc.describe_heads(model, prompts=random_batch(3))
     assert set(heads.data_vars) == {*DESCRIPTORS, "n_prompts"}
@@ -31,9 +30,8 @@ def test_every_head_has_every_descriptor(layout, backend):
 
 
 @pytest.mark.needs_tl3("HookedTransformer")
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_both_classes_say_the_same(layout):
-    toys = [tiny_model(layout, backend) for backend in ("bridge", "hooked")]
+def test_both_classes_say_the_same():
+    toys = [tiny_model("llama", backend) for backend in ("bridge", "hooked")]
     first, second = (
         hc.describe_heads(hc.load_model(toy.model, tokenizer=toy.tokenizer), prompts=random_batch(3)) for toy in toys
     )
@@ -75,12 +73,13 @@ class TestMissing:
         assert heads.copying.notnull().all()
         assert "missing" not in heads.copying.attrs
 
-    def test_a_norm_behind_heads_leaves_their_attention(self):
+    def test_a_norm_behind_heads_leaves_their_attention(self, tmp_path):
         heads = hc.describe_heads(tiny_bridge("gemma2"), prompts=random_batch(2))
         assert heads.induction.notnull().all()
         for name in ("copying", "direct_logit"):
             assert heads[name].isnull().all()
-            assert heads[name].attrs["missing"].startswith("all layers: heads do not add")
+            assert heads[name].attrs["missing"].startswith("all layers: ")
+        heads.to_netcdf(tmp_path / "heads.nc", engine="h5netcdf")  # what is missing is no hindrance
 
     def test_layers_are_named(self, monkeypatch):
         monkeypatch.setattr(
@@ -106,11 +105,6 @@ class TestMissing:
         assert heads.attrs["length"] == 0
         assert "context of 4" in heads.induction.attrs["missing"]
         assert heads.copying.notnull().all()
-
-    def test_it_survives_a_file(self, tmp_path):
-        heads = hc.describe_heads(tiny_bridge("gemma2"), prompts=random_batch(2))
-        heads.to_netcdf(tmp_path / "heads.nc", engine="h5netcdf")
-        assert set(heads.data_vars) == set(hc.describe_heads(tiny_bridge("gemma2"), prompts=random_batch(2)).data_vars)
 
 
 class TestRefusals:

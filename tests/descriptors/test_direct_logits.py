@@ -8,7 +8,7 @@ import torch
 from architectures import hf_architecture, plain_z, tiny_bridge
 from batches import random_batch
 from planted import planted_model, slot_batch
-from toys import BACKENDS, LAYOUTS, tiny_model
+from toys import LAYOUTS, tiny_model
 
 from headcats.descriptors.direct_logits import direct_logits
 from headcats.descriptors.paths import direct_paths
@@ -32,14 +32,6 @@ def test_a_planted_head_writes_the_whole_answer_and_the_others_nothing() -> None
     assert reasons == {}
     np.testing.assert_allclose(values[0], 0, atol=1e-6)
     np.testing.assert_allclose(values[1], [0, 0, difference, 0], atol=1e-5)
-
-
-def test_answers_that_are_swapped_change_the_sign() -> None:
-    batch = random_batch(3)
-    swapped = PromptBatch.from_tokens(batch.clean, batch.corrupted, batch.distractor, batch.answer)
-    model = tiny_model("gpt2").model
-    for layer, value in attributed(model, batch)[0].items():
-        np.testing.assert_allclose(value, -attributed(model, swapped)[0][layer], atol=1e-6)
 
 
 @torch.no_grad()
@@ -71,9 +63,8 @@ def by_hand(hf: Any, batch: PromptBatch, *, factor: float = 1.0) -> dict[int, np
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_they_are_those_of_plain_transformers(layout: Any, backend: Any) -> None:
-    toy, batch = tiny_model(layout, backend), random_batch(4)
+def test_they_are_those_of_plain_transformers(layout: Any) -> None:
+    toy, batch = tiny_model(layout), random_batch(4)
     values, reasons = attributed(toy.model, batch)
     assert reasons == {}
     for layer, expected in by_hand(toy.oracle, batch).items():
@@ -99,6 +90,7 @@ def lens(model: Any, batch: PromptBatch) -> np.ndarray:
     return result.attribution[:12].mean(-1).reshape(3, 4).detach().numpy()
 
 
+@pytest.mark.both_versions
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_they_are_those_of_transformer_lens_in_compatibility_mode(layout: Any) -> None:
     model, batch = tiny_model(layout).model, random_batch(4)
@@ -109,9 +101,8 @@ def test_they_are_those_of_transformer_lens_in_compatibility_mode(layout: Any) -
 
 
 @pytest.mark.needs_tl3("HookedTransformer")
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_and_on_a_processed_hooked_transformer(layout: Any) -> None:
-    model, batch = tiny_model(layout, "hooked").model, random_batch(4)
+def test_and_on_a_processed_hooked_transformer() -> None:
+    model, batch = tiny_model("gpt2", "hooked").model, random_batch(4)
     before, _ = attributed(model, batch)
     model.load_and_process_state_dict(model.state_dict(), fold_value_biases=False)
     theirs = lens(model, batch)
@@ -127,7 +118,7 @@ def test_prompts_of_several_lengths_count_alike() -> None:
         np.testing.assert_allclose(both, (2 * alone[0][layer] + 4 * alone[1][layer]) / 6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("gemma3", "norm after the attention"), ("granite", "residual stream")])
+@pytest.mark.parametrize(("name", "reason"), [("gemma3", "norm after"), ("granite", "residual stream")])
 def test_heads_without_a_direct_path_have_none(name: str, reason: str) -> None:
     values, reasons = attributed(tiny_bridge(name), random_batch(2))
     assert values == {}

@@ -8,11 +8,9 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 
-import pytest
 from examples_run import parsed
+from for_each import for_each
 from public_names import PublicName, public_names
-
-pytestmark = pytest.mark.ci
 
 ALL = public_names()
 NAMES = [public for public in ALL if not public.is_member and not public.name.startswith("errors.")]
@@ -20,84 +18,24 @@ SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 
 # They hold, load, name, write or register things; what they do has no source but themselves.
 WITHOUT_A_SOURCE = {
-    "Head",
-    "HookedModel",
-    "PromptBatch",
-    "PromptPair",
-    "SecondCorruption",
-    "Suite",
-    "Task",
-    "attention",
-    "categories.head_table",
-    "evidence.cumulative",
-    "figures.ablation_curves",
-    "figures.checkpoints",
-    "figures.data",
-    "figures.figure",
-    "figures.head_grid",
-    "figures.head_tasks",
-    "figures.layer_profile",
-    "figures.method_agreement",
-    "figures.reads",
-    "figures.write",
-    "load",
-    "load_model",
-    "load_series",
-    "make_suite",
-    "methods.AnsweredBatch",
-    "methods.AnsweredText",
-    "methods.CausalMethod",
-    "methods.Declaration",
-    "methods.Selection",
-    "methods.Strength",
-    "methods.declare",
-    "methods.preset",
-    "methods.task_texts",
-    "metrics.MetricTraits",
-    "metrics.Rest",
-    "metrics.Targets",
-    "metrics.measure",
-    "metrics.metric",
-    "metrics.metric_traits",
-    "push",
-    "report",
-    "rules.Cutoffs",
-    "rules.Rule",
-    "rules.negate",
-    "rules.rule",
-    "run",
-    "run_series",
-    "suite",
-    "suite_blocks",
-    "task",
-    "task_prompts",
-    "write_views",
-}
+    "Head", "HookedModel", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
+    "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
+    "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks", "figures.layer_profile",
+    "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model", "load_series",
+    "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.CausalMethod",
+    "methods.Declaration", "methods.Selection", "methods.Strength", "methods.declare", "methods.preset",
+    "methods.task_texts", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.measure",
+    "metrics.metric", "metrics.metric_traits", "push", "report", "rules.Cutoffs", "rules.Rule", "rules.negate",
+    "rules.rule", "run", "run_series", "suite", "suite_blocks", "task", "task_prompts", "write_views",
+}  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {
-    "Head",
-    "evidence.disagreements",
-    "figures.reads",
-    "methods.Declaration",
-    "methods.Selection",
-    "methods.Strength",
-    "metrics.MetricTraits",
-    "metrics.Rest",
-    "metrics.Targets",
-    "metrics.accuracy",
-    "metrics.kl",
-    "metrics.log_prob",
-    "metrics.logit_diff",
-    "metrics.pair_accuracy",
-    "metrics.prob",
-    "metrics.rank",
-    "methods.CausalMethod",
-    "methods.token_probe.Resample",
-    "rules.Cutoffs",
-    "rules.Rule",
-    "rules.elbow",
-    "suite_blocks",
-}
+    "Head", "evidence.disagreements", "figures.reads", "methods.Declaration", "methods.Selection",
+    "methods.Strength", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.accuracy",
+    "metrics.kl", "metrics.log_prob", "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob",
+    "metrics.rank", "methods.CausalMethod", "methods.token_probe.Resample", "rules.Cutoffs", "rules.Rule",
+    "rules.elbow", "suite_blocks",
+}  # fmt: skip
 # A list of axes, a result described by another name, or one number.
 SHAPE = re.compile(
     r"[(\[](?:[a-z_]+(?: \| [a-z_]+)*, ?)+\.{0,3}[a-z_]*[)\]]|\([a-z_]+\)|\[[a-z_]+\]|per row|scalar"
@@ -167,28 +105,20 @@ def has_an_example(public: PublicName) -> None:
     assert public.is_class or any(public.name.rpartition(".")[2] in example.source for example in examples)
 
 
-@pytest.mark.parametrize(
-    ("check", "names"),
-    [
-        (says_what_it_is, ALL),
-        (describes_its_parameters_and_no_other, ALL),
-        (says_what_it_returns, NAMES),
-        (says_what_it_raises, NAMES),
-        (gives_arrays_shapes_and_units, NAMES),
-        (names_its_source, NAMES),
-        (has_an_example, NAMES),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_docstrings(check: Callable[[PublicName], None], names: Sequence[PublicName]) -> None:
-    """Every name that fails is reported, not the first alone."""
-    failures = []
-    for public in names:
-        try:
-            check(public)
-        except AssertionError as error:
-            failures.append(f"hc.{public.name}: {error}")
-    assert not failures, "\n".join(failures)
+CHECKS: list[tuple[Callable[[PublicName], None], Sequence[PublicName]]] = [
+    (says_what_it_is, ALL),
+    (describes_its_parameters_and_no_other, ALL),
+    (says_what_it_returns, NAMES),
+    (says_what_it_raises, NAMES),
+    (gives_arrays_shapes_and_units, NAMES),
+    (names_its_source, NAMES),
+    (has_an_example, NAMES),
+]
+
+
+@for_each("check,public", [(check, public) for check, names in CHECKS for public in names])
+def test_docstrings(check: Callable[[PublicName], None], public: PublicName) -> None:
+    check(public)
 
 
 def test_the_exceptions_are_public_names() -> None:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 GUIDES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -11,12 +11,12 @@ GUIDES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT /
 MADE = re.compile(r"reference/|live/")
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@for_each("name", GUIDES)
 def test_it_is_in_the_navigation(name: str) -> None:
     assert re.search(rf"[ :]{name}\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["your_data", "schema", "glossary", "relabelling"])
+@for_each("name", ["your_data", "schema", "glossary", "relabelling"])
 def test_it_is_linked_from_the_readme(name: str) -> None:
     assert f"(docs/{name}.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 
 import headcats as hc
 from headcats.cli.settings import settings
@@ -19,7 +19,7 @@ def test_every_block_of_data_has_a_name() -> None:
     assert len(EXAMPLES) == len(re.findall(r"^```(?:json|csv)$", PAGE, flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@for_each("name", EXAMPLES)
 def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
     (task,) = hc.suite(tmp_path / name).tasks
@@ -39,7 +39,7 @@ def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
     assert suite.name == "geography"
     assert suite.categories[0].colour == "#ff7f0e"
     (capitals,) = suite.named(["capitals"])
-    assert {pair.clean for pair in capitals.pairs(9, seed=0)} == {"The capital of France is", "The capital of Italy is"}
+    assert {pair.clean.split()[3] for pair in capitals.pairs(9, seed=0)} == {"France", "Italy"}
 
 
 def test_the_study_in_a_file_is_read(tmp_path: Path) -> None:

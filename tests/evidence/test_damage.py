@@ -96,8 +96,10 @@ def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):
     few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
     found = measure_damage(model, [few], SETS, category="", reference=reference, positions="all")
     assert len(found.gap) == len(held) - 6
+    half = measure_damage(model, [few.select(range(12))], SETS, category="", reference=reference, positions="all")
+    assert len(half.gap) == 6
     with pytest.raises(DataError, match="elsewhere"):
-        measure_damage(model, [few.select(range(8))], SETS, category="", reference=reference, positions="all")
+        measure_damage(model, [few.select(range(11))], SETS, category="", reference=reference, positions="all")
     at_last = measure_damage(model, [few], SETS, category="", reference=reference, positions="last")
     assert len(at_last.gap) == len(held)  # the last token is matched whatever its role
 

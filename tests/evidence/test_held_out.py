@@ -17,10 +17,10 @@ NODES = ["relabelling", "specificity", "contrasts", "curves", "self_repair"]
 QUICK = Options(relabellings=19)
 
 
-@pytest.mark.parametrize("n", [1_000_001, 10**20, 10**5000, 0, True], ids=["one more", "20", "5000", "none", "True"])
-def test_more_relabellings_than_can_be_held(n: int) -> None:
-    with pytest.raises(OptionError, match="relabellings must be a whole number of at "):
-        Options(relabellings=n)
+def test_more_relabellings_than_can_be_held() -> None:
+    for n in (1_000_001, 10**20, 10**5000, 0, True):
+        with pytest.raises(OptionError, match="relabellings must"):
+            Options(relabellings=n)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,6 @@ def test_heads_of_one_category_alone_support_it_with_the_smallest_p(specific):
     assert (specific["specificity"]["specificity"] > 0.3).all()
     assert (abs(specific["specificity"]["damage"].sel(category="Knowledge", target="Linguistic")) < 0.2).all()
     assert reading(specific)[0].startswith("Knowledge: supported.")
-    assert any("Knowledge: the heads chosen with all" in line for line in reading(specific))
 
 
 def test_tested_heads_hold_the_planted_ones(specific):
@@ -67,6 +66,7 @@ def test_tested_heads_hold_the_planted_ones(specific):
             assert {f"L{layer}H{column}" for layer in range(3)} <= set(names.split())
 
 
+@pytest.mark.slow
 def test_heads_that_serve_everything_support_no_category(shared):
     assert SUPPORTED not in shared["relabelling"]["verdict"].values.tolist()
     assert (abs(shared["specificity"]["specificity"]) < 0.15).all()
@@ -98,14 +98,20 @@ def test_planted_heads_are_not_repaired_and_add_up(specific):
     assert (table["note"] == "").all()
 
 
-def test_every_node_can_be_written_and_is_the_same_again(specific, planted):
-    again = examine(*planted, options=Options())
+def test_every_node_can_be_written(specific):
     assert list(specific.children) == NODES
     for name in NODES:
         assert bytes(specific[name].to_dataset().to_netcdf(engine="h5netcdf"))
+
+
+@pytest.mark.slow
+def test_every_node_is_the_same_again(specific, planted):
+    again = examine(*planted, options=Options())
+    for name in NODES:
         assert again[name].to_dataset().identical(specific[name].to_dataset())
 
 
+@pytest.mark.slow
 def test_tasks_that_share_words_keep_their_labels_together(planted):
     model, held, halves = planted
     items = {**held.items, "knowledge1": held.items["knowledge0"], "linguistic0": held.items["linguistic3"]}
@@ -116,6 +122,7 @@ def test_tasks_that_share_words_keep_their_labels_together(planted):
     assert set(table["verdict"].values.tolist()) == {INCONCLUSIVE}
 
 
+@pytest.mark.slow
 def test_words_of_all_categories_are_no_hindrance(planted):
     model, held, halves = planted
     items = dict.fromkeys(held.items, held.items["knowledge0"])
@@ -126,7 +133,12 @@ def test_words_of_all_categories_are_no_hindrance(planted):
 
 # ------------------------------------------------------------------------------------------------------- bad input
 @pytest.mark.parametrize(
-    "tasks", [{"k": "Knowledge", "l": "Linguistic"}, tasks_of("Knowledge"), tasks_of("Knowledge", "Linguistic", each=3)]
+    "tasks",
+    [
+        {"k": "Knowledge", "l": "Linguistic"},
+        pytest.param(tasks_of("Knowledge", each=2), marks=pytest.mark.slow),
+        pytest.param(tasks_of("Knowledge", "Linguistic", each=3), marks=pytest.mark.slow),
+    ],
 )
 def test_too_few_labellings_give_a_sentence_and_no_verdict(tasks):
     evidence = examine(*study(tasks=tasks), options=Options())
@@ -138,6 +150,7 @@ def test_too_few_labellings_give_a_sentence_and_no_verdict(tasks):
     assert not any(f"{name}: " in reading(evidence)[0] for name in set(tasks.values()))
 
 
+@pytest.mark.slow
 def test_categories_of_unequal_numbers_and_one_of_a_single_task():
     tasks = tasks_of("Knowledge", each=8) | {"lonely": "Linguistic"} | tasks_of("Translation", each=3)
     slots = {"Knowledge": (1,), "Linguistic": (2,), "Translation": (2,)}
@@ -149,35 +162,41 @@ def test_categories_of_unequal_numbers_and_one_of_a_single_task():
     assert np.isnan(evidence["specificity"]["damage"].sel(category="Linguistic", target="Linguistic"))
 
 
-@pytest.mark.parametrize("spoilt", ["all", "one", "one half"])
-def test_effects_of_zero_are_left_out_by_name(spoilt, planted):
+def test_what_cannot_be_tested_is_left_out_by_name(planted):
+    """No effect in one half or in both, no number, in one half alone, no gap, no prompts."""
     model, held, halves = planted
     first, second = (half.copy(deep=True) for half in halves)
-    if spoilt == "all":
-        first["effect"] *= 0
-        with pytest.raises(DataError, match=r"No task can be tested.*no head has any effect"):
-            examine(model, held, (first, second), options=QUICK)
-        return
-    for half in (first, second)[: 1 + (spoilt == "one")]:
-        half["effect"].loc[{"task": "knowledge2"}] = 0
-    evidence = examine(model, held, (first, second), options=QUICK)
-    assert "no head has any effect" in json.loads(evidence.attrs["left_out"])["knowledge2"]
-    assert "knowledge2" not in evidence["relabelling"]["task"].values
-    assert any(line.startswith("knowledge2 was not tested") for line in reading(evidence))
-
-
-def test_tasks_without_numbers_or_in_one_half_alone_are_left_out_by_name(planted):
-    model, held, (first, second) = planted
-    first = first.copy(deep=True)
+    first["effect"].loc[{"task": ["knowledge2", "linguistic0"]}] = 0
+    second["effect"].loc[{"task": "knowledge2"}] = 0
     first["effect"].loc[{"task": "linguistic1"}] = np.nan
-    second = second.sel(task=[task for task in second["task"].values if task != "knowledge3"])
+    second = second.sel(task=[task for task in second["task"].values if task != "linguistic2"])
+    batch = held.batches["knowledge0"][0]
+    blind = hc.PromptBatch(**{**vars(batch), "clean": batch.corrupted})
+    held = replace(held, batches={**held.batches, "knowledge0": (blind,), "knowledge1": ()})
     evidence = examine(model, held, (first, second), options=QUICK)
     left = json.loads(evidence.attrs["left_out"])
-    assert "unknown" in left["linguistic1"]
-    assert "in one half" in left["knowledge3"]
-    assert evidence["relabelling"].sizes["task"] == 6
+    reasons = {
+        "knowledge0": "no clear gap",
+        "knowledge1": "n_prompts",
+        "knowledge2": "no head",
+        "linguistic0": "no head",
+        "linguistic1": "unknown",
+        "linguistic2": "in one half",
+    }
+    assert left.keys() == reasons.keys()
+    assert [task for task, reason in reasons.items() if reason not in left[task]] == []
+    # Heads are alike or not without held-out prompts; without these, there is no damage.
+    assert evidence["relabelling"]["task"].values.tolist() == ["knowledge0", "knowledge1", "knowledge3", "linguistic3"]
+    assert evidence["specificity"]["n_units"].sel(category="Knowledge", target="Knowledge").item() == 1
+    for task in left:
+        assert any(task in line and "not tested" in line for line in reading(evidence)), task
+    with pytest.raises(DataError, match="no head has"):
+        examine(model, held, (first.assign(effect=first["effect"] * 0), second), options=QUICK)
+    with pytest.raises(DataError, match="No task"):
+        examine(model, replace(held, batches=dict.fromkeys(held.batches, ())), halves, options=QUICK)
 
 
+@pytest.mark.slow
 def test_tasks_that_nothing_damages_take_no_part_and_are_said(planted, monkeypatch):
     monkeypatch.setattr("headcats.evidence.causal.DAMAGED", 2.0)
     evidence = examine(*planted, options=QUICK)
@@ -186,21 +205,6 @@ def test_tasks_that_nothing_damages_take_no_part_and_are_said(planted, monkeypat
     assert set(evidence["relabelling"]["verdict"].values.tolist()) == {INCONCLUSIVE}
     assert sum("inconclusive because" in line for line in reading(evidence)) == 2
     assert any("knowledge0" in line and "linguistic3" in line for line in reading(evidence))
-
-
-def test_tasks_without_a_gap_are_left_out_by_name(planted):
-    model, held, halves = planted
-    batch = held.batches["knowledge0"][0]
-    blind = hc.PromptBatch(**{**vars(batch), "clean": batch.corrupted})
-    held = replace(held, batches={**held.batches, "knowledge0": (blind,), "knowledge1": ()})
-    evidence = examine(model, held, halves, options=QUICK)
-    left = json.loads(evidence.attrs["left_out"])
-    assert "no clear gap" in left["knowledge0"]
-    assert "n_prompts" in left["knowledge1"]
-    assert any(line.endswith(f"not tested: {left['knowledge1']}.") for line in reading(evidence))
-    assert evidence["specificity"]["n_units"].sel(category="Knowledge", target="Knowledge").item() == 2
-    with pytest.raises(DataError, match="No task"):
-        examine(model, replace(held, batches=dict.fromkeys(held.batches, ())), halves, options=QUICK)
 
 
 def test_corrupted_prompts_that_show_no_task_leave_no_contrast(planted):
@@ -218,6 +222,7 @@ def test_corrupted_prompts_that_show_no_task_leave_no_contrast(planted):
     assert (evidence["contrasts"]["note"].values[~np.eye(2, dtype=bool)] != "").all()
 
 
+@pytest.mark.slow
 def test_all_positions_say_so_and_the_time_is_said_first(caplog, planted):
     with caplog.at_level("INFO", logger="headcats"):
         evidence = examine(*planted, options=Options(positions="all", relabellings=19))
@@ -227,6 +232,7 @@ def test_all_positions_say_so_and_the_time_is_said_first(caplog, planted):
     assert str(NOT_COMPARABLE) in reading(evidence)
 
 
+@pytest.mark.slow
 def test_heads_are_chosen_without_the_task(planted):
     """Scores in which a head matters for one task alone: on that task it is not tested."""
     model, held, halves = planted
@@ -243,5 +249,6 @@ def test_a_category_that_its_tasks_speak_against_is_not_supported(planted):
     names = [name for place in range(4) for name in (f"knowledge{place}", f"linguistic{place}")]
     crossed = {name: ("Knowledge", "Linguistic")[place // 4] for place, name in enumerate(names)}
     held = replace(held, category_of=crossed)
-    assert SUPPORTED not in examine(model, held, halves, options=Options())["relabelling"]["verdict"].values.tolist()
-    assert NOT_SUPPORTED in examine(model, held, halves, options=Options())["relabelling"]["verdict"].values.tolist()
+    verdicts = examine(model, held, halves, options=Options())["relabelling"]["verdict"].values.tolist()
+    assert SUPPORTED not in verdicts
+    assert NOT_SUPPORTED in verdicts

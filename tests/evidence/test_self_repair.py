@@ -14,7 +14,7 @@ from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import line
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +108,30 @@ def test_the_role_of_the_last_token_does_not_matter(material):
     few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
     found = direct_effects(model, [few], heads, reference=reference)
     assert found == direct_effects(model, [held], heads, reference=reference)
+
+
+class WithoutSome(Reference):
+    """A reference that cannot match the last token of some prompts."""
+
+    unknown: frozenset[str]
+
+    def mean(self, model, batch, *arguments, **options):
+        missing = [place for place, key in enumerate(batch.keys) if key in self.unknown]
+        if missing:
+            raise UncoveredRoles("unknown", missing)
+        return super().mean(model, batch, *arguments, **options)
+
+
+def test_half_of_the_prompts_are_enough_and_one_less_is_not(material):
+    held, reference = material
+    model, heads, half = adapt(planted_model(OWN, n_layers=N_LAYERS)), [Head(0, 0)], len(held) // 2
+    some = WithoutSome(reference.batches)
+    some.unknown = frozenset(held.keys[:half])
+    found = direct_effects(model, [held], heads, reference=some)
+    assert found == direct_effects(model, [held.select(range(half, len(held)))], heads, reference=reference)
+    some.unknown = frozenset(held.keys[: half + 1])
+    with pytest.raises(UncoveredRoles):
+        direct_effects(model, [held], heads, reference=some)
 
 
 def test_no_heads_need_nothing(material):

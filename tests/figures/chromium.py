@@ -80,10 +80,10 @@ def measure(
 
 
 @contextlib.contextmanager
-def drawn(browser: Browser, page: Path, *, size: tuple[int, int], theme: str = "light") -> Iterator[Tab]:
+def drawn(browser: Browser, page: Path, *, size: tuple[int, int]) -> Iterator[Tab]:
     """A page whose figures are there, in a window of that size."""
     width, height = size
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, offline=True)
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light", offline=True)
     tab = Tab(context.new_page())
     tab.watch()
     tab.page.goto(page.resolve().as_uri())
@@ -120,12 +120,6 @@ def screenshot(browser: Browser, page: Path, *, size: tuple[int, int]) -> np.nda
     """The page as `(height, width, 3)` bytes."""
     with drawn(browser, page, size=size) as tab:
         return read_png(tab.page.screenshot())
-
-
-def take_picture(browser: Browser, page: Path, picture: Path, *, size: tuple[int, int], theme: str) -> None:
-    """Write the page as a PNG, as somebody sees it whose system is light or dark."""
-    with drawn(browser, page, size=size, theme=theme) as tab:
-        tab.page.screenshot(path=picture)
 
 
 def read_png(data: bytes) -> np.ndarray:

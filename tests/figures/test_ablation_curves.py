@@ -1,10 +1,10 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import ICL, curves_of, scattered_curves
+from figures.reading import caption, traces
 
 from headcats.errors import DataError
 from headcats.figures import ablation_curves, data
@@ -18,14 +18,6 @@ def by_hand() -> xr.Dataset:
     random[1, :, 2] = np.nan
     n_tasks = np.array([[[4, 4, 4], [6, 6, 6]], [[6, 5, 0], [4, 4, 0]]])
     return curves_of(damage, random, n_tasks=n_tasks)
-
-
-def traces(fig: go.Figure, name: str) -> list[go.Scatter]:
-    return [trace for trace in fig.data if trace.name == name]
-
-
-def caption(fig: go.Figure) -> str:
-    return " ".join(text.text.replace("&nbsp;", " ") for text in fig.layout.annotations)
 
 
 def test_numbers_of_every_category_side_and_number_of_heads() -> None:

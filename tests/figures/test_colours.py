@@ -96,23 +96,17 @@ def closest(colours: list[str]) -> float:
     )
 
 
-@pytest.mark.parametrize("n", range(1, MOST_CATEGORIES + 1))
 @pytest.mark.parametrize("page", ["light", "dark"])
-def test_the_colour_blind_palette_is_told_apart_by_everybody(n: int, page: str) -> None:
-    chosen = palette("colour_blind", n)
-    assert list(chosen.categories) == [f"Kind {i}" for i in range(n)]
-    assert list(chosen.counts) == list(range(2, n + 1))
+def test_the_colour_blind_palette_is_told_apart_by_everybody(page: str) -> None:
     greys = [UNCLASSIFIED, BACKGROUND]
     greys = [DARK[grey] for grey in greys] if page == "dark" else greys
-    least = 12 if n <= 4 else 9
-    colours = [*chosen.categories.values(), *chosen.counts.values()]
-    # The ground of a page and that of cells are near each other: gaps, edges and the outline of a panel part them.
-    assert all(closest([*colours, grey]) >= least for grey in greys)
-
-
-def test_those_of_the_brief_are_not() -> None:
-    standard = [category.colour for category in STANDARD_CATEGORIES]
-    assert closest(standard) < 2
+    for n in range(1, MOST_CATEGORIES + 1):
+        chosen = palette("colour_blind", n)
+        assert list(chosen.categories) == [f"Kind {i}" for i in range(n)]
+        assert list(chosen.counts) == list(range(2, n + 1))
+        colours = [*chosen.categories.values(), *chosen.counts.values()]
+        # The ground of a page and that of cells are near each other: gaps, edges and the outline of a panel part them.
+        assert all(closest([*colours, grey]) >= (12 if n <= 4 else 9) for grey in greys), n
 
 
 def test_more_categories_are_darker() -> None:

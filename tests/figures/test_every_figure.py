@@ -1,38 +1,226 @@
-"""What holds for every registered figure, whatever it shows."""
+"""What holds for every registered figure, whatever it shows: one pass over each, and large models at night."""
 
 import importlib
 import inspect
-from collections.abc import Callable
+import json
+import operator
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import jaxtyping
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io
 import pytest
 import xarray as xr
 from figures.examples import CELLS, EXAMPLES, FIGURES, ICL, REGISTERED
 
-import headcats.figures
+import headcats
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
+from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
+from headcats.figures.static.colours import rgba_of
+from headcats.figures.static.svg import svg
 from headcats.results.manifest import SUITE
 from headcats.results.run_results import suite_blocks
 
 figure_module = importlib.import_module("headcats.figures.figure")
-SIZES = [(1, 1), (2, 2), pytest.param((80, 64), marks=pytest.mark.ci)]
+LONG = "A title that is much longer than any window is wide " * 5
+# What tells categories, or gates, apart by hue.
+HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
+_SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(name: str, table: object, **options: object) -> go.Figure:
-    return getattr(headcats.figures, name)(table, **options)
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_keeps_the_contract(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, table = REGISTERED[name], with_holes(EXAMPLES[name](6, 8))
+    check_signature(name)
+    before = table.copy(deep=True)
+    fig = draw(table, title="A title")
+    xr.testing.assert_identical(table, before)
+    turned = draw(table.transpose(*reversed(list(table.dims))), title="A title")
+    assert turned.to_json() == fig.to_json()
+    pd.testing.assert_frame_equal(data(turned), data(fig))
+
+    check_places(fig)
+    check_window(fig)
+    check_square_cells(fig, name)
+    check_hover(fig, name)
+    check_neutral_colours(fig)
+    check_static_picture(fig)
+    titles = [{str(axis.title.text).lower() for axis in found} for found in (fig.select_xaxes(), fig.select_yaxes())]
+    assert "layer" not in titles[1]
+    assert "layer" not in titles[0] or titles[0] <= {"layer", "facilitation", "update", "none", ""}
+    documented = inspect.getdoc(draw.__wrapped__)
+    assert [column for column in data(fig).columns if column not in documented] == []
+    assert [text for text in texts_of(fig) if re.search(r"\bnan\b", text, re.IGNORECASE)] == []
+
+    monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype")
+    (shown,) = fig._repr_mimebundle_().values()
+    json.dumps(shown, allow_nan=False)  # NaN is no JSON: a browser would refuse the whole figure
+    assert shown["data"] == json.loads(fig.to_json())["data"]
+
+    palettes = check_palettes(fig, name)
+    one_cell = draw(EXAMPLES[name](1, 1), title=LONG, **palettes)
+    check_places(one_cell)
+    check_window(one_cell)
+    check_static_picture(one_cell)
+    assert not palettes or not hues_of(one_cell)
+
+    for wrong in (xr.Dataset(), xr.Dataset({"loss": ("step", [1.0])})):
+        with pytest.raises(DataError, match=f"{name} expects"):
+            draw(wrong)
 
 
-@pytest.mark.parametrize("name", REGISTERED)
-def test_every_figure_reads_data_first_and_takes_options_by_name(name: str) -> None:
-    parameters = list(inspect.signature(REGISTERED[name]).parameters.values())
-    assert reads(REGISTERED[name]) == parameters[0].name
-    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters[1:])
-    assert inspect.signature(REGISTERED[name]).return_annotation is go.Figure
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(12, 12), (32, 32), (40, 40), (80, 64)], ids="{0[0]}x{0[1]}".format)
+def test_every_figure_of_a_large_model(size: tuple[int, int]) -> None:
+    for name in FIGURES:
+        table = EXAMPLES[name](*size)
+        fig = REGISTERED[name](table, title="A title")
+        check_places(fig)
+        check_hover(fig, name)
+        check_neutral_colours(fig)
+        check_static_picture(fig)
+        check_square_cells(fig, name)
+        if size[0] < 80:  # a page shows wider maps smaller
+            check_window(REGISTERED[name](table, title=LONG))
+
+
+def check_signature(name: str) -> None:
+    """Data first, then a title and few options by name."""
+    signature = inspect.signature(REGISTERED[name])
+    first, *options = signature.parameters.values()
+    assert reads(REGISTERED[name]) == first.name
+    assert all(option.kind is option.KEYWORD_ONLY for option in options)
+    assert signature.return_annotation is go.Figure
+    assert len(signature.parameters.keys() - {"marks"}) <= 6  # `marks` is the same in all of them
+    assert "title" in signature.parameters
+
+
+def check_places(fig: go.Figure) -> None:
+    """Panels and texts are inside the figure, no two texts at one place, and there are numbers."""
+    frame = data(fig)
+    assert len(frame)
+    assert all(column.isidentifier() for column in frame.columns)
+    assert fig.layout.title.text.startswith("A title")
+    assert 250 <= fig.layout.width <= 1650
+    for axis in (*fig.select_xaxes(), *fig.select_yaxes()):
+        assert 0 < axis.domain[0] < axis.domain[1] < 1
+    places = [(text.x, text.y) for text in fig.layout.annotations]
+    assert places
+    assert all(0 < x < 1 and 0 < y < 1 for x, y in places)
+    assert len(set(places)) == len(places)
+
+
+def check_window(fig: go.Figure) -> None:
+    """A window 1400 pixels wide shows all of it, beside a scroll bar."""
+    assert fig.layout.width <= 1400 - 15
+
+
+def check_square_cells(fig: go.Figure, name: str) -> None:
+    """Cells are squares of whole pixels."""
+    cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
+    assert bool(cells) == (name in CELLS)
+    for trace in cells:
+        x, y = (fig.layout[f"{key[0]}axis{key[1:]}"] for key in (trace.xaxis or "x", trace.yaxis or "y"))
+        shape = np.shape(trace.z)[:2]
+        width = (x.domain[1] - x.domain[0]) * fig.layout.width / shape[1]
+        height = (y.domain[1] - y.domain[0]) * fig.layout.height / shape[0]
+        assert (width, height) == pytest.approx((round(width), round(height)))
+        assert abs(x.range[1] - x.range[0]) == shape[1]
+
+
+def check_hover(fig: go.Figure, name: str) -> None:
+    """Every cell, or every bar and curve of a figure without cells, says at the pointer what it is; nothing else."""
+    shown = ("heatmap", "image") if name in CELLS else ("bar", "scatter")
+    told = 0
+    for trace in fig.data:
+        # Of cells and curves in one figure, both speak.
+        said = trace.hovertemplate if trace.type in shown or name in ("checkpoints", "gate_contrast") else None
+        assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
+        told += said is not None
+        if said is None:
+            assert trace.hoverinfo == "skip"
+    assert told
+
+
+def check_neutral_colours(fig: go.Figure) -> None:
+    """A dark page swaps every neutral colour, but for those on coloured cells."""
+    found = [(path, text) for path, text in paths_of(json.loads(fig.to_json())) if is_neutral(text)]
+    on_cells = {ON_LIGHT, ON_DARK}
+    strangers = {(path, text) for path, text in found if text not in {*DARK, *on_cells}}
+    # The legend of a composite holds its corners, which are colours of cells.
+    assert not {text for path, text in strangers if path[:2] != ("data", "marker")}
+    assert not [path for path, text in found if text in on_cells and path[0] != "data"]
+    assert {text for _, text in found} >= {BACKGROUND, TEXT}
+
+
+def check_static_picture(fig: go.Figure) -> None:
+    """The picture that is drawn without a browser is as large, and has every text inside."""
+    picture = svg(fig)
+    root = ElementTree.fromstring(picture)
+    width, height = int(root.get("width")), int(root.get("height"))
+    assert (width, height) == (fig.layout.width, fig.layout.height)
+    lines = [line for text in root.iter(f"{_SVG}text") for line in text]
+    texts = {"".join(line.itertext()) for line in lines}
+    notes = {re.sub("<[^>]*>", "", note.text) for note in fig.layout.annotations}
+    assert any("A title" in text for text in texts)
+    assert {note for note in notes if "&" not in note} <= texts
+    for line in lines:
+        if line.get("x") and re.search(r"\w", "".join(line.itertext())):
+            assert -0.5 <= float(line.get("x")) <= width + 0.5, line.text
+            assert -0.5 <= float(line.get("y")) <= height + 0.5, line.text
+    assert "nan" not in re.sub('href="[^"]*"', "", picture).lower()
+
+
+def check_palettes(fig: go.Figure, name: str) -> dict[str, str]:
+    """What tells things apart by hue has a palette for everybody: returns the option for it."""
+    has_palettes = "palette" in inspect.signature(REGISTERED[name]).parameters
+    assert bool(hues_of(fig)) == has_palettes
+    if not has_palettes:
+        return {}
+    with pytest.raises(UnknownNameError, match=r"'sepia'.*headcats, colour_blind"):
+        REGISTERED[name](EXAMPLES[name](1, 1), palette="sepia")
+    return {"palette": "colour_blind"}
+
+
+def hues_of(fig: go.Figure) -> set[str]:
+    drawn = fig.to_json()
+    return {colour for colour in HUES if f'"{colour}"' in drawn} | HUES.intersection(data(fig).get("colour", ()))
+
+
+def with_holes(table: xr.Dataset) -> xr.Dataset:
+    """The same with two fifths of its numbers missing."""
+    draw = np.random.default_rng(0)
+    floats = {key: values for key, values in table.data_vars.items() if values.dtype.kind == "f"}
+    return table.assign({key: values.where(draw.random(values.shape) > 0.4) for key, values in floats.items()})
+
+
+def paths_of(item: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text of a figure's JSON with the keys that lead to it; arrays of numbers are texts only in name."""
+    if isinstance(item, str):
+        yield path, item
+    elif isinstance(item, dict):
+        for key, value in item.items():
+            yield from paths_of(value, (*path, key)) if key not in ("bdata", "colorscale") else ()
+    elif isinstance(item, list):
+        for value in item:
+            yield from paths_of(value, path)
+
+
+def texts_of(fig: go.Figure) -> list[str]:
+    return [text for _, text in paths_of(json.loads(fig.to_json()))]
+
+
+def is_neutral(text: str) -> bool:
+    """Whether a text is a shade of grey, as plotly takes it."""
+    if not re.fullmatch(r"#[0-9a-fA-F]{6}|rgba?\([\d., ]+\)|white|black|gr[ae]y", text):
+        return False
+    return len(set(rgba_of(text)[:3])) == 1
 
 
 def test_a_plain_plotly_figure_may_be_registered_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,165 +237,45 @@ def test_a_plain_plotly_figure_may_be_registered_as_it_is(tmp_path: Path, monkey
         data(fig)
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-@pytest.mark.parametrize("name", FIGURES)
-def test_any_size_is_drawn_inside_the_figure_with_its_numbers(name: str, size: tuple[int, int]) -> None:
-    fig = drawn(name, EXAMPLES[name](*size), title="A title")
-    frame = data(fig)
-    assert isinstance(frame, pd.DataFrame)
-    assert len(frame)
-    assert all(column.isidentifier() for column in frame.columns)
-    assert fig.layout.title.text.startswith("A title")
-    assert 250 <= fig.layout.width <= 1650
-    for axis in ("xaxis", "yaxis"):
-        domains = [fig.layout[key].domain for key in fig.layout if key.startswith(axis)]
-        assert all(0 < low < high < 1 for low, high in domains)
-    places = [(text.x, text.y) for text in fig.layout.annotations]
-    assert places
-    assert all(0 < x < 1 and 0 < y < 1 for x, y in places)
-    assert len(set(places)) == len(places)
-
-
-@pytest.mark.parametrize(
-    "size", [(6, 8), *(pytest.param((n, n), marks=pytest.mark.ci) for n in (12, 32))], ids="{0[0]}x{0[1]}".format
-)
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_window_1400_pixels_wide_shows_the_whole_figure(name: str, size: tuple[int, int]) -> None:
-    fig = drawn(name, EXAMPLES[name](*size), title="A title that is much longer than any window is wide " * 5)
-    assert fig.layout.width <= 1400 - 15  # of a scroll bar at the side
-
-
-@pytest.mark.parametrize("name", CELLS)
-def test_cells_are_squares_of_whole_pixels(name: str) -> None:
-    fig = drawn(name, EXAMPLES[name](6, 8))
-    cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
-    assert cells
-    for trace in cells:
-        x, y = (fig.layout[f"{key[0]}axis{key[1:]}"] for key in (trace.xaxis or "x", trace.yaxis or "y"))
-        shape = np.shape(trace.z)[:2]
-        width = (x.domain[1] - x.domain[0]) * fig.layout.width / shape[1]
-        height = (y.domain[1] - y.domain[0]) * fig.layout.height / shape[0]
-        assert (width, height) == pytest.approx((round(width), round(height)))
-        assert abs(x.range[1] - x.range[0]) == shape[1]
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_cell_says_what_it_is(name: str) -> None:
-    fig = drawn(name, EXAMPLES[name](2, 3))
-    shown = ("heatmap", "image") if name in CELLS else ("bar", "scatter")
-    told = 0
-    for trace in fig.data:
-        # Of cells and curves in one figure, both speak.
-        said = trace.hovertemplate if trace.type in shown or name in ("checkpoints", "gate_contrast") else None
-        assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
-        told += said is not None
-        if said is None:
-            assert trace.hoverinfo == "skip"
-    assert told
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_same_table_gives_the_same_figure_and_stays_as_it_was(name: str) -> None:
-    table = EXAMPLES[name](2, 3)
-    before = table.copy(deep=True)
-    first = drawn(name, table)
-    xr.testing.assert_identical(table, before)
-    turned = table.transpose(*reversed(list(table.dims)))
-    assert drawn(name, turned).to_json() == first.to_json()
-    pd.testing.assert_frame_equal(data(drawn(name, turned)), data(first))
-
-
-@pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("wrong", [xr.Dataset(), xr.Dataset({"loss": ("step", [1.0])})], ids=["empty", "other"])
-def test_another_table_is_refused_by_name(name: str, wrong: xr.Dataset) -> None:
-    with pytest.raises(DataError, match=f"{name} expects"):
-        drawn(name, wrong)
-
-
-# Figure -> how the results of a run give what it reads.
-OF_RESULTS = {
-    "overlap_map": "hc.overlap(hc.categorize(hc.score(results)))",
-    "head_grid": "hc.score(results)",
-    "head_tasks": "hc.score(results)",
-    "importance_grid": 'hc.suite_blocks(results)["function_probe"], or hc.score(results)',
-    "elbow_curves": 'hc.suite_blocks(results)["function_probe"]',
-    "scaled_heads": "hc.methods.function_probe.scale_function_heads(model, texts, heads)",
-    "always_any": 'hc.suite_blocks(results)["head_gating"]',
-    "gate_seeds": 'hc.suite_blocks(results)["head_gating"]',
-    "gate_toggles": "hc.methods.head_gating.toggle_curves(model, texts, gates)",
-    "gate_contrast": "hc.methods.head_gating.contrastive_gates(model, retain, forget)",
-    "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
-    "relation_table": 'hc.suite_blocks(results)["ov_relation"]',
-    "static_dynamic": "hc.methods.ov_relation.dynamic_relation(model, pairs, relations)",
-    "relation_curves": "hc.methods.ov_relation.relation_ablation(model, relations, prompts)",
-    "layer_token": 'hc.suite_blocks(results)["token_probe"]',
-    "method_agreement": "hc.evidence.method_agreement(hc.evidence.method_scores(results))",
-    "position_head": "hc.sweep(model, batch, method, positions='each')",
-    "layer_profile": "hc.categorize(hc.score(results))",
-    "set_counts": "hc.overlap(hc.categorize(hc.score(results)))",
-    "relabelled_tasks": (
-        'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
-    ),
-    "generalisation_matrix": "hc.methods.token_probe.generalisation(model, datasets, at=(layer, role))",
-    "probe_baselines": "hc.methods.token_probe.baselines(model, questions)",
-    "checkpoints": "hc.evidence.over_revisions(hc.load_series(DIR))",
-    "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
-}
-
-
-@pytest.fixture
-def without_type_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the tests would refuse anything but a dataset before the figure does."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-
-
-@pytest.mark.usefixtures("without_type_checks")
-@pytest.mark.parametrize("name", FIGURES)
-def test_whole_results_are_refused_with_the_call_that_gives_the_table(name: str) -> None:
+@pytest.mark.usefixtures("unchecked_types")
+def test_whole_results_are_refused_with_the_call_that_gives_the_table() -> None:
     blocks = {method: EXAMPLES["layer_token"](2, 2) for method in ("token_probe", "other")}
     results = xr.DataTree.from_dict({f"/{SUITE}/{method}": block for method, block in blocks.items()})
-    for given, came in ((results, "the whole results of a run"), (suite_blocks(results), "a dict of tables")):
-        with pytest.raises(DataError, match=f"{name} .* over .*; got {came}") as refused:
-            drawn(name, given)
-        message = str(refused.value)
-        assert OF_RESULTS[name] in message
-        assert ("token_probe, other." in message) == ("suite_blocks" in OF_RESULTS[name])
+    for name in FIGURES:
+        for given, came in ((results, "the whole results"), (suite_blocks(results), "a dict of")):
+            with pytest.raises(DataError, match=f"^{name} .*; got {came}") as refused:
+                REGISTERED[name](given)
+            calls = re.findall(r"hc\.([\w.]+)\(", str(refused.value))
+            assert calls, name
+            assert all(callable(operator.attrgetter(call)(headcats)) for call in calls), calls
+            assert ("token_probe, other." in str(refused.value)) == ("suite_blocks" in calls)
 
 
-@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.usefixtures("unchecked_types")
 def test_the_advice_names_the_tables_that_are_there() -> None:
     block = EXAMPLES["layer_token"](2, 2)
     labels = ["head_gating:preset=chg-mini", "head_gating:preset=chg-mini,n_seeds=2", "token_probe"]
     results = xr.DataTree.from_dict({f"/{SUITE}/{label}": block for label in labels})
     with pytest.raises(DataError) as refused:
-        drawn("always_any", results)
+        REGISTERED["always_any"](results)
     tables = [f'hc.suite_blocks(results)["{label}"]' for label in labels[:2]]
     assert f"{tables[0]} or {tables[1]}." in str(refused.value)
 
 
-@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.usefixtures("unchecked_types")
 def test_results_without_a_method_over_the_suite_say_so() -> None:
     root, block = xr.Dataset(attrs={"manifest": "{}"}), EXAMPLES["layer_token"](2, 2)
     results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": block})
     with pytest.raises(DataError, match="no joint method"):
-        drawn("always_any", results)
+        REGISTERED["always_any"](results)
     with pytest.raises(DataError, match=r'a part.*\["head_gating"\]\.$'):
-        drawn("always_any", results["copy"])
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_of_panels_has_a_title_and_few_options(name: str) -> None:
-    parameters = inspect.signature(REGISTERED[name]).parameters
-    # `marks` is the same in all of them.
-    assert len(parameters.keys() - {"marks"}) <= 6
-    assert "title" in parameters
+        REGISTERED["always_any"](results["copy"])
 
 
 def without_last_head(table: xr.Dataset) -> xr.Dataset:
     """The same with no number for the last head of the last layer, in whatever holds numbers of heads."""
-    last = (table["layer"] == table["layer"][-1]) & (table["head"] == table["head"][-1]) if "head" in table else None
-    if last is None:
-        last = (table["layer"] == table["layer"][-1]) & (table["role"] == table["role"][-1])
+    across = "head" if "head" in table else "role"
+    last = (table["layer"] == table["layer"][-1]) & (table[across] == table[across][-1])
     changed = {
         name: values.where(~last)
         for name, values in table.data_vars.items()
@@ -219,46 +287,10 @@ def without_last_head(table: xr.Dataset) -> xr.Dataset:
 @pytest.mark.parametrize("name", ["head_grid", "importance_grid", "always_any", "layer_token"])
 def test_cells_without_a_number_are_grey_and_crossed(name: str) -> None:
     table = EXAMPLES[name](3, 4)
-    fig = drawn(name, without_last_head(table))
+    fig, whole = REGISTERED[name](without_last_head(table)), REGISTERED[name](table)
     assert fig.layout.plot_bgcolor == "#e2e2e2"
     crosses = [trace for trace in fig.data if trace.name == "no value"]
-    cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
-    panels = len([trace for trace in cells if trace.name != "colours"])
-    assert len(crosses) == panels
-    assert {trace.marker.symbol for trace in crosses} == {"x-thin"}
-    assert any("× no value" in text.text for text in fig.layout.annotations)
-    assert not any("× no value" in text.text for text in drawn(name, table).layout.annotations)
-    assert all(len(trace.x) == 1 for trace in crosses)
-
-
-def undecorated(name: str) -> Callable:
-    return getattr(headcats.figures, name).__wrapped__
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_docstring_names_the_columns_of_the_frame(name: str) -> None:
-    frame = data(drawn(name, EXAMPLES[name](2, 2)))
-    said = inspect.getdoc(undecorated(name))
-    assert [column for column in frame.columns if column not in said] == []
-
-
-PALETTES = ("headcats", "colour_blind")
-# What tells categories, or gates, apart by hue.
-HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_that_tell_things_apart_by_hue_have_a_palette_for_everybody(name: str) -> None:
-    table = EXAMPLES[name](4, 5)
-    found = {colour for colour in HUES if f'"{colour}"' in drawn(name, table).to_json()}
-    parameters = inspect.signature(getattr(headcats.figures, name)).parameters
-    assert bool(found) == ("palette" in parameters)
-    if found:
-        first, other = (drawn(name, table, palette=palette) for palette in PALETTES)
-        assert first.to_json() == drawn(name, table).to_json()
-        assert not {colour for colour in HUES if f'"{colour}"' in other.to_json()}
-        if "colour" in data(other):
-            assert set(data(first).colour) != set(data(other).colour)
-        with pytest.raises(UnknownNameError, match=r"'sepia'.*colour_blind"):
-            drawn(name, table, palette="sepia")
+    panels = [trace for trace in fig.data if trace.type in ("heatmap", "image") and trace.name != "colours"]
+    assert len(crosses) == len(panels)
+    assert {(trace.marker.symbol, len(trace.x)) for trace in crosses} == {("x-thin", 1)}
+    assert ["× no value" in " ".join(texts_of(found)) for found in (fig, whole)] == [True, False]

@@ -12,7 +12,7 @@ from figures.examples import mixed_overlap
 from headcats.figures import overlap_map, write
 
 # plotly hands over the path of plotly.js, which a browser that has started has already.
-pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore:The kopts argument is ignored:UserWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The kopts argument is ignored:UserWarning")]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,7 +1,7 @@
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from figures.examples import ICL, mixed_overlap, overlap_of
+from figures.reading import traces
 
 from headcats.errors import DataError
 from headcats.figures import data, layer_profile
@@ -16,10 +16,6 @@ def by_hand():
     effect = table.effect.copy(data=np.arange(12.0).reshape(2, 2, 3) / 10)
     effect[0, 1, 2] = np.nan
     return table.assign(effect=effect, suppressing=table.member.copy(data=(BY_HAND == -1).astype(np.int8)))
-
-
-def traces(fig: go.Figure, name: str) -> list:
-    return [trace for trace in fig.data if trace.name == name]
 
 
 def test_numbers_of_every_layer() -> None:
@@ -88,23 +84,6 @@ def test_categories_are_in_order_and_those_without_numbers_say_so() -> None:
         layer_profile(table.assign_attrs(categories='[{"name": "Knowledge", "colour": "#ff7f0e"}]'))
     with pytest.raises(DataError, match="got none"):
         layer_profile(table.isel(category=[]))
-
-
-def test_another_palette_and_markup_in_names() -> None:
-    fig = layer_profile(overlap_of(np.ones((1, 1, 1)), categories={"a<b>": "#123456"}), palette="colour_blind")
-    assert traces(fig, "in")[0].marker.color == "#145fc8"
-    assert "a&lt;b&gt;" in [text.text for text in fig.layout.annotations]
-    assert "a&lt;b&gt;" in traces(fig, "in")[0].hovertemplate
-
-
-def test_long_names_are_folded_into_the_figure() -> None:
-    names = [f"{name} and everything that has to do with it" for name in ICL]
-    fig = layer_profile(mixed_overlap(2, 2, categories=dict(zip(names, ICL.values(), strict=True))))
-    words = {word for name in names for word in name.split()}
-    titles = [text for text in fig.layout.annotations if text.font.size == 14]
-    assert {word for text in titles for word in text.text.split()} == words
-    # Letters of Arial at 14 pixels are at most so wide on average.
-    assert all(text.x * fig.layout.width + 7.7 * len(text.text) <= fig.layout.width for text in titles)
 
 
 def test_an_approximation_is_named() -> None:

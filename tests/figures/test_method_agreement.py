@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import agreement_of, scattered_agreement
+from figures.reading import heatmaps, texts_of
 
 from headcats.errors import DataError
 from headcats.figures import data, method_agreement
@@ -18,10 +19,6 @@ def by_hand() -> xr.Dataset:
     return agreement_of(RANK, groups=["Knowledge"], methods=METHODS)
 
 
-def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
-    return [trace for trace in fig.data if trace.type == "heatmap"]
-
-
 def numbers(fig: go.Figure, panel: int = 0) -> np.ndarray:
     """The texts in the cells of a panel."""
     trace = [trace for trace in fig.data if trace.name == "numbers"][panel]
@@ -29,10 +26,6 @@ def numbers(fig: go.Figure, panel: int = 0) -> np.ndarray:
     grid = np.full((n, n), "", dtype=object)
     grid[np.array(trace.y), np.array(trace.x)] = trace.text
     return grid
-
-
-def texts_of(fig: go.Figure) -> list[str]:
-    return [annotation.text for annotation in fig.layout.annotations]
 
 
 def test_cells_hold_correlation_and_overlap_beside_chance() -> None:
@@ -135,7 +128,7 @@ def test_the_table_of_the_package_is_drawn() -> None:
     [
         (by_hand().drop_vars("rank"), r"`rank` over \(group, method, layer, head\)"),
         (by_hand().drop_vars("top_chance"), "`top_chance`"),
-        (by_hand().assign_coords(other=["patch", "gates", "weights"]), "same methods in the same order"),
+        (by_hand().assign_coords(other=["patch", "gates", "weights"]), "in the same order"),
         (by_hand().isel(group=0), r"`rank_correlation` over \(group, method, other\)"),
     ],
     ids=["no rank", "no chance", "other order", "no group"],

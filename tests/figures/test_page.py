@@ -10,8 +10,6 @@ from playwright.sync_api import Browser, Page
 from headcats.figures import head_grid, write
 from headcats.figures.colours import BACKGROUND, DARK, TEXT
 
-pytestmark = pytest.mark.ci
-
 _LOOK = "[figure.layout.paper_bgcolor, figure.layout.font.color]"
 _AXES = "['xaxis', 'xaxis2'].map((name) => [figure.layout[name].tickmode, figure._fullLayout[name].range[1]])"
 
@@ -39,7 +37,8 @@ def test_it_follows_the_system_and_is_printed_on_white(page: Page) -> None:
 
 def test_names_that_objects_have_are_no_colours(page: Page) -> None:
     names = ["constructor", "toString", "valueOf"]
-    assert page.evaluate("(names) => withColours({ names }, dark)", names) == {"names": names}
+    call = "(names) => withColours({ names }, dark)"
+    assert page.evaluate(call, names) == {"names": names}
 
 
 def test_panels_zoom_together_and_number_whole_layers(page: Page) -> None:

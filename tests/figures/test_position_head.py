@@ -123,9 +123,3 @@ def test_what_cannot_be_drawn() -> None:
         position_head(ds.assign(clean=ds.corrupted, corrupted=ds.clean))
     with pytest.raises(DataError, match="position_head expects `patched`"):
         position_head(ds.isel(position=0))
-
-
-def test_an_approximation_says_so() -> None:
-    fig = position_head(scattered_positions(2, 2).assign_attrs(approximation="first order"), title="Mine")
-    assert fig.layout.title.text.startswith("First-order approximation: Mine")
-    assert set(data(fig).approximation) == {"first order"}

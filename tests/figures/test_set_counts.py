@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
+from figures.reading import caption
 
 from headcats.categories.shared import exact_sets
 from headcats.errors import DataError, OptionError
@@ -17,10 +18,6 @@ def table_of(member: np.ndarray, **options: object):
 
 def trace(fig: go.Figure, name: str):
     return next(trace for trace in fig.data if trace.name == name)
-
-
-def caption(fig: go.Figure) -> str:
-    return " ".join(text.text.replace("&nbsp;", " ") for text in fig.layout.annotations)
 
 
 def test_every_set_is_in_the_numbers_and_they_sum_to_the_heads() -> None:
@@ -113,7 +110,7 @@ def test_what_undecided_heads_could_become_is_written_and_said() -> None:
     fig = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
     assert list(trace(fig, "least–most, written").text) == ["1–3", "0"]
     assert "2 observed (least 1, most 3): L0H0, L0H1" in trace(fig, "heads for certain").hovertext[0]
-    assert "hatched: undecided in others" in caption(fig)
+    assert "hatched: undecided" in caption(fig)
 
 
 def test_without_room_sets_of_the_fewest_heads_stay_in_the_numbers() -> None:

@@ -70,6 +70,7 @@ def test_prompts_of_the_donors_item_are_dropped_and_counted(model: Any) -> None:
         on_task(model, replace(scored, items=("b",) * 5), held_out)
     with pytest.raises(DataError, match=r"5 of 5 prompts"):
         on_task(model, scored, replace(held_out, task="another"))
+    assert "second" not in hc.methods.other_item_patch.why_dropped
 
 
 def test_on_tokens_of_a_script_the_donors_are_other_prompts_of_the_batch(model: Any) -> None:
@@ -93,9 +94,3 @@ def test_on_tokens_of_a_script_the_donors_are_other_prompts_of_the_batch(model: 
         found = float(ds.patched.sel(layer=0, head=2).isel(metric=0, prompt=prompt))
         assert min(abs(found - one) for one in possible) < 1e-5
     assert hc.sweep(model, batch, METHOD).identical(ds)
-
-
-def test_nothing_is_said_of_dropped_prompts_but_their_roles() -> None:
-    assert "reference prompt" in hc.methods.other_item_patch.why_dropped
-    assert "second" not in hc.methods.other_item_patch.why_dropped
-    assert "align" in hc.methods.denoising_patch.why_dropped

@@ -32,14 +32,13 @@ def test_relations_and_their_members(model: HookedModel) -> None:
     relations = hc.methods.ov_relation(model, PAIRS, preset=RELATIONS, categories=dict.fromkeys(PAIRS, "Knowledge"))
     in_text = hc.methods.ov_relation.dynamic_relation(model, PAIRS, relations, templates=["<X> →"])
     relations.attrs["categories"] = '[{"name": "Knowledge", "colour": "#ff7f0e"}]'
-    with pytest.warns(hc.errors.StatisticsWarning, match="OR over many relations"):
+    with pytest.warns(hc.errors.StatisticsWarning, match="many relations"):
         members = hc.categories.relation_members(relations, threshold=0.05)
     for table in (relations, in_text, members):
         assert table.kv_head.values.tolist() == SHARED
     assert "kv_pairs" in hc.overlap(members, draws=1)
 
 
-@pytest.mark.ci
 def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
     gates = hc.methods.head_gating(model, TEXTS, preset=GATES, n_seeds=2)

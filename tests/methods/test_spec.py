@@ -23,40 +23,30 @@ NAMES = ("suite", "task")
 STEPS = WholeNumber(default=2, least=1)
 
 
-def test_defaults() -> None:
-    assert default_value(NAMES) == "suite"
-    assert default_value(STEPS) == 2
-
-
-@pytest.mark.parametrize(("text", "value"), [("1", 1), ("8", 8), ("08", 8), ("100000", 100_000)])
-def test_whole_numbers_are_read(text: str, value: int) -> None:
-    assert read_value(STEPS, text, name="steps", method="m") == value
-
-
-def test_names_are_read() -> None:
+def test_values_are_read() -> None:
+    assert (default_value(NAMES), default_value(STEPS)) == ("suite", 2)
+    for text, value in (("1", 1), ("8", 8), ("08", 8), ("100000", 100_000)):
+        assert read_value(STEPS, text, name="steps", method="m") == value
     assert read_value(NAMES, "task", name="reference", method="m") == "task"
-    with pytest.raises(OptionError, match="'suite', 'task'; got 'tasks'"):
+    with pytest.raises(OptionError, match="'task'; got 'tasks'"):
         read_value(NAMES, "tasks", name="reference", method="m")
 
 
-# What int() would take, or choke on, is refused alike.
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "eight", "1_0", "٣", "²", "+1", "1e2", "9" * 5000])
-def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match=r"'steps' of m .* 1; got "):
-        read_value(STEPS, text, name="steps", method="m")
-
-
-@pytest.mark.parametrize("value", [True, 0, 1.0, "1", None])
-def test_values_from_python_are_checked_alike(value: object) -> None:
-    with pytest.raises(OptionError, match=f"at least 1; got {value!r}"):
-        check_whole(STEPS, value, name="steps", method="m")
+def test_anything_else_is_refused() -> None:
+    # What int() would take, or choke on, is refused alike.
+    for text in ("0", "-1", "1.5", "", "eight", "1_0", "٣", "²", "+1", "1e2", "9" * 5000):
+        with pytest.raises(OptionError, match=r"'steps' of m .* 1; got "):
+            read_value(STEPS, text, name="steps", method="m")
+    for value in (True, 0, 1.0, "1", None):
+        with pytest.raises(OptionError, match=f"1; got {value!r}"):
+            check_whole(STEPS, value, name="steps", method="m")
     assert check_whole(STEPS, 3, name="steps", method="m") == 3
 
 
 def test_the_first_field_that_is_too_small_is_named() -> None:
     settings = SimpleNamespace(batch=1, updates=0, rate=float("nan"))
     check_at_least(0, settings, "batch", "updates")
-    with pytest.raises(OptionError, match="updates of gates must be at least 1; got 0"):
+    with pytest.raises(OptionError, match=r"updates of gates .* 1; got 0"):
         check_at_least(1, settings, "batch", "updates", of="gates")
     with pytest.raises(OptionError, match=r"rate .* got nan"):
         check_at_least(0, settings, "rate")
@@ -97,50 +87,39 @@ def test_a_name_without_positions_has_those_of_the_method(parts: Any) -> None:
     assert MethodSpec.parse(spec.name) == MethodSpec(spec.method, spec.method.positions, spec.options)
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("denoising_patch", "denoising_patch@last"),
-        ("denoising_patch@all", "denoising_patch@all"),
-        ("denoising_patch@", "denoising_patch@last"),
-        ("mean_ablation", "mean_ablation@all"),
-        ("mean_ablation:reference=suite", "mean_ablation@all"),  # the default goes without saying
-        ("mean_ablation:reference=task@last", "mean_ablation:reference=task@last"),
-        (" mean_ablation : reference = corrupted @ y1 ", "mean_ablation:reference=corrupted@y1"),
-        ("mean_ablation:", "mean_ablation@all"),
-    ],
-)
-def test_labels(text: str, label: str) -> None:
-    spec = MethodSpec.parse(text)
-    assert spec.label == label
-    assert f"{spec.name}@{spec.positions}" == label
+def test_labels() -> None:
+    for text, label in {
+        "denoising_patch": "denoising_patch@last",
+        "denoising_patch@all": "denoising_patch@all",
+        "denoising_patch@": "denoising_patch@last",
+        "mean_ablation:": "mean_ablation@all",
+        "mean_ablation:reference=suite": "mean_ablation@all",  # the default goes without saying
+        "mean_ablation:reference=task@last": "mean_ablation:reference=task@last",
+        " mean_ablation : reference = corrupted @ y1 ": "mean_ablation:reference=corrupted@y1",
+        "attribution_patch:ig_steps=0@all": "attribution_patch@all",
+        " attribution_patch : ig_steps = 08 @ all ": "attribution_patch:ig_steps=8@all",
+    }.items():
+        spec = MethodSpec.parse(text)
+        assert spec.label == label
+        assert f"{spec.name}@{spec.positions}" == label
 
 
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        ("denoising", UnknownNameError, "Unknown method 'denoising'. Did you mean 'denoising_patch'"),
-        ("", UnknownNameError, "Unknown method ''"),
-        ("@last", UnknownNameError, "Unknown method ''"),
-        (
-            "mean_ablation:referense=task",
-            UnknownNameError,
-            "Unknown option 'referense' of mean_ablation. Did you mean 'reference'",
-        ),
-        ("denoising_patch:reference=task", UnknownNameError, "Unknown option 'reference' of denoising_patch"),
-        (
-            "mean_ablation:reference=other",
-            OptionError,
-            "Option 'reference' of mean_ablation takes 'suite', 'task', 'corrupted'; got 'other'",
-        ),
+def test_bad_texts() -> None:
+    for text, error, message in (
+        ("denoising", UnknownNameError, "'denoising'.* 'denoising_patch'"),
+        ("", UnknownNameError, "method ''"),
+        ("@last", UnknownNameError, "method ''"),
+        ("mean_ablation:referense=task", UnknownNameError, "'referense' of mean_ablation.* 'reference'"),
+        ("denoising_patch:reference=task", UnknownNameError, "'reference' of denoising_patch"),
+        ("mean_ablation:reference=other", OptionError, "'suite', 'task', 'corrupted'; got 'other'"),
         ("mean_ablation:reference", OptionError, "got ''"),
-        ("mean_ablation:reference=task,reference=suite", OptionError, "Option 'reference' .* is given twice"),
-    ],
-)  # fmt: skip
-def test_bad_texts(text: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message) as caught:
-        MethodSpec.parse(text)
-    assert isinstance(caught.value, HeadcatsError)
+        ("mean_ablation:reference=task,reference=suite", OptionError, "'reference' .* twice"),
+        ("attribution_patch:ig_steps=-1", OptionError, "0; got -1"),
+        ("attribution_patch:ig_steps=a", OptionError, "got 'a'"),
+    ):
+        with pytest.raises(error, match=message) as caught:
+            MethodSpec.parse(text)
+        assert isinstance(caught.value, HeadcatsError)
 
 
 def test_a_method_that_scores_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,11 +130,11 @@ def test_a_method_that_scores_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_than_any_run_could_do() -> None:
-    with pytest.raises(OptionError, match=r"'steps' of m takes at most 100,000: more would take days, .*; got 100001"):
+    with pytest.raises(OptionError, match=r"'steps' of m .* 100,000.*; got 100001"):
         read_value(STEPS, "100001", name="steps", method="m")
     for value in (10_000_001, float("inf"), 10**400):
-        with pytest.raises(OptionError, match="updates of gates must be at most 10,000,000"):
+        with pytest.raises(OptionError, match=r"updates of gates .* most 10,000,000"):
             check_at_least(1, SimpleNamespace(updates=value), "updates", of="gates")
     for value in (float("nan"), "3", True, None):
-        with pytest.raises(OptionError, match="updates of gates must be at least 1"):
+        with pytest.raises(OptionError, match=r"updates of gates .* least 1"):
             check_at_least(1, SimpleNamespace(updates=value), "updates", of="gates")

@@ -8,7 +8,9 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from toys import BACKENDS, LAYOUTS, Toy, save_folder, tiny_model
+from toys import LAYOUTS, Toy, save_folder, tiny_model
+
+_HOOKED = pytest.mark.needs_tl3("HookedTransformer")
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +55,16 @@ def layout(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def toy(request: pytest.FixtureRequest, layout: Any) -> Toy:
-    return tiny_model(layout, request.param)
+@pytest.fixture(scope="module")
+def toy(layout: Any) -> Toy:
+    return tiny_model(layout)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("gpt2", "bridge"), ("llama", "bridge"), pytest.param(("llama", "hooked"), marks=_HOOKED)],
+    ids="-".join,
+)
+def any_toy(request: pytest.FixtureRequest) -> Toy:
+    """Both layouts as a bridge, and a HookedTransformer."""
+    return tiny_model(*request.param)

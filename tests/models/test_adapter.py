@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import torch
-from toys import D_VOCAB, N_CTX, Toy, backends, put, random_tokens, tiny_model
+from toys import D_VOCAB, N_CTX, Toy, put, random_tokens, tiny_model
 
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
@@ -33,49 +33,52 @@ def oracle_log_probs(toy: Toy, tokens: torch.Tensor, *, layer: int | None = None
     return log_probs
 
 
+@pytest.mark.both_versions
 class TestAgainstTransformers:
-    def test_logits_are_those_of_the_last_position(self, toy: Toy) -> None:
+    def test_logits_are_those_of_the_last_position(self, any_toy: Toy) -> None:
         tokens = random_tokens()
-        logits = adapt(toy.model).logits(tokens)
+        logits = adapt(any_toy.model).logits(tokens)
         assert logits.dtype == torch.float32
         assert not logits.requires_grad
-        difference = (logits.log_softmax(-1) - oracle_log_probs(toy, tokens)).abs().max()
+        difference = (logits.log_softmax(-1) - oracle_log_probs(any_toy, tokens)).abs().max()
         assert difference < TOLERANCE
-
-    def test_logits_of_the_other_positions_are_not_kept(self, toy: Toy) -> None:
-        logits = adapt(toy.model).logits(random_tokens(2, 9))
+        # Those of other positions are not kept.
         assert logits.untyped_storage().nbytes() == logits.numel() * logits.itemsize
 
-    @pytest.mark.parametrize("position", [-1, slice(None)], ids=["last", "all"])
-    def test_every_head_is_edited_alone(self, toy: Toy, position: Any) -> None:
-        tokens, model = random_tokens(), adapt(toy.model)
-        base = oracle_log_probs(toy, tokens)
+    def test_every_head_is_edited_alone(self, any_toy: Toy) -> None:
+        tokens, model = random_tokens(), adapt(any_toy.model)
+        base = oracle_log_probs(any_toy, tokens)
         for layer in model.layers:
             for head in range(model.n_heads[layer]):
-                edit = put(head, 1.0, position=position)
-                expected = oracle_log_probs(toy, tokens, layer=layer, edit=edit)
+                edit = put(head, 1.0, position=-1 if head % 2 else slice(None))
+                expected = oracle_log_probs(any_toy, tokens, layer=layer, edit=edit)
                 assert (expected - base).abs().max() > 0.01  # or the comparison below would say nothing
                 actual = model.logits(tokens, edits={layer: edit}).log_softmax(-1)
                 assert (actual - expected).abs().max() < TOLERANCE, Head(layer, head)
 
-    def test_captured_heads_are_the_inputs_of_the_output_projection(self, toy: Toy) -> None:
+    def test_captured_heads_are_the_inputs_of_the_output_projection(self, any_toy: Toy) -> None:
         tokens, seen = random_tokens(), []
-        logits, z = adapt(toy.model).capture(tokens)
-        oracle_log_probs(toy, tokens, layer=1, edit=lambda value: seen.append(value) or value)
+        logits, z = adapt(any_toy.model).capture(tokens)
+        oracle_log_probs(any_toy, tokens, layer=1, edit=lambda value: seen.append(value) or value)
         assert (z[1] - seen[0]).abs().max() < TOLERANCE
-        assert torch.equal(logits, adapt(toy.model).logits(tokens))
+        assert torch.equal(logits, adapt(any_toy.model).logits(tokens))
 
-    def test_z_times_w_o_is_what_the_heads_add(self, toy: Toy) -> None:
-        tokens, model = random_tokens(), adapt(toy.model)
+    def test_z_times_w_o_is_what_the_heads_add(self, any_toy: Toy) -> None:
+        tokens, model = random_tokens(), adapt(any_toy.model)
         added: dict[str, torch.Tensor] = {}
         _, z = model.capture(tokens)
         model.run(tokens, hooks={"blocks.1.hook_attn_out": lambda value: added.setdefault("out", value.clone())})
         without = torch.einsum("bphd,hdm->bpm", z[1], model.W_O(1))
-        bias = getattr(toy.oracle.transformer.h[1].attn.c_proj, "bias", 0) if "transformer" in dir(toy.oracle) else 0
+        bias = (
+            getattr(any_toy.oracle.transformer.h[1].attn.c_proj, "bias", 0)
+            if "transformer" in dir(any_toy.oracle)
+            else 0
+        )
         assert (added["out"] - without - bias).abs().max() < TOLERANCE
 
 
 class TestDescription:
+    @pytest.mark.both_versions
     def test_geometry_is_read_from_the_model(self, toy: Toy, layout: Any) -> None:
         model, d_head = adapt(toy.model), {"gpt2": 8, "llama": 16}[layout]
         assert model.layers == (0, 1, 2)
@@ -105,11 +108,10 @@ class TestDescription:
             with pytest.raises(DataError, match="has no head L"):
                 model.find_head(head)
 
-    def test_adapt_is_idempotent(self, toy: Toy) -> None:
+    def test_other_objects_are_refused(self) -> None:
+        toy = tiny_model("gpt2")
         model = adapt(toy.model)
         assert adapt(model) is model
-
-    def test_other_objects_are_refused(self, toy: Toy) -> None:
         with pytest.raises(ModelError, match=r"TransformerBridge.*got transformers"):
             adapt(toy.oracle)
 
@@ -129,14 +131,14 @@ class TestDescription:
 
 
 class TestCapture:
-    @pytest.mark.parametrize("first", [-1, 4, 8])
-    def test_early_positions_need_not_be_kept(self, toy: Toy, first: int) -> None:
+    def test_early_positions_need_not_be_kept(self, toy: Toy) -> None:
         tokens, model = random_tokens(3, 9), adapt(toy.model)
         _, full = model.capture(tokens)
-        _, kept = model.capture(tokens, layers=[2], first=first)
-        assert list(kept) == [2]
-        assert torch.equal(kept[2], full[2][:, first:])
-        assert kept[2].untyped_storage().nbytes() == kept[2].numel() * 4
+        for first in (-1, 4):
+            _, kept = model.capture(tokens, layers=[2], first=first)
+            assert list(kept) == [2]
+            assert torch.equal(kept[2], full[2][:, first:])
+            assert kept[2].untyped_storage().nbytes() == kept[2].numel() * 4
 
     def test_an_edited_layer_is_captured_as_edited(self, toy: Toy) -> None:
         tokens, model = random_tokens(), adapt(toy.model)
@@ -145,36 +147,27 @@ class TestCapture:
         assert set(z) == {0, 2}
         assert torch.equal(logits, model.logits(tokens, edits={0: put(1, 5.0), 1: put(0, 2.0)}))
 
-    @pytest.mark.needs_tl3("HookedTransformer")
-    def test_both_classes_agree(self, layout: Any) -> None:
-        tokens = random_tokens()
-        (logits, z), (other_logits, other_z) = (
-            adapt(tiny_model(layout, backend).model).capture(tokens, edits={0: put(3, 1.0)}) for backend in backends()
-        )
-        assert (logits.log_softmax(-1) - other_logits.log_softmax(-1)).abs().max() < TOLERANCE
-        assert max((z[layer] - other_z[layer]).abs().max() for layer in z) < TOLERANCE
-
 
 class TestTokens:
     @pytest.mark.parametrize(
         ("tokens", "message"),
         [
-            (torch.tensor([[0, 5], [5, D_VOCAB]]), f"Prompt 1 has token id {D_VOCAB} at position 1.*ids 0 to 59"),
-            (torch.tensor([[0, -1]]), "Prompt 0 has token id -1 at position 1"),
-            (torch.zeros(1, N_CTX + 1, dtype=torch.long), f"have {N_CTX + 1} tokens .* takes at most {N_CTX}"),
-            (torch.zeros(1, 3), "got dtype torch.float32"),
-            (torch.zeros(1, 3, dtype=torch.bool), "got dtype torch.bool"),
-            (torch.zeros(3, dtype=torch.long), r"shape \(3,\)"),
-            (torch.zeros(0, 3, dtype=torch.long), r"shape \(0, 3\)"),
-            (torch.zeros(2, 0, dtype=torch.long), r"shape \(2, 0\)"),
+            (torch.tensor([[0, 5], [5, D_VOCAB]]), f"Prompt 1 .* {D_VOCAB} at position 1.*0 to 59"),
+            (torch.tensor([[0, -1]]), "Prompt 0 .* -1 at position 1"),
+            (torch.zeros(1, N_CTX + 1, dtype=torch.long), f"{N_CTX + 1} tokens .* at most {N_CTX}"),
+            (torch.zeros(1, 3), "torch.float32"),
+            (torch.zeros(1, 3, dtype=torch.bool), "torch.bool"),
+            (torch.zeros(3, dtype=torch.long), r"\(3,\)"),
+            (torch.zeros(0, 3, dtype=torch.long), r"\(0, 3\)"),
+            (torch.zeros(2, 0, dtype=torch.long), r"\(2, 0\)"),
         ],
     )
-    def test_bad_tokens_are_refused(self, toy: Toy, tokens: torch.Tensor, message: str) -> None:
+    def test_bad_tokens_are_refused(self, tokens: torch.Tensor, message: str) -> None:
         with pytest.raises(DataError, match=message):
-            adapt(toy.model).check_tokens(tokens)
+            adapt(tiny_model("gpt2").model).check_tokens(tokens)
 
-    def test_every_forward_checks_them(self, toy: Toy) -> None:
-        model, bad = adapt(toy.model), torch.tensor([[0, D_VOCAB]])
+    def test_every_forward_checks_them(self) -> None:
+        model, bad = adapt(tiny_model("gpt2").model), torch.tensor([[0, D_VOCAB]])
         for forward in (model.logits, model.capture):
             with pytest.raises(DataError, match="token id 60"):
                 forward(bad)
@@ -184,7 +177,9 @@ class TestTokens:
         tokens = random_tokens(2, N_CTX)
         assert torch.equal(model.logits(tokens), model.logits(tokens.int()))
 
-    def test_the_padding_token_is_a_token_like_any_other(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.both_versions
+    def test_the_padding_token_is_a_token_like_any_other(self, any_toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        toy = any_toy
         # Where the tokenizer pads on the left, as many do for generation, HookedTransformer masks the pad ids that a
         # prompt starts with; in GPT-2 that is the BOS token.
         tokens = random_tokens()

@@ -2,7 +2,8 @@
 
 import pytest
 from architectures import tiny_bridge
-from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
+from covering import some
+from toys import random_tokens, tiny_model
 
 from headcats.models.adapter import adapt
 from headcats.models.additive import not_additive
@@ -10,22 +11,18 @@ from headcats.models.additive import not_additive
 TOKENS = random_tokens(3, 6)
 
 
-@pytest.mark.parametrize(
-    "name", ["gpt2", "llama", "neox", "gptj", "qwen3", "mixtral", "phi", "mistral", "falcon", "opt", "bamba"]
-)
-def test_ordinary_architectures_add_up(name):
-    model = adapt(tiny_bridge(name))
+def test_ordinary_architectures_add_up():
+    for name in some(["neox", "mixtral", "falcon", "bamba", "gptj", "qwen3", "phi", "mistral", "opt"], 4):
+        model = adapt(tiny_bridge(name))
+        assert not_additive(model, TOKENS, model.layers) == {}, name
+
+
+def test_so_do_both_layouts(toy):
+    model = adapt(toy.model)
     assert not_additive(model, TOKENS, model.layers) == {}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_so_do_both_classes(layout, backend):
-    model = adapt(tiny_model(layout, backend).model)
-    assert not_additive(model, TOKENS, model.layers) == {}
-
-
-@pytest.mark.parametrize("name", ["gemma2", "gemma3", "olmo2", "granite"])
+@pytest.mark.parametrize("name", ["gemma2", "olmo2", "granite"])
 def test_norms_after_attention_and_scaled_branches_do_not(name):
     model = adapt(tiny_bridge(name))
     notes = not_additive(model, TOKENS, model.layers)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model, word_tokenizer
+from toys import LAYOUTS, Toy, random_tokens, tiny_model, word_tokenizer
 
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
@@ -23,22 +23,24 @@ def corrupted() -> torch.Tensor:
     return random_tokens(seed=2)
 
 
-@pytest.fixture(params=LAYOUTS)
-def layout(request: pytest.FixtureRequest) -> Any:
-    return request.param
+@pytest.fixture
+def model() -> HookedModel:
+    return adapt(tiny_model("llama").model)
 
 
-@pytest.fixture(params=BACKENDS)
-def model(request: pytest.FixtureRequest, layout: Any) -> HookedModel:
-    return adapt(tiny_model(layout, request.param).model)
+@pytest.fixture
+def every_model(any_toy: Toy) -> HookedModel:
+    return adapt(any_toy.model)
 
 
 class TestModel:
     def test_a_sound_model_passes_and_reports_plain_values(self, model: HookedModel) -> None:
+        before = torch.random.get_rng_state()
         report = check_model(model)
         assert report["train_mode"] is False
         assert report["n_weights"] == sum(p.numel() for p in model.model.parameters())
         assert json.loads(json.dumps(report)) == report
+        assert torch.equal(torch.random.get_rng_state(), before)
 
     @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
     def test_a_weight_that_is_not_finite_is_named(self, model: HookedModel, value: float, what: str) -> None:
@@ -48,12 +50,12 @@ class TestModel:
             check_model(model)
         assert "_original_component" not in str(error.value)
 
-    @pytest.mark.parametrize("rate", [0.1, 1e-9])
-    def test_train_mode_with_dropout_is_refused(self, layout: Any, rate: float) -> None:
-        raw = tiny_model(layout, dropout=rate).model
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_train_mode_with_dropout_is_refused(self, layout: Any) -> None:
+        raw = tiny_model(layout, dropout=1e-9).model
         assert check_model(adapt(raw))["train_mode"] is False
         raw.train()
-        with pytest.raises(ModelError, match=r"dropout \(for example in .*\.eval\(\)"):
+        with pytest.raises(ModelError, match=r"dropout \(.*\.eval\(\)"):
             check_model(adapt(raw))
         assert raw.training
 
@@ -66,7 +68,7 @@ class TestModel:
         original = raw.run_with_hooks
         monkeypatch.setattr(raw, "run_with_hooks", lambda *a, **kw: torch.nn.functional.dropout(original(*a, **kw)))
         before = torch.random.get_rng_state()
-        with pytest.raises(ModelError, match="active dropout, so"):
+        with pytest.raises(ModelError, match="dropout"):
             check_model(adapt(raw))
         assert torch.equal(torch.random.get_rng_state(), before)
 
@@ -79,24 +81,22 @@ class TestModel:
         with pytest.raises(ModelError, match="causal"):
             check_model(model)
 
-    def test_looking_draws_no_random_numbers(self, model: HookedModel) -> None:
-        before = torch.random.get_rng_state()
-        check_model(model)
-        assert torch.equal(torch.random.get_rng_state(), before)
-
 
 class TestHooks:
+    @pytest.mark.both_versions
     def test_identity_is_exact_and_the_control_moves(
-        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
+        self, every_model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
     ) -> None:
-        report = check_hooks(model, clean, corrupted)
+        report = check_hooks(every_model, clean, corrupted)
         assert report["identity_difference"] == 0
         assert report["control_difference"] > 0.1
         assert 0 < report["floor"] < 1e-3
         assert json.loads(json.dumps(report)) == report
+        residual = check_residual(every_model, clean, corrupted)
+        assert residual["residual_difference"] <= residual["floor"]
 
-    def test_in_bfloat16_too(self, layout: Any, clean: torch.Tensor, corrupted: torch.Tensor) -> None:
-        model = adapt(tiny_model(layout).model.to(torch.bfloat16))
+    def test_in_bfloat16_too(self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor) -> None:
+        model.model.to(torch.bfloat16)
         report = check_hooks(model, clean, corrupted)
         assert report["identity_difference"] == 0
         assert report["control_difference"] > report["floor"] > 0.1
@@ -135,7 +135,7 @@ class TestHooks:
 
     def test_pairs_must_differ(self, model: HookedModel, clean: torch.Tensor) -> None:
         for check in (check_hooks, check_residual):
-            with pytest.raises(DataError, match=r"as many corrupted as clean prompts, 3; got 2"):
+            with pytest.raises(DataError, match=r"3; got 2"):
                 check(model, clean, clean[:2].flip(1))
             with pytest.raises(DataError, match="same tokens"):
                 check(model, clean, clean.clone())
@@ -147,23 +147,13 @@ class TestHooks:
         assert residual["residual_difference"] <= residual["floor"]
 
 
-class TestResidual:
-    def test_the_clean_residual_gives_the_clean_logits(
-        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
-    ) -> None:
-        report = check_residual(model, clean, corrupted)
-        assert report["residual_difference"] <= report["floor"]
-        assert (model.logits(clean) - model.logits(corrupted)).abs().max() > 0.1  # the check had something to find
-
-    def test_a_model_that_reads_its_tokens_elsewhere_is_noticed(
-        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        original = model.model.run_with_hooks
-        monkeypatch.setattr(
-            model.model, "run_with_hooks", lambda tokens, **kw: original(tokens, **kw) + tokens.sum() / 100
-        )
-        with pytest.raises(ModelError, match="residual stream"):
-            check_residual(model, clean, corrupted)
+def test_a_model_that_reads_its_tokens_elsewhere_is_noticed(
+    model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = model.model.run_with_hooks
+    monkeypatch.setattr(model.model, "run_with_hooks", lambda tokens, **kw: original(tokens, **kw) + tokens.sum() / 100)
+    with pytest.raises(ModelError, match="residual stream"):
+        check_residual(model, clean, corrupted)
 
 
 class TestUnchanged:
@@ -181,10 +171,7 @@ class TestUnchanged:
     def test_a_changed_weight_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
         before = model.logits(clean)
         with torch.no_grad():
-            model.model.blocks[0].attn.W_O.data.mul_(1.01)
-        if torch.equal(model.logits(clean), before):  # the bridge hands out a copy: change the weight itself
-            with torch.no_grad():
-                next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
+            next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
         with pytest.raises(ModelError, match="during the sweep"):
             check_clean_unchanged(model, clean, before)
 

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import pytest
 import torch
-from toys import BACKENDS, tiny_model
+from toys import tiny_model
 
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import generate, line_ends
-from headcats.models.loading import load_model
 
 
 def own_answer(hf: Any, prompt: list[int], *, ends: list[int], limit: int) -> tuple[int, ...]:
@@ -20,12 +18,12 @@ def own_answer(hf: Any, prompt: list[int], *, ends: list[int], limit: int) -> tu
     return tuple(tokens[:-1] if tokens[-1] in ends else tokens)
 
 
-def test_the_bundled_model_answers_as_transformers_generates() -> None:
+def test_the_bundled_model_answers_as_transformers_generates(mini: HookedModel) -> None:
     from transformers import AutoModelForCausalLM
 
     from headcats import registry
 
-    model = load_model("mini", device="cpu")
+    model = mini
     folder = registry.lookup("model", "mini")
     hf = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     ends = line_ends(model.tokenizer)
@@ -39,9 +37,8 @@ def test_the_bundled_model_answers_as_transformers_generates() -> None:
     assert any(one.tokens for one in found)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_prompts_of_several_lengths_get_their_own_answers(backend: str) -> None:
-    toy = tiny_model("llama", backend)  # type: ignore[arg-type]
+def test_prompts_of_several_lengths_get_their_own_answers() -> None:
+    toy = tiny_model("llama")
     toy.tokenizer.eos_token = "<bos>"
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)
     draws = torch.Generator().manual_seed(3)

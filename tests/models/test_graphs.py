@@ -18,22 +18,24 @@ def traced(toy: Toy, n_prompts: int) -> torch.Tensor:
         return model.forward(tokens, hooks={hook_z(0): lambda z: z + added})
 
 
-def graphs() -> list[torch.Tensor]:
+def graphs() -> int:
     gc.collect()
-    return [one for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None]
+    return sum(type(one) is torch.Tensor and one.grad_fn is not None for one in gc.get_objects())
 
 
-@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
-def test_gradients_can_be_taken_and_no_graph_stays(toy: Toy, context: type) -> None:
-    with context():
-        with leaving_no_graph(adapt(toy.model)):
+def test_gradients_can_be_taken_and_no_graph_stays(toy: Toy) -> None:
+    before = graphs()
+    for context in (torch.no_grad, torch.inference_mode):
+        with context(), leaving_no_graph(adapt(toy.model)):
             logits = traced(toy, 2)
             assert logits.requires_grad
             del logits
-        assert graphs() == []
+    assert graphs() == before
 
 
 def test_none_stays_after_an_error_either(toy: Toy) -> None:
+    before = graphs()
+
     def failing() -> None:
         with leaving_no_graph(adapt(toy.model)):
             traced(toy, 2)
@@ -41,7 +43,7 @@ def test_none_stays_after_an_error_either(toy: Toy) -> None:
 
     with pytest.raises(KeyError, match="mine"):
         failing()
-    assert graphs() == []
+    assert graphs() == before
 
 
 def test_activations_are_counted_and_weights_are_not(toy: Toy) -> None:

@@ -23,9 +23,9 @@ class TestHead:
         for pair in (Head(9, 6), (9, 6), [9, 6], np.array([9, 6]).tolist(), (np.int64(9), np.int64(6))):
             assert Head.parse(pair) == Head(9, 6)
 
-    @pytest.mark.parametrize(
-        "head", ["", "9", "L9", "H6", "L-1H2", "L9H6x", "head 9.6", 9, None, (9,), (9, 6, 1), (9.0, 6.0), ("9", "6")]
-    )
-    def test_anything_else_is_refused(self, head: Any) -> None:
-        with pytest.raises(DataError, match="'L9H6'"):
-            Head.parse(head)
+    def test_anything_else_is_refused(self) -> None:
+        texts = ["", "9", "L9", "H6", "L-1H2", "L9H6x", "head 9.6"]
+        others: list[Any] = [9, None, (9,), (9, 6, 1), (9.0, 6.0), ("9", "6")]
+        for head in [*texts, *others]:
+            with pytest.raises(DataError, match="'L9H6'"):
+                Head.parse(head)

@@ -29,8 +29,9 @@ def test_a_wrong_conversion_is_refused(folders: dict[str, Path], monkeypatch: py
 
 
 @pytest.mark.needs_tl3("HookedTransformer")
-def test_dtype_of_a_hooked_transformer(folders: dict[str, Path]) -> None:
-    assert load_model(folders["gpt2"], dtype="bfloat16", backend="hooked").dtype == torch.bfloat16
+def test_options_of_a_hooked_transformer(folders: dict[str, Path]) -> None:
+    model = load_model(folders["gpt2"], dtype="bfloat16", backend="hooked", n_devices=1)
+    assert (model.dtype, model.placement, model.model_class) == (torch.bfloat16, "cpu", "HookedTransformer")
 
 
 @pytest.mark.needs_tl3("HookedTransformer")

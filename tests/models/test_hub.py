@@ -1,6 +1,7 @@
 """Models by name, from a hub on this machine that speaks the protocol of the real one and fails on request."""
 
 import errno
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,18 @@ def repository(hub: Hub) -> Repository:
     return repository
 
 
-def check_sentence(error: pytest.ExceptionInfo[ModelError], *parts: str, name: str = NAME) -> None:
-    """The message is one sentence with these parts, and no other error hangs on it."""
+def check_refused(*parts: str, name: str = NAME, revision: str | None = None) -> None:
+    """Fetching fails with one sentence that has these parts, and no other error hangs on it."""
+    with pytest.raises(ModelError) as error:
+        fetch(name, revision=revision)
     text = str(error.value)
-    assert text.startswith(f"Could not load {name!r} from the Hugging Face hub: ")
-    for part in (*parts, "or pass a local folder such as './my-model'"):
-        assert part in text
+    assert text.startswith(f"Could not load {name!r} ")
+    assert [part for part in (*parts, "'./my-model'") if part not in text] == []
     assert text.endswith(".")
     assert "\n" not in text
     assert ". " not in text
-    unknown = any(part in text for part in ("no public model", "not a hub name", "OFFLINE=1 is set", "did not answer"))
-    assert ("(did you mean 'mini'?)" in text) == (unknown and name == NAME), "a hint where the name may be wrong"
+    unknown = re.search("no public model|not a hub name|OFFLINE=1|did not answer", text) is not None
+    assert ("mean 'mini'?)" in text) == (unknown and name == NAME), "a hint where the name may be wrong"
     assert error.value.__suppress_context__
 
 
@@ -76,6 +78,7 @@ class TestLoaded:
         assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
         assert {request.token for request in hub.log} == {""}
 
+    @pytest.mark.slow
     def test_the_commit_is_in_the_manifest_and_the_model_is_found_again(
         self, repository: Repository, tmp_path: Path
     ) -> None:
@@ -123,11 +126,7 @@ class TestRefused:
     @pytest.mark.parametrize("status", [401, 403])
     def test_gated(self, hub: Hub, repository: Repository, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         repository.gated = status
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(
-            error, "it is gated and no token with access was found", f"{hub.endpoint}/{NAME} and set HF_TOKEN"
-        )
+        check_refused("it is gated", f"{hub.endpoint}/{NAME} and set HF_TOKEN")
         assert blobs() == set()
         hub.writers["secret"] = set()
         monkeypatch.setenv("HF_TOKEN", "secret")
@@ -138,34 +137,29 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "revision", "parts"),
         [
-            ("nobody/nothing", None, ("has no public model of that name", "set HF_TOKEN to a token with access if")),
-            (NAME, "v9", ("it has no revision 'v9'", "take one of the branches, tags or commits on http")),
-            ("a/b/c", None, ("that is not a hub name, which reads 'name' or 'owner/name'",)),
-            ("what is this?", None, ("that is not a hub name, which reads 'name' or 'owner/name'",)),
+            ("nobody/nothing", None, ("no public model", "HF_TOKEN")),
+            (NAME, "v9", ("no revision 'v9'", "branches, tags")),
+            ("a/b/c", None, ("'owner/name'",)),
         ],
     )
     def test_what_is_not_there(
         self, repository: Repository, name: str, revision: str | None, parts: tuple[str, ...]
     ) -> None:
-        with pytest.raises(ModelError) as error:
-            fetch(name, revision=revision)
-        check_sentence(error, *parts, name=name)
+        check_refused(*parts, name=name, revision=revision)
 
     @pytest.mark.parametrize(
         ("status", "parts"),
         [
-            (401, ("the hub does not know the token", "set HF_TOKEN to a valid one, or unset it")),
-            (403, ("the token has no right to that",)),
-            (404, ("the hub answers with an error (404)",)),
+            (401, ("know the token", "HF_TOKEN")),
+            (403, ("no right",)),
+            (404, ("(404)",)),
         ],
     )
     def test_a_token_without_rights(
         self, hub: Hub, repository: Repository, status: int, parts: tuple[str, ...]
     ) -> None:
         hub.faults.append(Fault("GET /api/models", status))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, *parts)
+        check_refused(*parts)
         assert hub.waits == []
 
 
@@ -182,38 +176,31 @@ class TestPassing:
         with caplog.at_level("INFO", logger="headcats"):
             assert fetch(NAME)[1] == repository.refs["main"]
         assert hub.waits == [4.0] * 5  # of six, since the first HEAD of a file is repeated at once
-        assert [record.getMessage() for record in caplog.records if record.name == "headcats"] == [
-            "The hub answers 429; trying again in 4 s.",
-            "The hub answers 429; trying again in 4 s.",
-            "The hub refuses requests or breaks off for now; trying again, for some minutes at most.",
-        ]
+        first, second, third = [record.getMessage() for record in caplog.records if record.name == "headcats"]
+        assert first == second
+        assert ("429" in first, "in 4 s." in first, "some minutes" in third) == (True, True, True)
         assert "429" not in capfd.readouterr().err
 
-    @pytest.mark.parametrize("where", ["GET /api/models", "HEAD .*/config", "GET /large"])
+    @pytest.mark.parametrize("where", ["HEAD .*/config", "GET /large"])
     def test_and_given_up_in_the_end(self, hub: Hub, repository: Repository, where: str) -> None:
         hub.faults.append(Fault(where, 429, LIMITED, times=99))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, "the hub takes no more requests for now (429)", "wait some minutes, or set HF_TOKEN")
+        check_refused("(429)", "wait some minutes, or set HF_TOKEN")
         assert hub.waits.count(4.0) in (4, 5)
 
-    def test_the_other_header_that_names_a_wait(self, hub: Hub, repository: Repository) -> None:
+    def test_the_other_header_that_names_a_wait_and_one_that_nobody_has_time_for(
+        self, hub: Hub, repository: Repository
+    ) -> None:
         hub.faults.append(Fault("GET /api/models", 429, {"RateLimit": '"api";r=0;t=55'}))
         assert fetch(NAME)[1] == repository.refs["main"]
         assert hub.waits == [56.0]
-
-    def test_a_wait_that_nobody_has_time_for(self, hub: Hub, repository: Repository) -> None:
         hub.faults.append(Fault("GET /api/models", 429, {"Retry-After": "3600"}, times=99))
-        with pytest.raises(ModelError, match="429"):
-            fetch(NAME)
-        assert hub.waits == []
+        check_refused("429", revision="later")
+        assert hub.waits == [56.0]
 
-    @pytest.mark.parametrize("where", ["GET /api/models", "HEAD .*/config", "GET /large"])
+    @pytest.mark.parametrize("where", ["GET /api/models", "GET /large"])
     def test_a_fault_of_the_hub(self, hub: Hub, repository: Repository, where: str) -> None:
         hub.faults.append(Fault(where, 503, times=99))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, "the hub answers with an error (503)", "try again later")
+        check_refused("(503)", "try again later")
         hub.faults.clear()
         assert fetch(NAME)[1] == repository.refs["main"]
 
@@ -231,7 +218,7 @@ class TestPassing:
         with caplog.at_level("INFO", logger="headcats"):
             assert fetch(NAME) == folder
         assert hub.waits == []
-        assert "taking the copy in the cache" in caplog.text
+        assert "copy in the cache" in caplog.text
 
 
 class TestBroken:
@@ -252,9 +239,7 @@ class TestBroken:
 
     def test_one_that_never_holds_leaves_whole_files_for_the_next_time(self, hub: Hub, repository: Repository) -> None:
         hub.faults.append(Fault("GET /large", cut=0, times=99))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, "the download broke off (", "repeat this to go on from the complete files")
+        check_refused("the download broke off (", "repeat this to go on from the complete files")
         assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
         hub.faults.clear()
         hub.log.clear()
@@ -271,9 +256,7 @@ class TestBroken:
     ) -> None:
         right = mini()[file]
         hub.faults.append(Fault(where, swap=right[:-1] + bytes([right[-1] ^ 1])))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, f"{file!r} came with another hash than the hub names and was deleted", "repeat this")
+        check_refused(f"{file!r} came with another hash than the hub names and was deleted", "repeat this")
         hashes = {git_hash(mini()[name]) for name in SMALL} | {sha256(mini()["model.safetensors"])}
         assert blobs() == hashes - {git_hash(right), sha256(right)}
         folder, _ = fetch(NAME)
@@ -284,7 +267,7 @@ class TestBroken:
     ) -> None:
         wrong = mini()["tokenizer.json"][:-1] + b" "
         hub.faults += [Fault("GET .*/tokenizer.json", swap=wrong), Fault("GET /large", cut=0, times=99)]
-        with pytest.raises(ModelError, match="the download broke off"):
+        with pytest.raises(ModelError, match="broke off"):
             fetch(NAME)
         assert wrong not in [
             path.read_bytes() for path in Path(huggingface_hub.constants.HF_HUB_CACHE).rglob("*/*.json")
@@ -295,14 +278,12 @@ class TestBroken:
 
     def test_another_size_is_refused_and_not_kept(self, hub: Hub, repository: Repository) -> None:
         hub.faults.append(Fault("GET /large", swap=mini()["model.safetensors"][:-1000]))
-        with pytest.raises(ModelError) as error:
-            fetch(NAME)
-        check_sentence(error, "a file came with another size than the hub names and was deleted", "repeat this")
+        check_refused("a file came with another size than the hub names and was deleted", "repeat this")
         assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
 
     def test_a_full_disk(self) -> None:
         problem = hub_problem(OSError(errno.ENOSPC, "No space left on device"), name=NAME, kind="model")
-        assert "cannot be written (No space left on device)" in problem.what
+        assert "(No space" in problem.what
         assert "HF_HOME" in problem.advice
 
 
@@ -315,17 +296,15 @@ class TestCache:
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         assert (fetch(NAME), fetch(NAME, revision="later")) == (newest, later)
         assert load_model(NAME, device="cpu").revision == repository.refs["main"]
-        with pytest.raises(ModelError) as error:
-            fetch(NAME, revision="v9")
-        check_sentence(error, "HF_HUB_OFFLINE=1 is set and it is not in the cache (", "set HF_HOME to the folder")
+        check_refused(
+            "HF_HUB_OFFLINE=1 is set and it is not in the cache (", "set HF_HOME to the folder", revision="v9"
+        )
         assert len(hub.log) == asked
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
         huggingface_hub.close_session()
         assert fetch(NAME) == newest
-        with pytest.raises(ModelError) as error:
-            fetch(NAME, revision="v9")
-        check_sentence(error, "the hub did not answer (ConnectError)", "check the network, or set HF_HOME")
+        check_refused("the hub did not answer (ConnectError)", "check the network, or set HF_HOME", revision="v9")
         assert hub.waits == []
 
     def test_a_copy_that_is_not_whole(self, hub: Hub, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,25 +313,15 @@ class TestCache:
             fetch(NAME)
         hub.faults.clear()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        message = (
-            r"The copy of 'lab/mini' in the cache lacks weights \(model\.safetensors\): load it again with network"
-        )
-        with pytest.raises(ModelError, match=message):
+        with pytest.raises(ModelError, match=r"'lab/mini' in the cache .*model\.safetensors"):
             load_model(NAME)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         assert load_model(NAME, device="cpu").revision == repository.refs["main"]
 
-    @pytest.mark.parametrize(("files", "part"), [({}, r"config\.json and weights"), (mini(), r"code from its reposi")])
+    @pytest.mark.parametrize(("files", "part"), [({}, r"config\.json and weights"), (mini(), "needs code")])
     def test_a_repository_of_something_else(self, hub: Hub, files: dict[str, bytes], part: str) -> None:
         if files:
             files = files | {"config.json": b'{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}'}
         hub.add(NAME, files)
         with pytest.raises(ModelError, match=f"'lab/mini' .*{part}"):
             load_model(NAME)
-
-    def test_a_branch_that_moved_on(self, hub: Hub, repository: Repository) -> None:
-        fetch(NAME)
-        repository.commit(repository.files("later"))
-        hub.log.clear()
-        assert fetch(NAME)[1] == repository.refs["main"]
-        assert [request.path.split("=")[-1] for request in hub.log if request.sent > 1000] == ["model.safetensors"]

@@ -1,4 +1,5 @@
 import logging
+import re
 import subprocess
 import sys
 import warnings
@@ -9,7 +10,7 @@ import huggingface_hub
 import pytest
 import torch
 import transformers
-from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model, word_tokenizer
+from toys import hf_model, random_tokens, tiny_model, word_tokenizer
 
 from headcats import registry
 from headcats.errors import ModelError, OptionError
@@ -18,11 +19,12 @@ from headcats.models.loading import load_model, quiet
 from headcats.models.origin import Origin
 
 TOLERANCE = 2e-5
+HOOKED = pytest.param("llama", "hooked", marks=pytest.mark.needs_tl3("HookedTransformer"))
 
 
 class TestFolder:
-    @pytest.mark.parametrize("backend", BACKENDS)
-    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.both_versions
+    @pytest.mark.parametrize(("layout", "backend"), [("gpt2", "bridge"), ("llama", "bridge"), HOOKED])
     def test_it_gives_the_numbers_of_transformers(
         self, folders: dict[str, Path], layout: Any, backend: Any, no_network: list[Any]
     ) -> None:
@@ -34,36 +36,29 @@ class TestFolder:
         assert not model.model.training
         assert no_network == []
 
-    @pytest.mark.parametrize("backend", BACKENDS)
-    def test_its_tokenizer_is_the_one_in_the_folder(self, folders: dict[str, Path], backend: Any) -> None:
-        model, plain = load_model(str(folders["llama"]), backend=backend), word_tokenizer()
+    @pytest.mark.both_versions
+    def test_its_tokenizer_is_the_one_in_the_folder(self, folders: dict[str, Path]) -> None:
+        model, plain = load_model(str(folders["llama"])), word_tokenizer()
         text = "w1 → w2\nw3, w4 →"
         assert model.tokenizer(text).input_ids == plain(text).input_ids == [7, 3, 8, 4, 9, 5, 10, 3]
         assert model.tokenizer.eos_token is None  # TransformerLens gives its own copy one
         assert model.tokenizer.bos_token_id == 0
         assert len(model.tokenizer) == model.d_vocab
 
-    def test_the_same_folder_gives_the_same_hash(self, folders: dict[str, Path]) -> None:
-        assert load_model(folders["gpt2"]).weights_hash() == load_model(folders["gpt2"]).weights_hash()
-
-    @pytest.mark.parametrize("backend", BACKENDS)
     @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
     def test_a_weight_that_is_not_finite_is_named(
-        self, folders: dict[str, Path], tmp_path: Path, backend: Any, value: float, what: str
+        self, folders: dict[str, Path], tmp_path: Path, value: float, what: str
     ) -> None:
         broken = hf_model("llama")
         with torch.no_grad():
             broken.model.layers[1].mlp.up_proj.weight[1, 2] = value
         broken.save_pretrained(tmp_path / "broken")
-        with pytest.raises(ModelError) as error:
-            load_model(tmp_path / "broken", tokenizer=str(folders["llama"]), backend=backend)
-        weight = "model.layers.1.mlp.up_proj.weight"
-        assert f"{weight!r} of model 'broken' holds {what}:" in str(error.value)
+        with pytest.raises(ModelError, match=rf"'model\.layers\.1\.mlp\.up_proj\.weight' .*'broken' holds {what}"):
+            load_model(tmp_path / "broken", tokenizer=str(folders["llama"]))
 
-    @pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
-    def test_dtype(self, folders: dict[str, Path], dtype: Any) -> None:
-        model = load_model(folders["llama"], dtype=dtype)
-        assert model.dtype == torch.bfloat16
+    def test_dtype(self, folders: dict[str, Path]) -> None:
+        model, same = (load_model(folders["llama"], dtype=dtype) for dtype in ("bfloat16", torch.bfloat16))
+        assert model.dtype == same.dtype == torch.bfloat16
         assert model.logits(random_tokens()).dtype == torch.float32
         _, z = model.capture(random_tokens())
         assert z[0].dtype == torch.bfloat16
@@ -107,18 +102,19 @@ class TestBundled:
         with pytest.raises(OptionError, match="belongs to a hub"):
             load_model("toy", revision="main")
 
-    @pytest.mark.parametrize(("name", "folder"), [("mini", "mini"), ("mini-cognitive", "mini_cognitive")])
-    def test_bundled_models(self, name: str, folder: str) -> None:
-        assert Path(registry.lookup("model", name)).parts[-3:] == ("headcats", "models", folder)
+    def test_bundled_models(self) -> None:
+        for name, folder in (("mini", "mini"), ("mini-cognitive", "mini_cognitive")):
+            assert Path(registry.lookup("model", name)).parts[-3:] == ("headcats", "models", folder)
 
 
 class TestOwnModel:
-    @pytest.mark.parametrize("backend", BACKENDS)
-    def test_it_is_used_as_it_is(self, backend: Any) -> None:
-        raw = tiny_model("llama", backend).model
+    def test_it_is_used_as_it_is(self) -> None:
+        raw = tiny_model("llama").model
         model = load_model(raw)
         assert model.model is raw
         assert load_model(model) is model
+        raw.to(torch.bfloat16)
+        assert load_model(raw, dtype="bfloat16").dtype == load_model(raw).dtype == torch.bfloat16
 
     def test_a_given_tokenizer_belongs_to_the_adapter_only(self) -> None:
         raw, given = tiny_model("llama").model, word_tokenizer()
@@ -129,25 +125,15 @@ class TestOwnModel:
         assert raw.tokenizer is own
 
     @pytest.mark.parametrize(
-        ("options", "named"),
-        [
-            ({"device": "cpu"}, "device cannot"),
-            ({"dtype": torch.bfloat16}, "dtype cannot"),
-            ({"revision": "main"}, "revision cannot"),
-            ({"device": "cpu", "revision": "main"}, "device and revision cannot"),
-        ],
+        "options",
+        [{"device": "cpu"}, {"dtype": torch.bfloat16}, {"device": "cpu", "revision": "main"}, {"device_map": "auto"}],
     )
-    def test_it_is_not_moved(self, options: dict[str, Any], named: str) -> None:
+    def test_it_is_not_moved(self, options: dict[str, Any]) -> None:
         raw = tiny_model("gpt2").model
         for source in (raw, adapt(raw)):
-            with pytest.raises(OptionError, match=named):
+            with pytest.raises(OptionError, match=f"{' and '.join(options)} cannot"):
                 load_model(source, **options)
         assert adapt(raw).dtype == torch.float32
-
-    def test_its_own_dtype_may_be_named(self) -> None:
-        raw = tiny_model("gpt2").model.to(torch.bfloat16)
-        assert load_model(raw, dtype="bfloat16").dtype == torch.bfloat16
-        assert load_model(raw).dtype == torch.bfloat16
 
     @pytest.mark.parametrize("source", [None, 3, hf_model("gpt2")], ids=["None", "number", "transformers model"])
     def test_anything_else_is_refused(self, source: Any) -> None:
@@ -157,18 +143,20 @@ class TestOwnModel:
 
 class TestOptions:
     @pytest.mark.parametrize(
-        ("options", "message"),
+        "options",
         [
-            ({"backend": "hook"}, "Expected backend 'bridge' or 'hooked'; got 'hook'"),
-            ({"dtype": "float8"}, "Expected dtype float32, bfloat16, float16, float64 or auto; got 'float8'"),
-            ({"dtype": torch.int64}, "got torch.int64"),
-            ({"device": "gpu"}, "Device 'gpu' cannot be used here"),
-            ({"device": "cuda:99"}, "Device 'cuda:99' cannot be used here"),
-            ({"tokenizer": 3}, "Expected tokenizer as a transformers tokenizer, a folder or a hub name; got int"),
+            {"backend": "hook"},
+            {"dtype": "float8"},
+            {"dtype": torch.int64},
+            {"device": "gpu"},
+            {"device": "cuda:99"},
+            {"tokenizer": 3},
         ],
+        ids=str,
     )
-    def test_bad_values(self, folders: dict[str, Path], options: dict[str, Any], message: str) -> None:
-        with pytest.raises(OptionError, match=message):
+    def test_bad_values(self, folders: dict[str, Path], options: dict[str, Any]) -> None:
+        ((option, value),) = options.items()
+        with pytest.raises(OptionError, match=rf"(?i){option}\b.*({re.escape(str(value))}|int)"):
             load_model(folders["gpt2"], **options)
 
     def test_the_device_is_chosen_and_logged(
@@ -178,23 +166,22 @@ class TestOptions:
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
         with caplog.at_level(logging.INFO, logger="headcats"):
             assert load_model(folders["gpt2"]).device == torch.device("cpu")
-        assert "cpu (no device was given)" in caplog.text
+        assert "cpu (no device" in caplog.text
 
-    @pytest.mark.parametrize(("cuda", "mps", "expected"), [(True, True, "cuda"), (False, True, "mps")])
-    def test_cuda_goes_before_mps(self, monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str) -> None:
+    def test_cuda_goes_before_mps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from headcats.models import loading
 
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-        assert loading._device(None) == torch.device(expected)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+        for cuda, expected in ((True, "cuda"), (False, "mps")):
+            monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
+            assert loading._device(None) == torch.device(expected)
 
 
 class TestQuiet:
-    @pytest.mark.ci
-    @pytest.mark.parametrize("backend", BACKENDS)
-    def test_loading_prints_nothing(self, folders: dict[str, Path], backend: str) -> None:
+    @pytest.mark.slow
+    def test_loading_prints_nothing(self, folders: dict[str, Path]) -> None:
         # A fresh process without pytest's handlers: what a user sees. Warnings are errors there too.
-        code = f"import headcats as hc; hc.load_model({str(folders['gpt2'])!r}, backend={backend!r})"
+        code = f"import headcats as hc; hc.load_model({str(folders['gpt2'])!r})"
         done = subprocess.run(
             [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", code],
             capture_output=True,

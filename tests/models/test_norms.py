@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from covering import pairwise
 from torch import nn
 from transformers.models.gemma2.modeling_gemma2 import Gemma2RMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
@@ -16,11 +17,12 @@ def randomised(module: nn.Module) -> nn.Module:
     return module
 
 
-@pytest.mark.parametrize("width", [8, 9])
-@pytest.mark.parametrize("eps", [1e-6, 1e-2])
-@pytest.mark.parametrize(("kind", "centred"), [(nn.LayerNorm, True), (LlamaRMSNorm, False), (Gemma2RMSNorm, False)])
+@pytest.mark.parametrize(
+    ("kind", "width", "eps"), pairwise([nn.LayerNorm, LlamaRMSNorm, Gemma2RMSNorm], [8, 9], [1e-6, 1e-2])
+)
 @torch.no_grad()
-def test_with_its_scale_frozen_it_is_linear(kind, centred, width, eps):
+def test_with_its_scale_frozen_it_is_linear(kind, width, eps):
+    centred = kind is nn.LayerNorm
     module, x = randomised(kind(width, eps=eps)), torch.randn(4, 1, width)
     norm = read_norm(module, x)
     assert isinstance(norm, Norm)
@@ -45,9 +47,9 @@ def test_no_norm_changes_nothing():
     torch.testing.assert_close(norm.frozen_scale(x, x), torch.ones(3))
 
 
-@pytest.mark.parametrize("module", [nn.Linear(8, 8), nn.Tanh(), nn.Identity(), nn.Linear(8, 4)])
-def test_other_modules_are_none(module):
-    assert isinstance(read_norm(module, torch.zeros(1, 1, 8)), str)
+def test_other_modules_are_none():
+    for module in (nn.Linear(8, 8), nn.Tanh(), nn.Identity(), nn.Linear(8, 4)):
+        assert isinstance(read_norm(module, torch.zeros(1, 1, 8)), str)
 
 
 def test_16_bits():

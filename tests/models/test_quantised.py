@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from covering import some
 from prefixes import prefixed_batch
 from toys import random_tokens, save_folder
 from transformers import BitsAndBytesConfig
@@ -42,8 +43,7 @@ def quantised(folder: Path, **options: Any) -> HookedModel:
     return load_model(folder, quantization_config=BitsAndBytesConfig(**options))
 
 
-@pytest.mark.parametrize("positions", ["last", "all"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "positions"), some([("4bit", "all"), ("8bit", "last")], 1))
 def test_fast_paths_give_the_numbers_of_the_hooked_path(wide: Path, kind: str, positions: str) -> None:
     model, batch = quantised(wide, **KINDS[kind]), prefixed_batch(2, 12, 5)
     fast, hooked = (
@@ -56,16 +56,16 @@ def test_fast_paths_give_the_numbers_of_the_hooked_path(wide: Path, kind: str, p
     assert (model.logits(random_tokens()) - resident.logits(random_tokens())).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(["8bit", "4bit"], 1))
 def test_its_weights_have_a_hash_and_are_not_read(wide: Path, kind: str) -> None:
     model = quantised(wide, **KINDS[kind])
     assert model.weights_hash() == quantised(wide, **KINDS[kind]).weights_hash() != load_model(wide).weights_hash()
-    with pytest.raises(ModelError, match="weights of model 'wide' are quantised, and this method reads them"):
+    with pytest.raises(ModelError, match="'wide' are quantised"):
         model.W_O(0)
 
 
 def test_what_depends_on_the_batch_is_refused(wide: Path) -> None:
-    with pytest.raises(ModelError, match=r"LLM\.int8 with a threshold .* llm_int8_threshold=0\.0"):
+    with pytest.raises(ModelError, match=r"llm_int8_threshold=0\.0"):
         check_model(quantised(wide, load_in_8bit=True))
 
 

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from toys import BACKENDS, tiny_model
 from transformers import LlamaConfig, MixtralConfig, dynamic_module_utils
 
 import headcats as hc
@@ -42,10 +41,8 @@ def test_the_shape_of_a_folder_is_read_from_its_config(shape, tmp_path):
     assert find_shape(tmp_path / "small") == replace(shape, name="small")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", ["gpt2", "llama"])
-def test_the_shape_of_a_loaded_model(layout, backend):
-    model = hc.load_model(tiny_model(layout, backend).model)
+def test_the_shape_of_a_loaded_model(toy, layout):
+    model = hc.load_model(toy.model)
     shape = find_shape(model)
     assert (shape.n_layers, shape.n_heads, shape.d_model) == (model.n_layers, model.max_heads, model.d_model)
     assert shape.n_kv_heads == max(model.n_kv_heads.values())
@@ -68,7 +65,6 @@ def test_models_with_experts_and_folders_without_config_are_refused(tmp_path):
     ("config", "says"),
     [
         ({"model_type": "t5"}, "T5Config"),
-        ({"model_type": "gemma3"}, "num_attention_heads"),
         ({"model_type": "mamba"}, "num_attention_heads"),
         ({"model_type": "llama", "num_attention_heads": 0}, "zero"),
         ({"model_type": "llama", "num_hidden_layers": 0}, "zero"),

@@ -17,10 +17,10 @@ class TestName:
             load_model("owner/no-such-model")
         assert len(no_network) <= 2  # the download functions of huggingface_hub try six times, for 23 seconds
 
-    @pytest.mark.parametrize("name", ["a/b/c", "what is this?"])
-    def test_what_is_not_a_hub_name_asks_nobody(self, name: str, no_network: list[Any], cache: Path) -> None:
-        with pytest.raises(ModelError, match="not a hub name"):
-            load_model(name)
+    def test_what_is_not_a_hub_name_asks_nobody(self, no_network: list[Any], cache: Path) -> None:
+        for name in ("a/b/c", "what is this?"):
+            with pytest.raises(ModelError, match="not a hub name"):
+                load_model(name)
         assert no_network == []
 
     def test_near_matches_are_bundled_models_and_local_folders(
@@ -38,17 +38,10 @@ class TestBadFolder:
         with pytest.raises(ModelError, match=r"config.*safetensors.*tokenizer"):
             load_model(tmp_path)
 
-    @pytest.mark.parametrize(
-        ("file", "message"),
-        [
-            ("config.json", r"lacks config\.json: save"),
-            ("model.safetensors", r"lacks weights \(model\.safetensors\): save"),
-            ("tokenizer.json", r"lacks a tokenizer \(tokenizer\.json; or pass tokenizer=\): save"),
-        ],
-    )
-    def test_one_missing_file_is_named(self, folder: Path, file: str, message: str) -> None:
+    @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
+    def test_one_missing_file_is_named(self, folder: Path, file: str) -> None:
         (folder / file).unlink()
-        with pytest.raises(ModelError, match=message):
+        with pytest.raises(ModelError, match=rf"lacks [^:]*{file}[^:]*: save"):
             load_model(folder)
 
     def test_a_given_tokenizer_replaces_the_missing_one(self, folder: Path) -> None:
@@ -64,7 +57,7 @@ class TestBadFolder:
         shard, *others = sorted(folder.glob("model-*"))
         shard.unlink()
         n_shards = len(others) + 1
-        with pytest.raises(ModelError, match=rf"lacks '{shard.name}' \(1 of {n_shards} files .*download them again"):
+        with pytest.raises(ModelError, match=rf"lacks '{shard.name}' \(1 of {n_shards}"):
             load_model(folder)
 
     @pytest.mark.parametrize(
@@ -77,9 +70,7 @@ class TestBadFolder:
             load_model(folder)
 
     def test_a_folder_of_checkpoints(self, folder: Path) -> None:
-        with pytest.raises(
-            ModelError, match=f"folders with one: {folder.name}. Name one of these, or several as --rev"
-        ):
+        with pytest.raises(ModelError, match=f": {folder.name}. .*--rev"):
             load_model(folder.parent)
 
     @pytest.mark.parametrize("content", ["{", "[]"])
@@ -93,27 +84,15 @@ class TestBadFolder:
         [
             (
                 {"is_encoder_decoder": True, "architectures": ["T5ForConditionalGeneration"]},
-                r"is an encoder-decoder \(T5ForConditionalGeneration\)",
+                r"encoder-decoder \(T5ForConditionalGeneration\)",
             ),
-            ({"vision_config": {}}, "has a vision or audio part"),
-            (
-                {"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.Own"}},
-                "needs code from its repository, which headcats does not run",
-            ),
-            ({"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}, "needs code from its repository"),
-            ({"model_type": "no-such-type"}, "Cannot load the model in .*no-such-type"),
-            ({"num_hidden_layers": 4}, r"lack 9 tensors of LlamaForCausalLM, 'model\.layers\.3\."),
-            ({"hidden_size": 64}, r"other shapes than config\.json says; copy or download both again"),
+            ({"vision_config": {}}, "a vision or audio"),
+            ({"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.Own"}}, "needs code"),
+            ({"model_type": "no-such-type"}, "no-such-type"),
+            ({"num_hidden_layers": 4}, r"lack 9 tensors .*'model\.layers\.3\."),
+            ({"hidden_size": 64}, r"other shapes than config\.json"),
         ],
-        ids=[
-            "encoder-decoder",
-            "vision",
-            "remote code",
-            "remote config",
-            "unknown type",
-            "missing weights",
-            "other shapes",
-        ],
+        ids=["encoder-decoder", "vision", "remote code", "unknown type", "missing weights", "other shapes"],
     )
     def test_a_config_of_another_kind(self, folder: Path, changes: dict[str, Any], message: str) -> None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -127,14 +106,9 @@ class TestBadFolder:
         config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: pass\n", encoding="utf-8")
-        with pytest.raises(ModelError, match="needs code from its repository"):
+        with pytest.raises(ModelError, match="needs code"):
             load_model(folder)
         assert not (tmp_path / "ran").exists()
-
-    def test_broken_weights(self, folder: Path) -> None:
-        (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
-        with pytest.raises(ModelError, match="Cannot load"):
-            load_model(folder)
 
     def test_a_missing_tensor_is_not_filled_with_random_numbers(self, folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
@@ -154,7 +128,5 @@ class TestBadFolder:
             load_model(folder / "model.safetensors")
         with pytest.raises(ModelError, match=r"brokn' does .*'.*broken'\?"):
             load_model(str(folder.parent / "brokn"))
-
-    def test_an_empty_source(self) -> None:
         with pytest.raises(ModelError):
             load_model("")

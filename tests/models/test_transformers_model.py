@@ -1,6 +1,7 @@
 """Files that are not a model: one sentence each, with what to do, and no code of theirs is run."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,22 @@ def refusal(folder: Path) -> str:
     return str(error.value)
 
 
-def test_weights_that_were_cut_short(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("pickled", "damage"),
+    [
+        (False, lambda data: data[: len(data) // 2]),
+        (False, lambda data: b"\0" * 4096),
+        (True, lambda data: data[: len(data) // 2]),
+        (True, lambda data: b""),
+    ],
+)
+def test_damaged_weights(folder: Path, pickled: bool, damage: Callable[[bytes], bytes]) -> None:
     weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
-    assert "damaged or incomplete" in refusal(folder)
-
-
-def test_weights_that_are_something_else(folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"\0" * 4096)
+    if pickled:
+        tensors, weights = load_file(weights), folder / "pytorch_model.bin"
+        torch.save(tensors, weights)
+        (folder / "model.safetensors").unlink()
+    weights.write_bytes(damage(weights.read_bytes()))
     assert "damaged or incomplete" in refusal(folder)
 
 
@@ -47,29 +56,21 @@ def test_a_pickle_that_would_run_code(folder: Path, tmp_path: Path, monkeypatch:
     assert not Path("was_run").exists()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_pickle_that_was_cut_short(folder: Path, share: float) -> None:
-    weights = folder / "pytorch_model.bin"
-    torch.save(load_file(folder / "model.safetensors"), weights)
-    (folder / "model.safetensors").unlink()
-    weights.write_bytes(weights.read_bytes()[: int(share * weights.stat().st_size)])
-    assert "damaged or incomplete" in refusal(folder)
-
-
 def test_weights_without_a_place_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     layers = config["num_hidden_layers"]
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers - 1}), encoding="utf-8")
     with caplog.at_level("INFO", logger="headcats"):
         load_model(folder)
-    assert f"9 tensors have no place in LlamaForCausalLM and are not used, 'model.layers.{layers - 1}." in caplog.text
+    assert "9 tensors" in caplog.text
+    assert f"'model.layers.{layers - 1}." in caplog.text
 
 
 def test_a_tokenizer_that_needs_code(folder: Path) -> None:
     config = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     message = refusal(folder)
-    assert "needs code from its repository" in message
+    assert "needs code" in message
     assert "tokenizer=" in message
 
 

@@ -5,25 +5,21 @@ import torch
 from torch import nn
 from toys import Toy, tiny_model
 
+from headcats.errors import ModelError
 from headcats.models.adapter import adapt
+from headcats.models.circuit import unprocessed_circuit
 from headcats.models.weights import weights_hash
 
 
 class TestWeights:
     def test_the_hash_is_stable_and_sees_every_bit(self, layout: Any) -> None:
-        first, same, other = (tiny_model(layout, seed=seed).model for seed in (0, 0, 1))
-        before = adapt(first).weights_hash()
+        first, same, other = (adapt(tiny_model(layout, seed=seed).model) for seed in (0, 0, 1))
+        before = first.weights_hash()
         assert len(before) == 32
-        assert adapt(same).weights_hash() == before
-        assert adapt(other).weights_hash() != before
-
-    def test_the_hash_follows_a_changed_weight(self) -> None:
-        model = adapt(tiny_model("gpt2").model)
-        before = model.weights_hash()
-        assert model.weights_hash() == before
+        assert before == first.weights_hash() == same.weights_hash() != other.weights_hash()
         with torch.no_grad():
-            next(model.model.parameters()).view(-1)[0] += 1
-        assert model.weights_hash() != before
+            next(first.model.parameters()).view(-1)[0] += 1
+        assert first.weights_hash() != before
 
     def test_the_same_bytes_of_another_shape_or_dtype_are_other_weights(self) -> None:
         options = [(2, 3, torch.float16), (3, 2, torch.float16), (2, 3, torch.bfloat16)]
@@ -40,17 +36,21 @@ class TestWeights:
     def test_untouched_weights_are_called_so(self, toy: Toy) -> None:
         assert adapt(toy.model).weight_processing == "none"
 
-    @pytest.mark.parametrize(
-        "option", ["fold_ln", "center_unembed", "fold_value_biases"], ids=["LayerNorm", "unembedding", "value biases"]
-    )
     @pytest.mark.needs_tl3("HookedTransformer")
-    def test_processed_weights_are_recognised(self, option: str) -> None:
-        model = tiny_model("gpt2", "hooked").model
+    def test_processed_weights_are_recognised(self) -> None:
         off = dict.fromkeys(["fold_ln", "center_unembed", "fold_value_biases", "center_writing_weights"], False)
-        model.load_and_process_state_dict(model.state_dict(), **{**off, option: True})
-        assert adapt(model).weight_processing == "processed"
+        for option in ("fold_ln", "center_unembed", "fold_value_biases"):
+            model = tiny_model("gpt2", "hooked").model
+            assert adapt(model).weight_processing == "none"
+            model.load_and_process_state_dict(model.state_dict(), **{**off, option: True})
+            assert adapt(model).weight_processing == "processed", option
+            with pytest.raises(ModelError, match="no_processing"):
+                unprocessed_circuit(adapt(model))
 
+    @pytest.mark.both_versions
     def test_compatibility_mode_is_recognised(self, layout: Any) -> None:
         model = tiny_model(layout).model
         model.enable_compatibility_mode(disable_warnings=True)
         assert adapt(model).weight_processing == "processed"
+        with pytest.raises(ModelError, match="compatibility_mode"):
+            unprocessed_circuit(adapt(model))

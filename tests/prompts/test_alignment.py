@@ -49,9 +49,7 @@ def test_prompts_that_align_need_no_places() -> None:
 def test_a_role_of_another_number_of_tokens_is_refused_by_name(positions: str) -> None:
     batch = unequal()
     mask = batch.positions(positions, of="corrupted")
-    with pytest.raises(
-        UnmatchedPrompts, match=r"'t 0' do not align: token 1 of the corrupted prompt is 'x1\[0/2\]'"
-    ) as caught:
+    with pytest.raises(UnmatchedPrompts, match=r"'t 0' .*token 1 .*'x1\[0/2\]'") as caught:
         aligned_places(batch, mask, base="corrupted", source="clean")
     assert caught.value.prompts == (0, 1)
     assert "Corrupted: [0, 1, 2, 3, 4, 5]. Clean: [0, 1, 2, 3, 4]." in str(caught.value)
@@ -68,7 +66,7 @@ def test_both_prompts_are_shown_as_text() -> None:
 
 def test_without_roles_prompts_of_unequal_length_are_refused() -> None:
     batch = unequal().without_roles()
-    with pytest.raises(UnmatchedPrompts, match="6 and 5 tokens, and no roles"):
+    with pytest.raises(UnmatchedPrompts, match="6 and 5 tokens"):
         aligned_places(batch, batch.positions("all", of="corrupted"), base="corrupted", source="clean")
 
 

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import headcats as hc
 from headcats.errors import DataError
 from headcats.prompts.answered import (
     AnsweredBatch,
@@ -21,9 +20,9 @@ from headcats.prompts.pair import Span
 from headcats.prompts.template import ARROW, QUESTION
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return hc.load_model("mini").tokenizer
+@pytest.fixture
+def tokenizer(mini):
+    return mini.tokenizer
 
 
 def text(prompt: str, answer: str, **more: str) -> AnsweredText:
@@ -73,25 +72,22 @@ def test_an_answer_between_two_tokens_is_none(tokenizer) -> None:
     assert "no token" in reason
 
 
-@pytest.mark.parametrize("spans", [(), (Span(3, 99),), (Span(2, 2),), (Span(-1, 2),)])
-def test_spans_outside_the_text_are_refused(spans) -> None:
-    with pytest.raises(DataError, match=r"'why'( marks|: target 1 .* 5 char)"):
-        AnsweredText("abcde", spans, key="why")
+def test_spans_outside_the_text_are_refused() -> None:
+    with pytest.raises(DataError, match="'why' marks"):
+        AnsweredText("abcde", (), key="why")
+    for span in (Span(3, 99), Span(2, 2), Span(-1, 2)):
+        with pytest.raises(DataError, match=r"'why': target 2 .* 5 char"):
+            AnsweredText("abcde", (Span(0, 5), span), key="why")
 
 
-def test_the_target_outside_the_text_is_named_with_what_to_do() -> None:
-    with pytest.raises(DataError, match=r"'4 7': target 2 .* 2 to 9, .* 3 characters"):
-        AnsweredText("4 7", (Span(2, 3), Span(2, 9)))
-
-
-@pytest.mark.parametrize("slip", [(2, 5), 2, "ab", [(2, 5, 6)], [2, 5], [("2", "5")], None])
-def test_a_slip_in_the_targets_shows_their_form(slip: object) -> None:
-    # Built without __init__, whose types are checked in tests alone.
-    malformed = object.__new__(AnsweredText)
-    for name, value in {"text": "abcdefg", "spans": slip, "key": ""}.items():
-        object.__setattr__(malformed, name, value)
-    with pytest.raises(DataError, match=rf"AnsweredText\(text, \[\(2, 5\)\]\); got {re.escape(repr(slip))}\."):
-        malformed.__post_init__()
+def test_a_slip_in_the_targets_shows_their_form() -> None:
+    for slip in ((2, 5), 2, "ab", [(2, 5, 6)], [2, 5], [("2", "5")], None):
+        # Built without __init__, whose types are checked in tests alone.
+        malformed = object.__new__(AnsweredText)
+        for name, value in {"text": "abcdefg", "spans": slip, "key": ""}.items():
+            object.__setattr__(malformed, name, value)
+        with pytest.raises(DataError, match=rf"\[\(2, 5\)\]\); got {re.escape(repr(slip))}\."):
+            malformed.__post_init__()
 
 
 def test_targets_may_come_in_a_list() -> None:
@@ -125,9 +121,9 @@ def test_one_token_answers_are_the_last_token_and_no_other(tokenizer) -> None:
     assert [[text.text for text in batch.texts] for batch in usable] == [["France → Paris", "Italy → Rome"]]
     assert all(batch.targets[:, -1].all() and (batch.targets.sum(1) == 1).all() for batch in usable)
     assert report.kept == 2
-    assert report.examples == {
-        "answer of several tokens": "'long'",
-        "answer is not the last token": "'first'",
+    assert {reason.split()[-2]: example for reason, example in report.examples.items()} == {
+        "several": "'long'",
+        "last": "'first'",
     }
 
 

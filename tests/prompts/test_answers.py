@@ -33,15 +33,6 @@ def test_answer_and_distractor_are_judged_alike(answer, distractor, answers):
     assert bool(reason(answer, distractor, answers)) == bool(reason(distractor, answer, answers))
 
 
-@given(tokens, tokens)
-def test_what_is_scored_in_other_modes(answer, distractor):
-    if not reason(answer, distractor, "single"):
-        assert len(answer) == len(distractor) == 1
-        whole = scored_tokens(answer, distractor, answers="whole")
-        assert scored_tokens(answer, distractor, answers="single") == whole
-    assert (reason(answer, distractor, "first_token") is None) == (answer[0] != distractor[0])
-
-
 def test_added_tokens_by_hand():
     assert added_tokens([5, 6], [5, 6, 7, 8], unknown=1, name="answer") == (7, 8)
     for continued, message in (

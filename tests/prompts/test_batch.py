@@ -48,23 +48,23 @@ def test_answers_of_several_tokens_are_filled_up_or_not():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"distractor": [12, 11]}, "'prompt 1': .* same token 11 .1 of 2"),
+        ({"distractor": [12, 11]}, "'prompt 1': .* token 11 .1 of 2"),
         ({"clean": [[0, 5], [0]]}, "clean .* rectangular"),
-        ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean .* integers; got torch.float32"),
-        ({"answer": [True, False]}, "answer .* integers; got torch.bool"),
-        ({"clean": CLEAN[:1]}, r"corrupted .* as many as the clean ones, 1; got \(2, 4\)"),
-        ({"corrupted": [[], []]}, r"corrupted .* at least one entry; got shape \(2, 0\)"),
+        ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean .* torch.float32"),
+        ({"answer": [True, False]}, "answer .* torch.bool"),
+        ({"clean": CLEAN[:1]}, r"corrupted .* 1; got \(2, 4\)"),
+        ({"corrupted": [[], []]}, r"corrupted .* \(2, 0\)"),
         ({"clean": []}, r"clean .* \[prompt, pos\] .* \(0,\)"),
-        ({"clean": [[], []], "corrupted": [[], []]}, "at least one entry"),
+        ({"clean": [[], []], "corrupted": [[], []]}, r"clean .* \(2, 0\)"),
         ({"clean": 3}, r"must be \[prompt, pos\]"),
         ({"answer": [10]}, r"answer .* \[2\]; got \(1,\)"),
         ({"distractor": [[12], [13]]}, r"distractor .* \[prompt\] .* \(2, 1\)"),
-        ({"answer": [[10, -1, 14], [11]], "distractor": [[12], [13]]}, r"answer .* end in -1.*\[10, -1, 14\]"),
-        ({"answer": [[-1, -1], [11, 14]], "distractor": [[12], [13]]}, "answer .* at least one token id per prompt"),
-        ({"items": ["only one"]}, "^items .* 2 prompts, 1 entries"),
+        ({"answer": [[10, -1, 14], [11]], "distractor": [[12], [13]]}, r"answer .* -1.*\[10, -1, 14\]"),
+        ({"answer": [[-1, -1], [11, 14]], "distractor": [[12], [13]]}, "answer .* at least one"),
+        ({"items": ["only one"]}, "^items .* 2 prompts, 1"),
         ({"distractor_tasks": ["a"] * 3}, "^distractor_tasks .* 2 prompts, 3"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(changes, message):
     with pytest.raises(DataError, match=message):
         tokens(**changes)
@@ -95,7 +95,7 @@ def test_masks_of_positions():
 def test_positions_that_do_not_exist_name_prompt_and_roles():
     with pytest.raises(DataError, match=r"'prompt 0' .* 'x2'.*bos, x1, y1"):
         with_roles().positions("x2")
-    with pytest.raises(DataError, match=r"no role 'x1'.*other, end"):
+    with pytest.raises(DataError, match=r"'x1'.*other, end"):
         tokens().positions("x1")
     assert tokens().positions("all").all()
 
@@ -135,10 +135,10 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("field", CHANGES)
-def test_the_fingerprint_sees_every_change_that_numbers_depend_on(field):
-    assert replace(with_roles(), **CHANGES[field]).fingerprint() != with_roles().fingerprint()
-    assert with_roles().fingerprint() == with_roles().fingerprint()
+def test_the_fingerprint_sees_every_change_that_numbers_depend_on():
+    changed = {replace(with_roles(), **changes).fingerprint() for changes in [{}, *CHANGES.values()]}
+    assert len(changed) == 1 + len(CHANGES)
+    assert with_roles().fingerprint() in changed
 
 
 def test_the_fingerprint_sees_the_order_and_is_pinned():
@@ -161,11 +161,10 @@ def test_a_second_corruption_of_some_prompts():
     assert batch.without_roles().second is batch.second
 
 
-@pytest.mark.parametrize("options", [{}, {"second": CORRUPTED}])
-def test_no_second_corruption_at_all(options):
-    batch = tokens(**options)
-    assert batch.second is batch.second_tasks is batch.select([1]).second is None
-    assert batch.lacks_second() == [0, 1]
+def test_no_second_corruption_at_all():
+    for batch in (tokens(), tokens(second=CORRUPTED)):
+        assert batch.second is batch.second_tasks is batch.select([1]).second is None
+        assert batch.lacks_second() == [0, 1]
 
 
 def test_a_second_corruption_changes_its_own_fingerprint_alone():
@@ -176,16 +175,11 @@ def test_a_second_corruption_changes_its_own_fingerprint_alone():
     assert tokens(second=SECOND).second_fingerprint() == batches[1].second_fingerprint()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"second": SECOND[:1]}, r"got \(1, 4\)"),
-        ({"second": [[0.5] * 4] * 2}, "second .* integers"),
-    ],
-)
-def test_a_second_corruption_of_another_shape_is_refused(options, message):
-    with pytest.raises(DataError, match=message):
-        tokens(**options)
+def test_a_second_corruption_of_another_shape_is_refused():
+    with pytest.raises(DataError, match=r"got \(1, 4\)"):
+        tokens(second=SECOND[:1])
+    with pytest.raises(DataError, match=r"second .* integers"):
+        tokens(second=[[0.5] * 4] * 2)
     with pytest.raises(DataError, match="second and second_tasks"):
         replace(tokens(), second=torch.tensor(SECOND))
     with pytest.raises(DataError, match=r"^second_tasks .* 1 entries"):

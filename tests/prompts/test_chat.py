@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from chat_layouts import LAYOUTS, REFUSED, Layout, chat_ids, each, layout, messages, with_chat
+from covering import spread
 from toys import WORDS, word_tokenizer
 
 import headcats as hc
 from headcats.errors import OptionError
-from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts
+from headcats.prompts.answered import encode_answered, few_shot_texts
 from headcats.prompts.chat import CHAT, as_messages, chat_template
 from headcats.prompts.corruption import build_pairs
 from headcats.prompts.encode import encode_pairs, usable_pairs
@@ -25,13 +26,8 @@ ANOTHER_REPLY = ("empty think block",)
 
 
 @pytest.fixture(params=LAYOUTS)
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture
-def chat(name: str) -> Layout:
-    return layout(name)
+def chat(request: pytest.FixtureRequest) -> Layout:
+    return layout(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +50,14 @@ def demonstrated(pair: PromptPair, lead: str, *, side: int) -> tuple[list[tuple[
 
 
 # --------------------------------------------------------------------------------------------- the template
-def test_the_texts_around_words_by_hand(chat: Layout) -> None:
-    assert asdict(chat_template(chat.tokenizer)) == asdict(chat.template)
+def test_the_texts_around_words_by_hand() -> None:
+    for name in LAYOUTS:
+        assert asdict(chat_template(layout(name).tokenizer)) == asdict(layout(name).template), name
 
 
-@pytest.mark.parametrize("n_demos", [1, 4])
-def test_tokens_are_those_of_the_tokenizers_chat_template(name: str, chat: Layout, words, n_demos: int) -> None:
+@pytest.mark.parametrize(("name", "n_demos"), spread(LAYOUTS, [(1,), (4,)]))
+def test_tokens_are_those_of_the_tokenizers_chat_template(name: str, words, n_demos: int) -> None:
+    chat = layout(name)
     tokenizer, template = chat.tokenizer, chat_template(chat.tokenizer)
     usable = {name: usable_pairs(pairs, tokenizer, template=template)[0] for name, pairs in words.items()}
     assert all(len(usable[name]) > 0.9 * len(pairs) for name, pairs in words.items())
@@ -94,52 +92,33 @@ def test_tokens_are_those_of_the_tokenizers_chat_template(name: str, chat: Layou
             assert query.strip() == pair.item
 
 
-def test_without_demonstrations_it_is_one_message(chat: Layout) -> None:
+def test_answered_texts_have_the_same_tokens(chat: Layout, words) -> None:
     template = chat_template(chat.tokenizer)
-    pair = PromptPair("t/0", "x", template.query("France"), template.query("Italy"), " 1", " 2")
-    ((batch,), _) = encode_pairs([pair], chat.tokenizer, bos=template.bos)
-    expected = chat_ids(chat.tokenizer, messages([], "France"))
-    assert batch.clean[0, : len(expected)].tolist() == expected
-    assert template.render([], "France")[0] == template.query("France")
-
-
-@pytest.mark.parametrize("n_demos", [0, 2])
-def test_answered_texts_have_the_same_tokens(chat: Layout, words, n_demos: int) -> None:
-    template = chat_template(chat.tokenizer)
-    texts = few_shot_texts(words[TASK], n=3, n_demos=n_demos, template=template, seed=0, task=TASK, purpose="test")
-    batches, report = encode_answered(texts, chat.tokenizer)
-    assert report.kept == 3
-    for batch, row in rows(batches):
-        text = batch.texts[row]
-        written = chat.tokenizer(text.text, add_special_tokens=False)["input_ids"]
-        assert batch.tokens[row].tolist() == written
-        prompt = chat.tokenizer(text.text[: text.spans[0].start], add_special_tokens=False)["input_ids"]
-        assert batch.targets[row].tolist() == [False] * len(prompt) + [True] * (len(written) - len(prompt))
-        if not n_demos:
-            assert prompt == chat_ids(chat.tokenizer, messages([], text.item))
-
-
-def test_texts_of_both_kinds_are_encoded_side_by_side() -> None:
-    tokenizer = word_tokenizer()
-    texts = [AnsweredText(text, [(len(text) - 2, len(text))], bos=bos) for text, bos in (
-        ("<bos>w1 → w2", "written"), ("w1 → w2", "written"), ("<bos>w1 → w2", "once"), ("w1 → w2", "once"),
-    )]  # fmt: skip
-    with_bos, without = encode_answered(texts, tokenizer)[0]
-    assert with_bos.tokens.tolist() == [[0, 7, 3, 8]] * 3
-    assert without.tokens.tolist() == [[7, 3, 8]]
+    for n_demos in (0, 2):
+        texts = few_shot_texts(words[TASK], n=3, n_demos=n_demos, template=template, seed=0, task=TASK, purpose="test")
+        batches, report = encode_answered(texts, chat.tokenizer)
+        assert report.kept == 3
+        for batch, row in rows(batches):
+            text = batch.texts[row]
+            written = chat.tokenizer(text.text, add_special_tokens=False)["input_ids"]
+            assert batch.tokens[row].tolist() == written
+            prompt = chat.tokenizer(text.text[: text.spans[0].start], add_special_tokens=False)["input_ids"]
+            assert batch.targets[row].tolist() == [False] * len(prompt) + [True] * (len(written) - len(prompt))
+            if not n_demos:
+                assert prompt == chat_ids(chat.tokenizer, messages([], text.item))
+                assert template.render([], text.item)[0] == template.query(text.item)
 
 
 # ------------------------------------------------------------------------------------------------------- refused
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_such_template_is_refused_with_the_reason(case: str) -> None:
-    text, reason = REFUSED[case]
-    with pytest.raises(OptionError, match=r"chat template of .* cannot be used: .*--chat") as refused:
-        chat_template(with_chat(word_tokenizer(), text))
-    refused.match(reason)
+def test_what_is_no_such_template_is_refused_with_the_reason() -> None:
+    for text, reason in REFUSED.values():
+        with pytest.raises(OptionError, match=r"cannot be used: .*--chat") as refused:
+            chat_template(with_chat(word_tokenizer(), text))
+        refused.match(reason)
 
 
 def test_a_tokenizer_without_one_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"no chat template: leave out --chat .*set tokenizer.chat_template"):
+    with pytest.raises(OptionError, match=r"--chat .*tokenizer.chat_template"):
         chat_template(word_tokenizer())
     with pytest.raises(OptionError, match="no chat template"):
         lookup("template", "chat").written_by(word_tokenizer())
@@ -148,7 +127,7 @@ def test_a_tokenizer_without_one_is_refused() -> None:
 def test_words_that_it_changes_are_refused() -> None:
     """Where no demonstration and no few of them would show it."""
     tokenizer = layout("Llama 3").tokenizer
-    with pytest.raises(OptionError, match=r"'cat' after 'dog ', 'Hund'"):
+    with pytest.raises(OptionError, match=r"'dog ', 'Hund'"):
         chat_template(tokenizer, tried=[([("dog ", "Hund")], "cat")])
     chat_template(layout("Mistral").tokenizer, tried=[([("dog ", "Hund")], "cat")])
     short = with_chat(word_tokenizer(), each("m['content']", of="messages[-7:]"))
@@ -169,16 +148,16 @@ def test_a_chat_template_is_advised_where_there_is_one() -> None:
     marks = [word for word in WORDS if word != "→"]
     plain, chatty = word_tokenizer(marks), word_tokenizer(marks)
     chatty.chat_template = each("m['content']")
-    with pytest.raises(OptionError, match=r"none of the templates \(arrow, question\)"):
+    with pytest.raises(OptionError, match=r"none .*\(arrow, question\)"):
         check_writable(ARROW, plain, [("w1", "w2")])
-    with pytest.raises(OptionError, match=r"knows the text of chat: use --template chat"):
+    with pytest.raises(OptionError, match="--template chat"):
         check_writable(ARROW, chatty, [("w1", "w2")])
 
 
 def test_text_of_a_chat_template_that_the_tokenizer_does_not_know_is_named() -> None:
     text = "{{ 'so: ' }}" + each("m['content']") + "{{ 'then' if add_generation_prompt }}"
     tokenizer = with_chat(word_tokenizer(), text)
-    with pytest.raises(OptionError, match=r"not know 'so: ' and '\\nthen', part of the template 'chat'"):
+    with pytest.raises(OptionError, match=r"'so: ' and '\\nthen'.*'chat'"):
         usable_pairs([("w1", "w2")], tokenizer, template=chat_template(tokenizer))
 
 
@@ -218,4 +197,5 @@ def test_other_templates_leave_finished_prompts_as_they_are() -> None:
 def test_an_answer_of_spaces_is_dropped_as_always() -> None:
     blank = PromptPair("k", "i", "w1", "w2", "  ", " w3")
     template = chat_template(with_chat(word_tokenizer(), each("m['content']")))
-    assert encode_pairs(as_messages([blank], template), word_tokenizer())[1].dropped == {"answer adds no token": 1}
+    (reason,) = encode_pairs(as_messages([blank], template), word_tokenizer())[1].dropped
+    assert reason.startswith("answer adds")

@@ -5,12 +5,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.corruption import build_pairs, derange, distractor_tasks
-from headcats.prompts.pair import PromptPair, SecondCorruption, Span
+from headcats.prompts.pair import SecondCorruption, Span
 from headcats.prompts.template import ARROW, QUESTION
 
 WORDS = [f"w{i}" for i in range(24)]
@@ -63,10 +63,9 @@ def test_only_tasks_with_enough_shared_inputs_and_other_answers_are_shown():
     assert distractor_tasks(dict(OWN), OTHERS, n_demos=0) == {}
 
 
-@pytest.mark.parametrize("n", [3, 30, 48])
-def test_every_run_of_prompts_holds_each_distractor_task_once(n):
-    names = [pair.distractor_task for pair in build(n)]
-    assert all(set(names[start : start + 3]) == {"red", "blue", "green"} for start in range(0, n, 3))
+def test_every_run_of_prompts_holds_each_distractor_task_once():
+    names = [pair.distractor_task for pair in build(48)]
+    assert all(set(names[start : start + 3]) == {"red", "blue", "green"} for start in range(0, 48, 3))
 
 
 def test_queries_repeat_as_late_as_they_can_within_a_distractor_task():
@@ -90,18 +89,14 @@ def test_the_first_prompts_do_not_depend_on_how_many_are_asked_for():
     assert build(48)[:12] == build(12)
 
 
-def test_order_of_tasks_and_words_does_not_matter():
+def test_order_of_tasks_and_words_and_tasks_that_share_nothing_do_not_matter():
     turned = {name: list(reversed(OTHERS[name])) for name in reversed(OTHERS)}
-    assert build(pairs=list(reversed(OWN)), others=turned) == build()
+    assert build(pairs=list(reversed(OWN)), others=turned | {"far": [("p", "q")]}) == build()
 
 
-def test_tasks_that_share_nothing_change_nothing():
-    assert build(others=OTHERS | {"far": [("p", "q")]}) == build()
-
-
-@pytest.mark.parametrize("change", [{"seed": 1}, {"task": "yours"}, {"n_demos": 2}, {"template": QUESTION}])
-def test_everything_else_changes_the_prompts(change):
-    assert [pair.clean for pair in build(**change)] != [pair.clean for pair in build()]
+def test_everything_else_changes_the_prompts():
+    for change in ({"seed": 1}, {"task": "yours"}, {"n_demos": 2}, {"template": QUESTION}):
+        assert [pair.clean for pair in build(**change)] != [pair.clean for pair in build()]
 
 
 def test_too_few_shared_inputs_names_the_task_and_the_number():
@@ -121,8 +116,9 @@ def test_too_few_different_prompts_is_an_error_and_not_a_hang():
 FEW_LABELS = [(word, "AB"[i % 2]) for i, word in enumerate(WORDS)]
 
 
-@pytest.mark.parametrize("pairs", [OWN, FEW_LABELS], ids=["many", "two"])
-@pytest.mark.parametrize("n_demos", [2, 5, 8])
+@pytest.mark.parametrize(
+    ("pairs", "n_demos"), [(OWN, 5), (FEW_LABELS, 2), (FEW_LABELS, 5)], ids=["many", "two of two", "two of five"]
+)
 def test_shuffled_labels_are_a_permutation_that_moves_all_it_can(pairs, n_demos):
     for pair in build(40, pairs=pairs, n_demos=n_demos, corruption="shuffled_labels"):
         (clean, query), (corrupted, corrupted_query) = parts(pair.clean), parts(pair.corrupted)
@@ -141,6 +137,7 @@ def test_shuffled_labels_are_a_permutation_that_moves_all_it_can(pairs, n_demos)
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=12), st.integers(0, 9))
+@example(["a"] * 10 + ["b"] * 10, 0)  # one permutation in 184,756 moves every label
 def test_a_shuffle_moves_as_many_labels_as_can_be_moved(labels, seed):
     moved = derange(labels, np.random.default_rng(seed))
     assert Counter(moved) == Counter(labels)
@@ -148,27 +145,16 @@ def test_a_shuffle_moves_as_many_labels_as_can_be_moved(labels, seed):
     assert fixed_points == max(0, 2 * max(Counter(labels).values()) - len(labels))
 
 
-def test_shuffles_that_chance_hardly_finds_are_found():
-    """Ten of each: one permutation in 184,756 moves every label."""
-    labels = ["a"] * 10 + ["b"] * 10
-    assert derange(labels, np.random.default_rng(0)) == ["b"] * 10 + ["a"] * 10
-
-
 def test_shuffled_queries_are_spread_evenly():
-    counts = Counter(pair.item for pair in build(60, corruption="shuffled_labels"))
+    built = build(60, others={}, corruption="shuffled_labels")  # which need no other task
+    counts = Counter(pair.item for pair in built)
     assert max(counts.values()) - min(counts.get(word, 0) for word in WORDS) <= 1
 
 
-def test_shuffled_labels_need_no_other_task():
-    assert build(others={}, corruption="shuffled_labels") == build(corruption="shuffled_labels")
-
-
-@pytest.mark.parametrize(
-    ("pairs", "n_demos"), [(OWN, 1), (OWN[:5], 5), ([(word, "A") for word in WORDS], 5)], ids=["one", "few", "constant"]
-)
-def test_what_cannot_be_shuffled_is_refused_by_name(pairs, n_demos):
-    with pytest.raises(DataError, match=f"'mine' has {len(pairs)} pairs"):
-        build(pairs=pairs, n_demos=n_demos, corruption="shuffled_labels")
+def test_what_cannot_be_shuffled_is_refused_by_name():
+    for pairs, n_demos in ((OWN, 1), (OWN[:5], 5), ([(word, "A") for word in WORDS], 5)):
+        with pytest.raises(DataError, match=f"'mine' has {len(pairs)} pairs"):
+            build(pairs=pairs, n_demos=n_demos, corruption="shuffled_labels")
 
 
 def test_an_unknown_corruption_lists_near_matches():
@@ -186,6 +172,11 @@ def test_roles_name_the_same_pieces_in_both_prompts(corruption):
             assert pair.clean[slice(*spans[0])] == f" {shown[1]}"
             assert pair.corrupted[slice(*spans[1])] == f" {replaced[1]}"
         assert pair.clean[slice(*pair.roles["x_query"][0])] == query
+        if pair.second is not None:
+            assert list(pair.second.roles) == list(pair.roles)
+            for number, (word, output) in enumerate(parts(pair.second.text)[0], start=1):
+                assert pair.second.text[slice(*pair.second.roles[f"x{number}"])] == word
+                assert pair.second.text[slice(*pair.second.roles[f"y{number}"])] == f" {output}"
 
 
 # Hashes of the pairs that this project built before there was a second corruption.
@@ -266,45 +257,23 @@ def test_where_none_can_be_made_there_is_none():
     assert all(pair.second is None for pair in build(8, n_demos=2, corruption="shuffled_labels"))
 
 
-@pytest.mark.ci
 def test_it_has_a_stream_of_its_own_and_depends_on_the_seed():
-    built = build(48)
-    assert build(96)[:48] == built
-    assert build(48, others=dict(reversed(OTHERS.items())), pairs=OWN[::-1]) == built
     others = {name: [(x, f"{y}-{name}") for x, y in OWN] for name in "abcd"}
-    one, two = ([pair.second.distractor_task for pair in build(96, others=others, seed=seed)] for seed in (0, 1))
+    one, two = ([pair.second.distractor_task for pair in build(24, others=others, seed=seed)] for seed in (0, 1))
     assert one != two
     # What A shows does not tell what B shows: every other task comes beside each, about as often.
     counts = Counter(
-        (pair.distractor_task, pair.second.distractor_task) for pair in build(960, others=others, n_demos=5)
+        (pair.distractor_task, pair.second.distractor_task) for pair in build(480, others=others, n_demos=5)
     )
     assert set(counts) == {(a, b) for a in others for b in others if a != b}
-    assert 50 < min(counts.values()) <= max(counts.values()) < 110  # 80 expected
+    assert 20 < min(counts.values()) <= max(counts.values()) < 60  # 40 expected
 
 
-def test_roles_name_the_same_pieces():
-    for pair in build(6):
-        second = parts(pair.second.text)[0]
-        assert list(pair.second.roles) == list(pair.roles)
-        for number, (word, output) in enumerate(second, start=1):
-            assert pair.second.text[slice(*pair.second.roles[f"x{number}"])] == word
-            assert pair.second.text[slice(*pair.second.roles[f"y{number}"])] == f" {output}"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_one_that_cannot_be_is_refused():
+    for changes, message in (
         ({"text": ""}, "needs a text"),
         ({"distractor_task": ""}, "a distractor task"),
-        ({"roles": {"x1": Span(2, 9)}}, r"'a c q': role 'x1' .*\(2, 9\) of a text of 5"),
-    ],
-)
-def test_one_that_cannot_be_is_refused(changes, message):
-    with pytest.raises(DataError, match=message):
-        SecondCorruption(**({"text": "a c q", "distractor_task": "other"} | changes))
-
-
-def test_finished_pairs_may_bring_their_own():
-    pair = PromptPair("k", "q", "a b q", "a c q", " x", " y", second=SecondCorruption("a d q", "d"))
-    assert pair.second.distractor_task == "d"
-    assert PromptPair("k", "q", "a b q", "a c q", " x", " y").second is None
+        ({"roles": {"x1": Span(2, 9)}}, r"'a c q': role 'x1' .*\(2, 9\) .* 5"),
+    ):
+        with pytest.raises(DataError, match=message):
+            SecondCorruption(**({"text": "a c q", "distractor_task": "other"} | changes))

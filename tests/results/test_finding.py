@@ -29,7 +29,7 @@ print(json.dumps(sorted(name for name in ("torch", "transformer_lens", "circuits
 """
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_no_module_of_findings_loads_torch_or_can_print():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, check=True, encoding="utf-8")
     assert json.loads(done.stdout) == []

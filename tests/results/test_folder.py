@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from covering import pairwise, spread
+from for_each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from results.folders import LABEL, block, files, folder, manifest
-from toys import tiny_model
 
 import headcats as hc
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
@@ -76,12 +77,6 @@ def test_longer_names_joined_to_those_of_a_file_are_saved_whole(tmp_path):
         assert saved.task.values.tolist() == ["a", "much longer"]
 
 
-def test_text_files_are_utf8_and_readable(tmp_path):
-    folder(tmp_path / "r", "français→english")
-    text = (tmp_path / "r" / "manifest.json").read_bytes().decode("utf-8")
-    assert "français→english" in text
-
-
 def test_a_folder_reads_the_same_as_the_tree_in_memory(tmp_path):
     blocks = {("a", LABEL): block(), ("b", LABEL): block(fingerprint="g")}
     made = ResultsFolder(tmp_path / "r")
@@ -109,17 +104,6 @@ def test_plain_names_stay_as_they_are():
     assert slug("Case").startswith("_ase-")
     assert slug("..") != ".."
     assert slug("a:b") != slug("a_b")
-
-
-def test_tasks_that_differ_in_case_alone_have_their_own_files(tmp_path):
-    made = ResultsFolder(tmp_path)
-    for number, task in enumerate(("plural", "Plural", "PLURAL")):
-        made.write_block(task, LABEL, block() + number)
-    assert [float(made.read_block(task, LABEL).patched[0, 0, 0, 0]) for task in ("plural", "Plural", "PLURAL")] == [
-        0,
-        1,
-        2,
-    ]
 
 
 # ------------------------------------------------------------------------------------------------ whole or not at all
@@ -176,7 +160,7 @@ def test_an_interruption_while_writing_leaves_no_temporary_file(tmp_path, monkey
     assert files(path) == before
 
 
-@pytest.mark.parametrize("place", ["a file", "/proc/headcats"])
+@for_each("place", ["a file", "/proc/headcats"])
 def test_places_that_cannot_be_written_are_named(tmp_path, place):
     """Tests may run as root, who writes through permissions, but not under a file and not into /proc."""
     if place == "a file":
@@ -204,7 +188,7 @@ def test_no_results_yet(tmp_path):
     (tmp_path / "hidden" / ".git").mkdir()
     assert ResultsFolder(tmp_path / "absent").read_manifest() is None
     assert ResultsFolder(tmp_path / "hidden").read_manifest() is None
-    with pytest.raises(StorageError, match=r"@last\.nc cannot be read: No such file"):
+    with pytest.raises(StorageError, match=r"@last\.nc"):
         ResultsFolder(tmp_path / "absent").read_block("a", LABEL)
     assert not StoredBlocks(ResultsFolder(tmp_path / "absent"), manifest())
     with pytest.raises(StorageError, match=r"headcats run"):
@@ -213,12 +197,12 @@ def test_no_results_yet(tmp_path):
 
 def test_a_run_into_the_current_folder_is_not_advised(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StorageError, match=r"not a results folder .*; `headcats run` makes one") as problem:
+    with pytest.raises(StorageError, match="`headcats run`") as problem:
         load(".")
-    assert "--out ." not in str(problem.value)
+    assert "--out" not in str(problem.value)
 
 
-@pytest.mark.parametrize("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
+@for_each("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
 def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
@@ -238,7 +222,7 @@ def test_a_pipe_in_place_of_the_manifest_is_refused(tmp_path):
 
 def test_devices_and_pipes_are_never_replaced_and_links_are_never_followed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StorageError, match="is a device or a pipe"):
+    with pytest.raises(StorageError, match="a pipe"):
         write_whole(tmp_path / "pipe", b"new")
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "file").write_bytes(b"old")
@@ -257,7 +241,7 @@ def test_the_name_of_a_stream_is_no_name_of_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(whole_file, "_DEVICES", tmp_path)
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "stdout").symlink_to(tmp_path / "file")
-    with pytest.raises(StorageError, match="is a device or a pipe"):
+    with pytest.raises(StorageError, match="a pipe"):
         write_whole(tmp_path / "stdout", b"new")
     assert (tmp_path / "stdout").is_symlink()
 
@@ -265,34 +249,35 @@ def test_the_name_of_a_stream_is_no_name_of_a_file(tmp_path, monkeypatch):
 def test_blocks_without_a_manifest_are_said(tmp_path):
     path = folder(tmp_path / "r", "a")
     (path / "manifest.json").unlink()
-    with pytest.raises(StorageError, match=r"has blocks, but no manifest\.json: repeat the `headcats run`"):
+    with pytest.raises(StorageError, match=r"no manifest\.json"):
         load(path)
 
 
-READERS_AND_WRITERS = [
-    load,
-    load_series,
-    is_series,
-    lambda path: merge([], out=path),
-    lambda path: ResultsFolder(path).read_manifest(),
-    hc.report,
-    lambda path: hc.run_evidence(tiny_model("gpt2", "bridge").model, path),
-    lambda path: hc.write_views(tiny_model("gpt2", "bridge").model, path),
-    hc.load_model,
-    lambda path: hc.run(tiny_model("gpt2", "bridge").model, suite="icl", out=path),
-]
+def readers_and_writers(model):
+    return [
+        load,
+        load_series,
+        is_series,
+        lambda path: merge([], out=path),
+        lambda path: ResultsFolder(path).read_manifest(),
+        hc.report,
+        lambda path: hc.run_evidence(model, path),
+        lambda path: hc.write_views(model, path),
+        hc.load_model,
+        lambda path: hc.run(model, suite="icl", out=path),
+    ]
 
 
-@pytest.mark.parametrize("name", ["loop", "a" * 300, "nul\0", "loop/r"])
-def test_paths_that_no_system_opens_are_named(tmp_path, name):
+@for_each("name", ["loop", "a" * 300, "nul\0", "loop/r"])
+def test_paths_that_no_system_opens_are_named(tmp_path, counting_model, name):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for use in READERS_AND_WRITERS:
-        with pytest.raises(StorageError, match="cannot be used as a path"):
+    for use in readers_and_writers(counting_model):
+        with pytest.raises(StorageError, match="path"):
             use(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["loop"]
 
 
-def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path, monkeypatch):
+def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path, counting_model, monkeypatch):
     """As root, who may look everywhere, nothing else shows it."""
     looked = os.stat
 
@@ -303,19 +288,12 @@ def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path, monkeypatch):
 
     folder(tmp_path / "locked", "a")
     monkeypatch.setattr(os, "stat", stat)
-    for use in READERS_AND_WRITERS:
-        with pytest.raises(StorageError, match="may not be looked into: Permission denied"):
+    for use in readers_and_writers(counting_model):
+        with pytest.raises(StorageError, match="Permission denied"):
             use(tmp_path / "locked")
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"made_on": "zzz bridge none float32"}, "is of another model"),
-        ({"fingerprint": "g"}, "is of other prompts"),
-    ],
-    ids=["model", "prompts"],
-)
+@for_each("change,problem", [({"made_on": "zzz"}, "another model"), ({"fingerprint": "g"}, "other prompts")])
 def test_a_whole_block_of_another_run_is_not_taken_for_ours(tmp_path, change, problem):
     path = folder(tmp_path / "r", "a", "b")
     ResultsFolder(path).write_block("a", LABEL, block().assign_attrs(change))
@@ -326,18 +304,18 @@ def test_a_whole_block_of_another_run_is_not_taken_for_ours(tmp_path, change, pr
 def test_descriptors_of_another_model_are_not_taken_for_ours(tmp_path):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_descriptors(xr.Dataset({"entropy": ("head", [1.0])}, attrs={"made_on": "another"}))
-    with pytest.warns(StorageWarning, match=r"descriptors\.nc is of another model"):
+    with pytest.warns(StorageWarning, match=r"descriptors\.nc .*another model"):
         assert RunResults(load(path)).descriptors is None
 
 
 def test_a_whole_block_of_other_layers_is_not_taken_for_ours(tmp_path):
     model = ModelRecord("toy", weights_hash="h", layers=(0, 1), heads=(3, 3))
     path = folder(tmp_path / "r", "a", model=model)  # the block is of layers 0 and 2
-    with pytest.warns(StorageWarning, match="is of other layers"):
+    with pytest.warns(StorageWarning, match="other layers"):
         assert not RunResults(load(path)).tasks
 
 
-@pytest.mark.parametrize("name", ["suite.json", "descriptors.nc"])
+@for_each("name", ["suite.json", "descriptors.nc"])
 def test_a_file_beside_the_blocks_that_is_gone_is_named(tmp_path, name):
     path = folder(tmp_path / "r", "a", beside=("suite.json", "descriptors.nc"))
     ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
@@ -348,13 +326,13 @@ def test_a_file_beside_the_blocks_that_is_gone_is_named(tmp_path, name):
         assert list(RunResults(load(path)).missing) == [name]
 
 
-@pytest.mark.parametrize("attrs", [{"model": None}, {"model": "toy", "summary": "{"}], ids=["no model", "summary"])
+@for_each("attrs", [{"model": None}, {"model": "toy", "summary": "{"}])
 def test_a_joint_block_that_does_not_say_what_it_is_of(tmp_path, attrs):
     path, kept = tmp_path / "r", {"method": "made_up"} | {key: value for key, value in attrs.items() if value}
     ResultsFolder(path).write_block(SUITE, "made_up", xr.Dataset({"score": ("head", [1.0])}, attrs=kept))
     joint = {"made_up": JointRecord()}
     ResultsFolder(path).write_manifest(manifest("a", blocks={}, methods=("made_up",), joint_blocks=joint))
-    with pytest.warns(StorageWarning, match="does not say its model|`summary` is no JSON"):
+    with pytest.warns(StorageWarning, match="its model|`summary`"):
         assert not RunResults(load(path)).joint_blocks
 
 
@@ -373,17 +351,18 @@ def test_somebody_elses_folder_is_refused(tmp_path):
 def test_a_misspelt_folder_is_told_from_its_neighbours(tmp_path):
     (tmp_path / "mini-icl").mkdir()
     (tmp_path / "mini-icl" / "manifest.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"does not exist\. Did you mean \S+/mini-icl\?"):
+    with pytest.raises(StorageError, match=r"mean \S+/mini-icl\?"):
         load(tmp_path / "mini_icl")
-    with pytest.raises(StorageError, match=r"does not exist\. Run `headcats run"):
+    with pytest.raises(StorageError, match="another") as problem:
         load(tmp_path / "another")
+    assert "Did you mean" not in str(problem.value)
 
 
 def test_a_series_is_called_one(tmp_path):
     (tmp_path / "step1").mkdir()
     (tmp_path / "step1" / "manifest.json").write_text("{}", encoding="utf-8")
     (tmp_path / "series.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"is a series of revisions, with results in \S+/step1:"):
+    with pytest.raises(StorageError, match=r"series .* in \S+/step1:"):
         load(tmp_path)
 
 
@@ -424,7 +403,7 @@ def _damaged(data, damage):
 DAMAGES = ("empty", "half", "without its end", "longer", "one bit", "overwritten", "doubled", "a text", "another table")
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, "a whole other table"])
+@for_each("damage", [*DAMAGES, "a whole other table"])
 def test_a_damaged_block_is_named_and_left_out(tmp_path, damage):
     path = folder(tmp_path / "r", "a", "b")
     file = ResultsFolder(path).block_path("a", LABEL)
@@ -439,8 +418,7 @@ def test_a_damaged_block_is_named_and_left_out(tmp_path, damage):
         read_whole_results(find_place(path))
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", ["manifest.json", "suite.json", "descriptors.nc"])
+@for_each("damage,name", spread(DAMAGES, [("manifest.json",), ("suite.json",), ("descriptors.nc",)]))
 def test_other_damaged_files_are_named(tmp_path, name, damage):
     path = folder(tmp_path / "r", "a")
     made = ResultsFolder(path)
@@ -463,13 +441,6 @@ def test_a_block_that_is_gone_is_named(tmp_path):
         assert list(RunResults(load(path)).missing) == [f"blocks/b/{LABEL}.nc"]
 
 
-def test_a_block_of_other_prompts_than_the_manifest_says_is_left_out(tmp_path):
-    path = folder(tmp_path / "r", "a", "b")
-    ResultsFolder(path).write_block("a", LABEL, block(fingerprint="other"))
-    with pytest.warns(StorageWarning, match=r"other prompts than manifest\.json says"):
-        assert RunResults(load(path)).scored_tasks == ["b"]
-
-
 def test_the_disk_cannot_read_a_block(tmp_path, monkeypatch):
     path = folder(tmp_path / "r", "a")
     read = Path.read_bytes
@@ -480,7 +451,7 @@ def test_the_disk_cannot_read_a_block(tmp_path, monkeypatch):
         return read(self)
 
     monkeypatch.setattr(Path, "read_bytes", fail)
-    with pytest.warns(StorageWarning, match=r"cannot be read: Input/output error"):
+    with pytest.warns(StorageWarning, match="Input/output error"):
         load(path)
 
 
@@ -520,8 +491,7 @@ def test_a_folder_of_version_0_1_opens_and_gets_its_checksums_with_the_next_mani
     assert {name: after[name][0] for name in after} == {name: content[name][0] for name in content}
 
 
-@pytest.mark.parametrize("odd", ["a folder", "a pipe", "half"])
-@pytest.mark.parametrize("name", ["suite.json", "views/index.json"])
+@for_each("odd,name", pairwise(["a folder", "a pipe", "half"], ["suite.json", "views/index.json"]))
 def test_what_is_no_file_of_version_0_1_stays_as_it_is(tmp_path, name, odd):
     made = ResultsFolder(folder(tmp_path / "r", "a"))
     made.write_suite('{"format": 1, "tasks": [{"name": "a"}]}')
@@ -543,16 +513,8 @@ def test_a_damaged_block_of_version_0_1_is_named_where_hdf5_sees_it(tmp_path):
     as_of_version_0_1(path)
     file = ResultsFolder(path).block_path("a", LABEL)
     file.write_bytes(file.read_bytes()[:3000])
-    with pytest.warns(StorageWarning, match=rf"{LABEL}\.nc is damaged: HDF5 cannot read it"):
+    with pytest.warns(StorageWarning, match=rf"{LABEL}\.nc is damaged"):
         assert RunResults(load(path)).scored_tasks == ["b"]
-
-
-def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
-    made = ResultsFolder(tmp_path)
-    made.write_part("method", "short", xr.Dataset({"name": ("task", ["ab"])}))
-    read = made.read_parts("method")[0]["short"]
-    made.write_part("method", "both", xr.concat([read, xr.Dataset({"name": ("task", ["abcdef"])})], dim="task"))
-    assert made.read_parts("method")[0]["both"].name.values.tolist() == ["ab", "abcdef"]
 
 
 def test_labels_are_in_the_order_of_the_run():

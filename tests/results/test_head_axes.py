@@ -36,7 +36,7 @@ def test_a_new_table_has_the_same_heads() -> None:
 
 
 def test_a_group_is_not_a_head() -> None:
-    with pytest.raises(DataError, match="'L3G1', which is a group of heads"):
+    with pytest.raises(DataError, match=r"'L3G1', .*group"):
         Head.parse("L3G1")
     with pytest.raises(DataError, match=r"got 'three'\.$"):
         Head.parse("three")

@@ -2,6 +2,7 @@
 
 import hypothesis
 import pytest
+from for_each import for_each
 from hypothesis import strategies as st
 
 from headcats.errors import OptionError
@@ -11,8 +12,8 @@ WORDS = st.text(st.characters(blacklist_categories=("C", "Z"), blacklist_charact
 OPTIONS = st.dictionaries(WORDS, WORDS | st.just(""), max_size=3)
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
+@for_each(
+    "text,label",
     [
         ("mean_ablation", Label("mean_ablation")),
         (" a : x = 1 , y=b @ last ", Label("a", (("x", "1"), ("y", "b")), "last")),

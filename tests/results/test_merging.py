@@ -6,6 +6,7 @@ import os
 
 import pytest
 import xarray as xr
+from for_each import for_each
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
@@ -41,13 +42,13 @@ def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
     assert set(RunResults(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@for_each(
+    "changes,message",
     [
         ({"plan": PlanRecord(n_prompts=2, seed=1)}, r"plan .*: seed 1 against 0\."),
         ({"model": ModelRecord("toy", weights_hash="x")}, "model .*: weights_hash 'x' against 'h'"),
         ({"categories": (CategoryRecord("Other", "#000000"),)}, r"categories .*\['Other'\]"),
-        ({"fingerprint": "g"}, "Block 'denoising_patch@last' of task 'a'"),
+        ({"fingerprint": "g"}, "'denoising_patch@last' of task 'a'"),
     ],
 )
 def test_what_does_not_belong_together_is_not_merged(tmp_path, changes, message):
@@ -62,7 +63,7 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_merged(tmp_path):
         folder(tmp_path / task, task, own_code={"mine": mark}) for task, mark in (("a", "1"), ("b", "1"), ("c", "2"))
     )
     assert RunResults(merge([first, same], out=tmp_path / "all")).manifest.own_code == {"mine": "1"}
-    with pytest.raises(PlanError, match=r"The code of mine was another one for .*c than for a folder before"):
+    with pytest.raises(PlanError, match="code of mine"):
         merge([first, same, changed], out=tmp_path / "more")
     assert not (tmp_path / "more").exists()
 
@@ -91,12 +92,12 @@ def test_folders_whose_files_have_other_rows_are_merged(tmp_path):
     assert merge(folders, out=tmp_path / "all").attrs["suite"] == suite_of("a", "b", rows=rows)
 
 
-@pytest.mark.parametrize("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
+@for_each("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
 def test_folders_of_different_suites_are_not_merged(tmp_path, other):
     first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
     ResultsFolder(first).write_suite(suite_of("a", "b"))
     ResultsFolder(second).write_suite(other)
-    with pytest.raises(PlanError, match=r"2.suite\.json is another suite than .*1.suite\.json: (a, )?[bc] "):
+    with pytest.raises(PlanError, match=r"2.suite\.json .*1.suite\.json"):
         merge([first, second], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
 
@@ -107,7 +108,7 @@ def test_prompts_of_two_chat_templates_are_not_merged(tmp_path):
     for path, start in ((first, "1 May"), (second, "2 May")):
         text = json.loads(suite_of("a", "b")) | {"template": {"name": "chat", "start": start}}
         ResultsFolder(path).write_suite(json.dumps(text))
-    with pytest.raises(PlanError, match=r"2.suite\.json have another template .*2 May.*, not .*1 May"):
+    with pytest.raises(PlanError, match=r"2 May.*1 May"):
         merge([first, second], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
 

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray as xr
+from for_each import for_each
 from h5netcdf.utils import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,7 +110,7 @@ def strange() -> dict[str, xr.Dataset]:
     }
 
 
-@pytest.mark.parametrize("kind", sorted(strange()))
+@for_each("kind", sorted(strange()))
 def test_other_kinds_are_left_to_xarray(kind: str) -> None:
     table = strange()[kind]
     if kind == "compressed":
@@ -130,13 +131,13 @@ def foreign(kind: str) -> bytes:
         dtype = ">f8" if kind == "big-endian" else "<f8"
         values = file.create_dataset("v", data=np.array([1.0, 2.0], dtype), track_order=kind != "no order")
         values.dims[0].attach_scale(x)
-        values.attrs["grid"] = np.zeros((2, 2) if kind == "attributes of two axes" else 2)
+        values.attrs["grid"] = np.zeros((2, 2) if kind == "two axes" else 2)
         for variable in (x, values):
             variable.attrs["_Netcdf4Dimid"] = np.int32(0)
     return image.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["plain", "no order", "big-endian", "attributes of two axes"])
+@for_each("kind", ["plain", "no order", "big-endian", "two axes"])
 def test_files_of_other_programs_are_read_as_xarray_reads_them(kind: str) -> None:
     data = foreign(kind)
     xr.testing.assert_identical(read_netcdf(data), by_xarray(data))
@@ -150,7 +151,7 @@ def test_threads_write_at_once() -> None:
     assert all(read_netcdf(data).identical(table) for data in written)
 
 
-@pytest.mark.parametrize("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
+@for_each("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
 def test_what_netcdf_cannot_hold_is_refused(attrs: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError, CompatibilityError)):
         netcdf_bytes(xr.Dataset({"v": ("x", [1.0])}, attrs=attrs))

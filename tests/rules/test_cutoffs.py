@@ -48,9 +48,9 @@ class TestNullCalibrated:
     @pytest.mark.parametrize(
         ("scores", "said"),
         [
-            (scores_of([[0.1]], method="mean_ablation"), "mean_ablation has no donor"),
-            (scores_of([[0.1]]), "scored without second_corruption_patch: run that method too"),
-            (scores_of([[0.1]], effect="task_specific"), "task-specific effect already has them taken off: score the"),
+            (scores_of([[0.1]], method="mean_ablation"), "mean_ablation"),
+            (scores_of([[0.1]]), "without second_corruption_patch"),
+            (scores_of([[0.1]], effect="task_specific"), "task-specific effect"),
         ],
     )
     def test_without_null_effects_a_sentence_says_why(self, scores: xr.Dataset, said: str) -> None:

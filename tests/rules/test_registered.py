@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 import headcats as hc
 from headcats.rules.registered import is_registered
 from headcats.rules.rule import Rule
@@ -19,9 +17,8 @@ OURS = [
 ]
 
 
-@pytest.mark.parametrize("rule", OURS, ids=repr)
-def test_ours(rule: Rule) -> None:
-    assert is_registered(rule)
+def test_ours() -> None:
+    assert [rule for rule in OURS if not is_registered(rule)] == []
 
 
 def test_one_of_ones_own_is_not() -> None:
@@ -33,16 +30,13 @@ def test_one_of_ones_own_is_not() -> None:
     assert not is_registered(Rule(lambda scores: scores["effect"], name="not registered"))
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        replace(hc.rules.fdr(), least_effect=0.2),
-        replace(hc.rules.fdr(), judge=hc.rules.fdr(alpha=0.2).judge),
-        replace(hc.rules.fdr(), cutoffs_of=hc.rules.fdr(alpha=0.2).cutoffs_of),
-        replace(hc.rules.fdr(), judge=lambda scores: scores["effect"]),
-        replace(hc.rules.threshold(value=0.1), options={"value": 0.2}),
-    ],
-    ids=["least effect", "options around judge", "options around cut-offs", "judge", "options"],
-)
-def test_a_changed_one_is_not(changed: Rule) -> None:
-    assert not is_registered(changed)
+def test_a_changed_one_is_not() -> None:
+    fdr, other = hc.rules.fdr(), hc.rules.fdr(alpha=0.2)
+    changed = {
+        "least effect": replace(fdr, least_effect=0.2),
+        "options around judge": replace(fdr, judge=other.judge),
+        "options around cut-offs": replace(fdr, cutoffs_of=other.cutoffs_of),
+        "judge": replace(fdr, judge=lambda scores: scores["effect"]),
+        "options": replace(hc.rules.threshold(value=0.1), options={"value": 0.2}),
+    }
+    assert [name for name, rule in changed.items() if is_registered(rule)] == []

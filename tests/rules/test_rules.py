@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import xarray as xr
+from covering import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -45,9 +46,7 @@ def outcomes(rule: Rule, scores: xr.Dataset) -> list[int]:
         return rule(scores).values.ravel().tolist()
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.01])
-@pytest.mark.parametrize("factor", [0.5, 1.0, 1.5, 3.0])
-@pytest.mark.parametrize("heads", [1, 7, 300])
+@pytest.mark.parametrize(("alpha", "factor", "heads"), pairwise([0.05, 0.01], [0.5, 1.0, 1.5, 3.0], [1, 300]))
 def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
     alpha: float, factor: float, heads: int
 ) -> None:

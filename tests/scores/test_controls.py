@@ -107,8 +107,7 @@ def test_a_control_of_other_heads_is_refused_in_words(effect: str) -> None:
         score(whole, method="denoising_patch", effect=effect)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(("value", "both"), [(np.nan, True), (np.inf, False)])
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_are_not_finite_leave_their_head_out(value: float, both: bool) -> None:
     whole = results()

@@ -92,10 +92,10 @@ class TestRefused:
         ("given", "message"),
         [
             ("results/mini", "got a str"),
-            (np.zeros((4, 2, 3)), r"got a ndarray of shape \(4, 2, 3\).*hc\.as_block\(values"),
+            (np.zeros((4, 2, 3)), r"ndarray .*\(4, 2, 3\).*hc\.as_block"),
             ({}, "an empty dict"),
             ([], "an empty list"),
-            ({"a": np.zeros((4, 2, 3))}, r"task 'a' is a ndarray of shape .*hc\.as_block"),
+            ({"a": np.zeros((4, 2, 3))}, r"task 'a' .*hc\.as_block"),
             ({"a": xr.Dataset({"effect": ("x", [1.0])})}, "table of effect"),
             ({"a": []}, "no block"),
             ({"a/b": None}, "without '/'"),
@@ -109,21 +109,21 @@ class TestRefused:
 
     def test_a_mixture_of_tasks_and_categories(self) -> None:
         given = blocks()
-        with pytest.raises(DataError, match="'Knowledge' holds tasks, and others are blocks"):
+        with pytest.raises(DataError, match="'Knowledge' holds tasks"):
             score({"Knowledge": {"capitals": given["capitals"]}, "antonyms": given["antonyms"]})
-        with pytest.raises(DataError, match="'capitals' is in two categories"):
+        with pytest.raises(DataError, match="'capitals' is in two"):
             score({name: {"capitals": given["capitals"]} for name in ("a", "b")})
 
     def test_two_blocks_of_one_task_in_a_list(self) -> None:
         twice = [blocks()["capitals"].assign_attrs(task="capitals")] * 2
-        with pytest.raises(DataError, match=r"Two blocks are of task 'capitals'.*\{'capitals': \[\.\.\.\]\}"):
+        with pytest.raises(DataError, match=r"task 'capitals'.*\[\.\.\.\]"):
             score(twice)
 
     @pytest.mark.parametrize("changed", [{"method": "mean_ablation"}, {"positions": "all"}])
     def test_several_methods_or_places(self, changed: dict[str, str]) -> None:
         given = blocks()
         given["sums"] = given["sums"].assign_attrs(changed)
-        with pytest.raises(DataError, match=r"one method at one place.*sums: "):
+        with pytest.raises(DataError, match=r"one method.*sums: "):
             score(given)
 
     @pytest.mark.parametrize(("dim", "message"), [("position", "position_head"), ("set", "Sets of heads")])
@@ -141,12 +141,12 @@ class TestRefused:
         assert score(results).attrs["method"] == "denoising_patch"
         for name, each in given.items():
             results[f"{name}/mean_ablation@last"] = xr.DataTree(each.assign_attrs(method="mean_ablation"))
-        with pytest.raises(OptionError, match="denoising_patch, mean_ablation: choose one with method="):
+        with pytest.raises(OptionError, match=r"mean_ablation: .* method="):
             score(results)
         other = given["capitals"].assign_coords(metric=["prob"])
         assert score(other).attrs["metric"] == "prob"
         both = xr.concat([other, other.assign_coords(metric=["kl"])], "metric")
-        with pytest.raises(OptionError, match="prob, kl: choose one with metric="):
+        with pytest.raises(OptionError, match=r"prob, kl: .* metric="):
             score(both)
         assert score(both, metric="kl").attrs["metric"] == "kl"
         with pytest.raises(UnknownNameError, match="kl"):

@@ -76,6 +76,25 @@ def test_an_effect_that_rare_items_could_undo_is_doubtful() -> None:
     assert scores["q_value"].values[1, 0, 1] < 0.1
 
 
+def test_rounding_of_other_heads_changes_no_number_of_a_test() -> None:
+    """Heads that do nothing, and one with the whole effect, on processors that round otherwise."""
+    rng = np.random.default_rng(0)
+    exact = np.zeros((30, 2, 3))
+    exact[:, 0, 0], exact[:, 0, 1] = 1.0, rng.normal(0.3, 0.4, size=30)
+    rounded = exact.copy()
+    rounded[:, 1] += 1e-7 * rng.normal(size=(30, 3))
+    rounded[4, 0, [0, 2]] += 1e-7
+    first, second = (
+        score(tree({"a": block(values), "b": block(values[::-1])}, categories=dict.fromkeys("ab", "Knowledge")))
+        for values in (exact, rounded)
+    )
+    for name in ("null_t", "null_effect_t", "doubtful", "skewness", "noise_correlation"):
+        xr.testing.assert_allclose(first[name], second[name], rtol=1e-5)
+    varied = {"layer": 0, "head": 1}
+    xr.testing.assert_identical(first["p_value"].sel(varied), second["p_value"].sel(varied))
+    assert not second["doubtful"].sel(layer=0, head=[0, 2]).any()
+
+
 def test_effect_per_distractor_task_adds_up_and_opposite_signs_are_flagged() -> None:
     distractors = np.array(["x", "y"] * (N // 2))
     differences = np.zeros((N, *SHAPE))

@@ -24,8 +24,7 @@ def test_missing_counts_as_one_and_cells_are_independent() -> None:
     assert both[0] == partial_conjunction(np.array([0.01, 1.0, 0.02]), r=2)
 
 
-@pytest.mark.parametrize("correlated", [0.0, 0.5])
-@pytest.mark.parametrize("r", [1, 3, 5])
+@pytest.mark.parametrize(("r", "correlated"), [(1, 0.5), (3, 0.0), (5, 0.5)])
 def test_it_holds_its_level_at_the_edge_of_the_null(r: int, correlated: float) -> None:
     """r - 1 tasks with overwhelming effects and the others with none, their noise correlated."""
     rng = np.random.default_rng(0)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from covering import each_value
 from scipy import stats
 
-from headcats.statistics.pooled_null import KEPT_DRAWS, pooled_null, rank_p, standard_errors
+from headcats.statistics.pooled_null import KEPT_DRAWS, ROUNDING, pooled_null, rank_p, scatters, standard_errors
 
 TASKS, HEADS = 12, 24
 
@@ -40,8 +41,7 @@ def p_values(data: dict[str, np.ndarray], seed: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("kind", ["normal", "left", "spikes"])
-@pytest.mark.parametrize("n_items", [16, 32])
+@pytest.mark.parametrize(("kind", "n_items"), each_value(["normal", "left", "spikes"], [16, 32]))
 def test_size_at_a_thousandth_is_at_most_twice_nominal(kind: str, n_items: int) -> None:
     """Student's t has many times the nominal size on the skewed ones, which the last assertion shows."""
     p = np.concatenate([p_values(study(kind, n_items, seed), seed) for seed in range(15)]).ravel()
@@ -53,8 +53,7 @@ def test_size_at_a_thousandth_is_at_most_twice_nominal(kind: str, n_items: int) 
         assert 0.035 <= (p <= 0.05).mean() <= 0.06
 
 
-@pytest.mark.parametrize("kind", ["normal", "left"])
-@pytest.mark.parametrize("n_items", [8, 16, 32])
+@pytest.mark.parametrize(("kind", "n_items"), each_value(["left", "normal"], [8, 16, 32]))
 def test_intervals_cover_the_truth(kind: str, n_items: int) -> None:
     covered = []
     for seed in range(15):
@@ -108,6 +107,24 @@ def test_kept_draws_are_studies_without_effect() -> None:
     data["task 0"][:, 5] = data["task 0"][:, 4]
     kept = pooled_null(data, seed=0).kept["task 0"]
     np.testing.assert_array_equal(kept[:, 4], kept[:, 5])
+
+
+def test_rounding_is_no_scatter() -> None:
+    """Or which heads have some, and with it p of all others, would hang on the processor."""
+    data = scatter(study("normal", 20, 0))
+    data["task 0"][:, :4] = data["task 1"][:, :] = 0.0
+    expected = pooled_null(data, seed=0)
+    rounded = {task: values.copy() for task, values in data.items()}
+    rounded["task 0"][3, :4] = 1e-8  # one prompt of a head that does nothing
+    rounded["task 1"][:] = np.random.default_rng(1).normal(scale=2e-7, size=data["task 1"].shape) / 20
+    found = pooled_null(rounded, seed=0)
+    assert (found.floor, found.draws) == (expected.floor, expected.draws)
+    for task in data:
+        np.testing.assert_array_equal(found.statistic[task], expected.statistic[task])
+        np.testing.assert_array_equal(found.kept[task], expected.kept[task])
+    least = np.zeros((20, 2))
+    least[:2] = np.array([[0.9, 1.1], [-0.9, -1.1]]) * ROUNDING / 20
+    assert scatters(least).tolist() == [False, True]
 
 
 def test_nothing_scatters() -> None:

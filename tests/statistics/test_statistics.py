@@ -57,7 +57,7 @@ def test_skewness_is_that_of_items() -> None:
     assert skewness[1] < -2
 
 
-@pytest.mark.parametrize("m", [2, 4, 9])
+@pytest.mark.parametrize("m", [2, 9])
 def test_weights_keep_totals_and_the_variance_of_a_mean(m: int) -> None:
     weights = item_weights(m, draws=100_000, rng=stream(0, "weights"))
     np.testing.assert_allclose(weights.sum(axis=1), m)
@@ -74,7 +74,7 @@ def test_gap_not_clearly_above_zero_gives_no_numbers(gap: list[float]) -> None:
     np.testing.assert_array_equal(result.raw, 1.0)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 5])
 def test_gap_without_variance_is_settled_by_its_sign(n: int) -> None:
     # Rounding of float32 is no variance.
     gap = np.float32(0.1) + np.float32(1e-8) * np.arange(n)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from counting import SUITE, counting_folder
+from counting import SUITE
 
 import headcats as hc
 from headcats import registry
@@ -14,21 +14,15 @@ OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": ["denoising_
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory):
+def model_folder(counting_model_folder):
     """The counting model as a folder on disk."""
-    return counting_folder(tmp_path_factory.mktemp("counting"))
+    return counting_model_folder
 
 
 @pytest.fixture(scope="session")
-def model(model_folder):
+def model(counting_model):
     """The counting model, loaded."""
-    return hc.load_model(model_folder, device="cpu")
-
-
-@pytest.fixture(scope="session")
-def mini():
-    """The bundled model."""
-    return hc.load_model("mini", device="cpu")
+    return counting_model
 
 
 @pytest.fixture(scope="session")

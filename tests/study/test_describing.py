@@ -49,45 +49,38 @@ def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, fi
     xr.testing.assert_allclose(found.drop_vars("category"), expected)
     assert found["direct_logit"].attrs == expected["direct_logit"].attrs
     assert found["category"].values.tolist() == [hc.load(finished)[task].attrs["category"] for task in TASKS]
-    del found.attrs["made_on"], found.attrs["plan"]  # which files have
-    xr.testing.assert_identical(described(hc.run(model, **options)), found)
 
 
 def test_more_tasks_are_added_and_nothing_is_described_twice(model, options, finished, tmp_path, monkeypatch):
     path, of = tmp_path / "r", []
+    options = options | {"methods": ["zero_ablation@last"]}
     hc.run(model, out=path, **options | {"tasks": ["always_c"]})
-    before = ResultsFolder(path).descriptors_path.stat().st_mtime_ns
-    hc.run(model, out=path, **options | {"tasks": ["always_c"]})
-    assert ResultsFolder(path).descriptors_path.stat().st_mtime_ns == before
     monkeypatch.setattr(
         "headcats.study.describing.describe_prompts",
         lambda model, paths, by_task: of.append(list(by_task)) or describe_prompts(model, paths, by_task),
     )
-    found = described(hc.run(model, out=path, **options))
-    assert of == [["always_a", "always_b"]]
-    assert found["task"].values.tolist() == ["always_c", "always_a", "always_b"]
-    xr.testing.assert_allclose(found.sel(task=TASKS), described(hc.load(finished)))
+    found = described(hc.run(model, out=path, **options | {"tasks": ["always_c", "always_a"]}))
+    assert of == [["always_a"]]
+    assert found["task"].values.tolist() == ["always_c", "always_a"]
+    xr.testing.assert_allclose(found, described(hc.load(finished)).sel(task=["always_c", "always_a"]))
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "older"])
-def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp_path, damage):
+def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp_path):
     path = shutil.copytree(finished, tmp_path / "r")
     file = ResultsFolder(path).descriptors_path
     content, table = file.read_bytes(), described(hc.load(path))
-    file.unlink()
-    if damage == "cut":
-        file.write_bytes(content[:1000])
-        with pytest.warns(StorageWarning, match=r"descriptors\.nc is damaged"):
+    for left in (None, content[:1000]):
+        file.unlink(missing_ok=True)
+        if left:
+            file.write_bytes(left)
+        with pytest.warns(StorageWarning, match=r"descriptors\.nc"):
             assert RunResults(hc.load(path)).descriptors is None
-    elif damage == "older":
-        ResultsFolder(path).write_descriptors(table.drop_vars("induction"))
-    else:
-        with pytest.warns(StorageWarning, match=r"descriptors\.nc is missing"):
-            assert RunResults(hc.load(path)).descriptors is None
+    ResultsFolder(path).write_descriptors(table.drop_vars("induction"))  # as an older version left it
     xr.testing.assert_identical(described(hc.run(model, out=path, **options)), table)
     assert file.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_merged_folders_have_the_tasks_of_both(model, options, finished, tmp_path):
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder, tasks in zip(folders, (["always_a"], ["always_b", "always_c"]), strict=True):
@@ -122,4 +115,3 @@ def test_results_without_them_have_a_map_all_the_same(finished, tmp_path):
     forget(path)
     overlap = map_tables(RunResults(hc.load(path)), Reading())["overlap"]
     assert not set(DESCRIPTORS) & set(overlap.data_vars)
-    assert hc.report(path).is_file()

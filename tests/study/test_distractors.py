@@ -121,50 +121,42 @@ def test_what_is_known_stays(model):
 
 
 # ------------------------------------------------------------------------------------------------------------- in a run
-@pytest.mark.parametrize("tasks", [["always_a"], [*ALWAYS, "shifted"]])
-def test_a_task_that_the_model_cannot_do_corrupts_no_other(model, tasks):
-    results = hc.run(model, suite=SUITE, tasks=tasks, **OPTIONS)
+def test_a_task_that_the_model_cannot_do_corrupts_no_other(model):
+    results = hc.run(model, suite=SUITE, tasks=["always_a", "shifted"], **OPTIONS)
     assert shown(results, "always_a") == {"always_b", "always_c"}
     manifest = RunResults(results).manifest
     assert manifest.distractors["always_a"] == ("always_b", "always_c")
-    assert list(manifest.tasks) == tasks
+    assert list(manifest.tasks) == ["always_a", "shifted"]
 
 
 def test_a_task_marked_as_distractor_only_corrupts_others_all_the_same(model):
-    results = hc.run(model, suite=counting_suite(shifted_corrupts=True), **OPTIONS)
+    results = hc.run(model, suite=counting_suite(shifted_corrupts=True), tasks=["always_a"], **OPTIONS)
     assert shown(results, "always_a") == {"always_b", "always_c", "shifted"}
-    assert list(RunResults(results).tasks) == list(ALWAYS)
-
-
-def test_min_accuracy_decides_who_corrupts(model):
-    results = hc.run(model, suite=SUITE, tasks=["always_a"], min_accuracy=0, **OPTIONS)
-    assert "shifted" in shown(results, "always_a")
 
 
 def test_a_task_without_others_falls_back_to_shuffled_labels_and_says_so(mini, caplog):
-    options = {"suite": ["country_capital"], "n_prompts": 16, "methods": OPTIONS["methods"]}
+    options = {"suite": ["country_capital"], "n_prompts": 8, "methods": OPTIONS["methods"]}
     results = hc.run(mini, **options)
     assert RunResults(results).manifest.tasks["country_capital"].corruption == "shuffled_labels"
     assert shown(results, "country_capital") == {"shuffled_labels"}
     assert any("shuffled" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
 
 
-def test_an_extended_run_keeps_its_prompts_and_equals_one_in_one_go(model, tmp_path):
+@pytest.mark.slow
+def test_an_extended_run_keeps_its_prompts_and_equals_one_in_one_go(model, finished, tmp_path):
     hc.run(model, suite=SUITE, tasks=["always_b"], out=tmp_path / "r", **OPTIONS)
     extended = hc.run(model, suite=SUITE, out=tmp_path / "r", **OPTIONS)
-    whole = hc.run(model, suite=SUITE, **OPTIONS)
+    whole = hc.load(finished)
     for task in ALWAYS:
-        assert (
-            extended[task]["denoising_patch@last"].attrs["fingerprint"]
-            == whole[task]["denoising_patch@last"].attrs["fingerprint"]
-        )
+        first, second = (results[task]["denoising_patch@last"].attrs["fingerprint"] for results in (extended, whole))
+        assert first == second
     assert RunResults(extended).manifest.distractors == RunResults(whole).manifest.distractors
 
 
+@pytest.mark.slow
 def test_a_new_task_leaves_the_prompts_of_those_that_are_there(model, tmp_path):
     first = hc.run(model, suite=SUITE, tasks=["always_a"], out=tmp_path / "r", **OPTIONS)
     suite = counting_suite().with_tasks(constant("new", "w46", "knowledge"))
     second = hc.run(model, suite=suite, tasks=["new"], out=tmp_path / "r", **OPTIONS)
     assert shown(second, "new") == set(ALWAYS)
     assert shown(second, "always_a") == shown(first, "always_a")
-    assert len(hc.run_evidence(model, tmp_path / "r", n_prompts=4, relabellings=19)) == 5

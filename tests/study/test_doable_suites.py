@@ -5,7 +5,6 @@ import logging
 
 import pytest
 import torch
-from covering import some
 
 import headcats as hc
 from headcats.errors import DataError
@@ -17,7 +16,13 @@ from headcats.study.validation import validate
 
 @pytest.fixture(scope="module")
 def model():
-    return hc.load_model("mini-cognitive")
+    return hc.load_model("mini-cognitive", device="cpu")
+
+
+@pytest.fixture
+def few_suites(monkeypatch):
+    """As if there were no other suites than these."""
+    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: ["induction", "icl", "greater_than"])
 
 
 def named(advice):
@@ -25,53 +30,51 @@ def named(advice):
     return doable.split(", ") if doable else []
 
 
-@pytest.mark.slow  # the last test asks for them, too
-def test_suites_are_named_that_the_model_can_do_something_of(model):
+def test_suites_are_named_that_the_model_can_do_something_of(model, few_suites):
     advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
-    assert named(advice) == ["icl", "cognitive", "induction", "relations"]
-    advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8), refused_by=["min_accuracy"])
-    assert named(advice) == ["icl", "cognitive", "relations"]
+    assert named(advice) == ["induction", "icl"]
 
 
-def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
+@pytest.mark.slow
+def test_a_model_that_can_do_nothing_is_told_so(few_suites):
     """Its tokenizer knows all words of `icl`; random weights know nothing."""
-    model = hc.load_model("mini")
+    model = hc.load_model("mini", device="cpu")
     with torch.no_grad():
         model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
-    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
-    assert "none of" in advice
+    advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8), refused_by=["min_accuracy"])
+    assert "icl, greater_than" in advice
     assert named(advice) == []
 
 
-@pytest.mark.parametrize(
-    ("start", "named_suites"), some([("", ["icl", "cognitive", "relations"]), ("so", [])], in_ci=1)
-)
-def test_the_template_is_that_of_the_study(model, start, named_suites):
+@pytest.mark.slow
+def test_the_template_is_that_of_the_study(model, few_suites):
     """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
-    tokenizer = copy.deepcopy(model.tokenizer)
     turn = "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\\n' }}"
-    tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
-    chatty = hc.load_model(model, tokenizer=tokenizer)
-    study = with_own_template(plan(suite_source="greater_than", n_prompts=8, template="chat"), chatty)
-    assert named(advice_on_suites(chatty, study, refused_by=["prompts"])) == named_suites
+    for start, suites in (("", ["icl"]), ("so", [])):
+        tokenizer = copy.deepcopy(model.tokenizer)
+        tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
+        chatty = hc.load_model(model, tokenizer=tokenizer)
+        study = with_own_template(plan(suite_source="induction", n_prompts=8, template="chat"), chatty)
+        assert named(advice_on_suites(chatty, study, refused_by=["prompts"])) == suites
 
 
-def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):
+def test_a_suite_that_cannot_be_asked_is_not_named(model, few_suites, monkeypatch):
     def broken(name):
         raise DataError("no such file")
 
     study = plan(suite_source="ioi", n_prompts=8)
     monkeypatch.setattr("headcats.study.doable_suites.suite", broken)
-    assert "none of" in advice_on_suites(model, study, refused_by=["prompts"])
+    assert named(advice_on_suites(model, study, refused_by=["prompts"])) == []
 
 
-@pytest.mark.parametrize("reason", ["gap", "min_logit_diff", "demonstrations"])
-def test_other_suites_are_no_advice_where_something_else_is_wrong(model, reason):
+def test_other_suites_are_no_advice_where_something_else_is_wrong(model):
     study = plan(suite_source="ioi", n_prompts=8)
-    assert advice_on_suites(model, study, refused_by=["min_accuracy", reason]) == ""
+    for reason in ("gap", "min_logit_diff", "demonstrations"):
+        assert advice_on_suites(model, study, refused_by=["min_accuracy", reason]) == ""
     assert advice_on_suites(model, study.changed(answers="single"), refused_by=["prompts"]) == ""
 
 
+@pytest.mark.slow
 def test_a_run_and_a_validation_without_tasks_end_with_them(model, caplog):
     caplog.set_level(logging.WARNING, "headcats")
     with pytest.raises(DataError) as problem:

@@ -19,6 +19,10 @@ from headcats.study.preparation import Preparation
 from headcats.study.runner import other_paths, paths_used
 from headcats.sweeps import free_memory
 
+STUDY: dict[str, Any] = {
+    "suite": "counting", "tasks": ["always_a"], "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"],
+}  # fmt: skip
+
 
 def estimate(model: Any, methods: list[str], **options: Any) -> Any:
     study = plan(suite_source="counting", methods=methods, n_prompts=8, n_demos=2)
@@ -34,10 +38,9 @@ def test_the_method_that_needs_most_decides(model: Any) -> None:
 
 
 def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(model: Any, tmp_path: Any) -> None:
-    with pytest.raises(OptionError, match=r"needs .* limit is"):
-        hc.run(model, suite="counting", n_prompts=8, n_demos=2, memory=1000, out=tmp_path / "never")
-    with pytest.raises(OptionError, match="number of bytes"):
-        hc.run(model, suite="counting", n_prompts=8, n_demos=2, memory="much", out=tmp_path / "never")
+    for limit, named in ((1000, r"needs .* limit is 1 kB"), ("much", "bytes")):
+        with pytest.raises(OptionError, match=named):
+            hc.run(model, memory=limit, out=tmp_path / "never", **STUDY)
     assert not (tmp_path / "never").exists()
 
 
@@ -45,8 +48,7 @@ def test_memory_of_this_process_decides_nothing_for_workers(
     model: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """1000 bytes are free here, and enough is where the work is done."""
-    options = {"suite": "counting", "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
-    expected, free = hc.run(model, **options), {"bytes": 1000}
+    expected, free = hc.run(model, **STUDY), {"bytes": 1000}
     monkeypatch.setattr(free_memory, "free_memory", lambda device: free["bytes"])
 
     @contextlib.contextmanager
@@ -56,31 +58,34 @@ def test_memory_of_this_process_decides_nothing_for_workers(
             yield
 
     with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, cluster=InProcess(at_work), **options)
+        results = hc.run(model, cluster=InProcess(at_work), **STUDY)
     assert "Memory" not in caplog.text
     assert set(hc.diff(results, expected).state.values.tolist()) == {"same bits"}
     with pytest.raises(OptionError, match=r"limit is 1 kB"):
-        hc.run(model, cluster=InProcess(at_work), memory=1000, **options)
+        hc.run(model, cluster=InProcess(at_work), memory=1000, **STUDY)
 
 
 def test_a_limit_is_that_of_each_worker(model: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "headcats"):
-        hc.run(model, cluster=InProcess(), memory="1GB", suite="counting", n_prompts=8, n_demos=2)
+        hc.run(model, cluster=InProcess(), memory="1GB", **STUDY)
     (line,) = [line for line in caplog.messages if line.startswith("Memory")]
     assert "worker" in line.partition(":")[0]
 
 
-@pytest.mark.parametrize(("path", "names"), [("auto", ("last_position", "suffix")), ("hooked", ("hooked", "hooked"))])
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [("auto", ("last_position", "suffix")), pytest.param("hooked", ("hooked", "hooked"), marks=pytest.mark.slow)],
+)
 def test_a_run_says_what_it_needs_and_which_path_ran(
     model: Any, path: str, names: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, suite="counting", n_prompts=8, n_demos=2, path=path, memory="1GB")
+        results = hc.run(model, path=path, memory="1GB", **STUDY | {"methods": ["denoising_patch", "zero_ablation"]})
     text = "\n".join(record.getMessage() for record in caplog.records)
     assert "Memory: at most" in text
     assert "limit 1.0 GB" in text
-    for label, name in zip(("denoising_patch@last", "mean_ablation@all"), names, strict=True):
-        assert f"{label}: 3 tasks by path '{name}'; self-check " in text
+    for label, name in zip(("denoising_patch@last", "zero_ablation@all"), names, strict=True):
+        assert f"{label}: 1 task by path '{name}'; self-check " in text
         assert results["always_a"][label].attrs["path"] == name
 
 
@@ -101,24 +106,16 @@ def test_paths_are_counted_per_method() -> None:
     assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
 
 
-def test_a_finished_run_that_is_repeated_tells_of_no_self_check(
+def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
     model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    study: dict[str, Any] = {"suite": "counting", "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
     told = []
-    for methods in (["denoising_patch"], ["denoising_patch"], ["denoising_patch", "zero_ablation"]):
+    for path in ("auto", "auto", "hooked"):
         caplog.clear()
         with caplog.at_level(logging.INFO, logger="headcats"):
-            hc.run(model, out=tmp_path, **study | {"methods": methods})
+            hc.run(model, out=tmp_path, path=path, **STUDY)
         told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
-    assert told == [["denoising_patch@last"], [], ["zero_ablation@all"]]
-
-
-def test_a_path_that_changes_nothing_is_said(model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
-    study: dict[str, Any] = {"suite": "counting", "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
-    hc.run(model, out=tmp_path, **study)
-    with caplog.at_level(logging.WARNING, logger="headcats"):
-        hc.run(model, out=tmp_path, path="hooked", **study)
+    assert told == [["denoising_patch@last"], [], []]
     (line,) = [line for line in caplog.messages if "did nothing" in line]
     assert line.startswith("path='hooked'")
     assert "denoising_patch@last" in line

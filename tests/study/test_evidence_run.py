@@ -29,7 +29,7 @@ def finished(model, tmp_path_factory):
     """A study with enough query items for a half of them to decide; never written to."""
     path = tmp_path_factory.mktemp("finished") / "results"
     suite = counting_suite(shifted_corrupts=True)
-    hc.run(model, suite=suite, n_prompts=40, n_demos=2, methods=["denoising_patch", "mean_ablation"], out=path)
+    hc.run(model, suite=suite, n_prompts=40, n_demos=2, methods=["denoising_patch", "zero_ablation@last"], out=path)
     return path
 
 
@@ -39,10 +39,6 @@ def evidence(model, finished, tmp_path_factory):
     folder = tmp_path_factory.mktemp("evidence") / "results"
     shutil.copytree(finished, folder)
     return run_evidence(model, folder, **QUICK), folder
-
-
-def test_it_is_public():
-    assert hc.run_evidence is run_evidence
 
 
 def test_every_node_is_saved_as_it_is_returned(evidence):
@@ -109,16 +105,10 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
     assert set(seen["held"].batches) == {"always_a", "always_b", "always_c"}
 
 
-def test_another_method_can_choose_the_heads(model, finished):
-    found = run_evidence(model, hc.load(finished), method="mean_ablation", **QUICK)
-    assert json.loads(found.attrs["options"])["method"] == "mean_ablation@all"
-    again = run_evidence(model, hc.load(finished), method="mean_ablation@all", **QUICK)
-    assert again["specificity"].to_dataset().identical(found["specificity"].to_dataset())
-
-
-def test_all_positions(model, finished):
-    found = run_evidence(model, hc.load(finished), positions="all", **QUICK)
-    assert json.loads(found.attrs["options"])["positions"] == "all"
+def test_another_method_can_choose_the_heads_and_positions(model, finished):
+    found = run_evidence(model, hc.load(finished), method="zero_ablation", positions="all", **QUICK)
+    options = json.loads(found.attrs["options"])
+    assert (options["method"], options["positions"]) == ("zero_ablation@last", "all")
     assert found["specificity"]["damage"].sel(category="Knowledge", target="Knowledge") > 0.02
 
 
@@ -132,93 +122,75 @@ def test_another_model_is_refused_by_its_weights(finished, tmp_path):
 def test_results_without_their_suite_need_a_registered_one(model, finished, tables):
     results = hc.load(finished)
     del results.attrs["suite"]
-    assert len(run_evidence(model, results, **QUICK)) == 5
-    small = registry.lookup("suite", SUITE)
-    registry.register(
-        "suite", SUITE, lambda: make_suite([task for task in small().tasks if task.name != "always_b"], name=SUITE)
-    )
-    with pytest.raises(PlanError, match="gives other prompts"):
+    registered = registry.lookup("suite", SUITE)
+    fewer = make_suite([task for task in registered().tasks if task.name != "always_b"], name=SUITE)
+    registry.register("suite", SUITE, lambda: fewer)
+    with pytest.raises(PlanError, match="other prompts"):
         run_evidence(model, results, **QUICK)
     del registry._tables["suite"][SUITE]
-    with pytest.raises(PlanError, match=r"'counting', which is not found.*--suite path/to/file\.py:name"):
+    with pytest.raises(PlanError, match=r"'counting'.*--suite"):
         run_evidence(model, results, **QUICK)
 
 
-WRONG = {
-    "prompts": ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
-    "relabellings": ({"relabellings": 18}, OptionError, "relabellings must be a whole number of at least 19; got 18"),
-    "positions": ({"positions": "x1"}, OptionError, "positions must be 'last' or 'all'; got 'x1'"),
-    "method": ({"method": "denoising"}, UnknownNameError, "no block of 'denoising'; they hold denoising_patch@last"),
-    "metric": ({"metric": "prob"}, UnknownNameError, "prob"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_options_are_one_sentence(model, finished, what):
-    options, error, message = WRONG[what]
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize(
+    ("options", "error", "named"),
+    [
+        ({"n_prompts": 1}, OptionError, r"n_prompts .*2; got 1"),
+        ({"relabellings": 18}, OptionError, r"relabellings .*19; got 18"),
+        ({"positions": "x1"}, OptionError, r"positions .*'x1'"),
+        ({"method": "denoising"}, UnknownNameError, r"'denoising'.* denoising_patch@last"),
+        ({"metric": "prob"}, UnknownNameError, "prob"),
+    ],
+)
+def test_wrong_options_are_one_sentence(model, finished, options, error, named):
+    with pytest.raises(error, match=named):
         run_evidence(model, finished, **options)
     assert not (finished / "evidence").exists()
 
 
-def test_no_folder_and_no_manifest(model, finished, tmp_path):
-    with pytest.raises(StorageError, match="not a results folder"):
+def test_what_are_no_results_with_a_manifest_is_refused(model, finished, tmp_path):
+    with pytest.raises(StorageError, match="nowhere"):
         run_evidence(model, tmp_path / "nowhere")
     bare = hc.load(finished)
     del bare.attrs["manifest"]
-    with pytest.raises(DataError, match="have no manifest"):
+    with pytest.raises(DataError, match="manifest"):
         run_evidence(model, bare)
-
-
-def test_model_and_results_swapped(finished):
     for first in (finished, hc.load(finished)):
         with pytest.raises(DataError, match=r"model first .*second"):
             run_evidence(first, "mini")
 
 
-def test_a_model_is_loaded_by_its_folder(finished, tmp_path, monkeypatch):
-    def examine(model, held, halves, *, options, **more):
-        raise DataError(f"examined {model.name}")
-
-    monkeypatch.setattr(evidence_run, "examine", examine)
-    with pytest.raises(DataError, match="examined"):
-        run_evidence(counting_folder(tmp_path / "same"), hc.load(finished), **QUICK)
-
-
-def test_a_name_is_loaded_in_the_dtype_of_the_results(tmp_path, monkeypatch):
-    folder = counting_folder(tmp_path / "model")
-    half = hc.load_model(folder, dtype="bfloat16")
-    results = hc.run(half, suite=SUITE, n_prompts=40, n_demos=2, methods=["denoising_patch"])
+def test_a_model_is_loaded_by_its_folder_in_the_dtype_of_the_results(model_folder, monkeypatch):
+    half = hc.load_model(model_folder, dtype="bfloat16", device="cpu")
+    results = hc.run(half, suite=SUITE, tasks=["always_a"], n_prompts=16, n_demos=2, methods=["denoising_patch"])
 
     def examine(model, held, halves, *, options, **more):
-        raise DataError(f"examined in {model.dtype}")
+        raise DataError(f"{model.name} in {model.dtype}")
 
     monkeypatch.setattr(evidence_run, "examine", examine)
-    with pytest.raises(DataError, match=r"examined .*torch\.bfloat16"):
-        run_evidence(folder, results, **QUICK)
+    with pytest.raises(DataError, match=rf"{model_folder.name} in torch\.bfloat16"):
+        run_evidence(model_folder, results, **QUICK)
 
 
 def test_heads_of_a_control_are_no_category(model):
     controls = ["second_corruption_patch", "other_item_patch"]
-    results = hc.run(model, suite=SUITE, n_prompts=8, n_demos=2, methods=["denoising_patch", *controls])
+    options = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "tasks": ["always_a"]}
+    results = hc.run(model, methods=["denoising_patch", *controls], **options)
     for method in (controls[0], f"{controls[1]}@last"):
-        with pytest.raises(OptionError, match="@last is a control") as refused:
+        with pytest.raises(OptionError, match=rf"{method.partition('@')[0]}@last is a control.* denoising_patch@last"):
             run_evidence(model, results, method=method)
-        assert str(refused.value).startswith(method.partition("@")[0])
-        assert str(refused.value).endswith(" denoising_patch@last.")
-    for node in results.children.values():
-        if "denoising_patch@last" in node.children:
-            del node["denoising_patch@last"]
-    with pytest.raises(OptionError, match=r"control.*another method"):
+    del results["always_a"]["denoising_patch@last"]
+    with pytest.raises(OptionError, match="control"):
         run_evidence(model, results)
 
 
-def test_few_items_still_give_a_result(model, finished):
+@pytest.mark.slow
+def test_few_items_still_give_a_result(model):
     """Six prompts per task leave about three items to choose by."""
     few = hc.run(model, suite=SUITE, n_prompts=6, n_demos=2, methods=["denoising_patch"])
     found = run_evidence(model, few, **QUICK)
     assert set(found["relabelling"]["verdict"].values.tolist()) == {"inconclusive"}
-    assert all(sentence for sentence in found.attrs["reading"].splitlines())
+    assert all(found.attrs["reading"].splitlines())
 
 
 def test_items_of_one_half_alone_are_one_sentence(model, finished):
@@ -228,5 +200,5 @@ def test_items_of_one_half_alone_are_one_sentence(model, finished):
             block = results[task][name].to_dataset()
             kept = [place for place, item in enumerate(block["item"].values) if first_half(str(item), seed=0)]
             results[task][name] = xr.DataTree(block.isel(prompt=kept))
-    with pytest.raises(DataError, match=r"one half alone.*several query items"):
+    with pytest.raises(DataError, match="one half alone"):
         run_evidence(model, results, **QUICK)

@@ -1,11 +1,8 @@
-"""The template "chat", from a run to its evidence in another process: the tokens of the tokenizer's own template."""
+"""The template "chat", from a run to its evidence: the tokens of the tokenizer's own template."""
 
 import itertools
 import json
 import logging
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -32,7 +29,6 @@ from headcats.tasks.definition import Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "template": "chat"}
-SCORED = ["always_a", "always_b", "always_c"]
 RUN = {**SMALL, "n_prompts": 24, "methods": ["denoising_patch"], "progress": False}
 # The words of the template "arrow": all that is scored must come out the same.
 AS_ARROW = (
@@ -40,18 +36,6 @@ AS_ARROW = (
     "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\n' }}{% endfor %}"
 )
 DATED = "{{ bos_token + 'w50,w1\n' }}" + WRAPPED
-COMMANDS = """
-import logging, sys
-from headcats import cli
-
-for command in sys.stdin.read().splitlines():
-    sys.argv = ["headcats", *command.split()]
-    try:
-        cli.main()
-    except SystemExit as stop:
-        assert not stop.code, (command, stop.code)
-    logging.getLogger("headcats").handlers.clear()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -71,27 +55,27 @@ def expected_ids(model: HookedModel, labels, ids) -> list[int]:
     return chat_ids(model.tokenizer, messages([(words[f"x{n}"], words[f"y{n}"]) for n in numbers], words["x_query"]))
 
 
-@pytest.mark.parametrize("chat_template", [WRAPPED, DATED, AS_ARROW])
-def test_task_prompts_are_conversations(model, chat_template):
-    chatty = in_chat(model, chat_template)
-    (batch,) = hc.task_prompts(chatty, "always_a", **SMALL)
-    assert len(batch) == 8
-    clean = zip(batch.clean, batch.labels, strict=True)
-    corrupted = zip(batch.corrupted, batch.corrupted_labels, strict=True)
-    for ids, labels in itertools.chain(clean, corrupted):
-        assert ids.tolist() == expected_ids(chatty, labels, ids)
-        assert labels[-1].startswith("between_query")
-        assert ("bos" in labels) == (chat_template != WRAPPED)
+def test_task_prompts_are_conversations(model):
+    for chat_template in (WRAPPED, DATED, AS_ARROW):
+        chatty = in_chat(model, chat_template)
+        (batch,) = hc.task_prompts(chatty, "always_a", **SMALL)
+        assert len(batch) == 8
+        clean = zip(batch.clean, batch.labels, strict=True)
+        corrupted = zip(batch.corrupted, batch.corrupted_labels, strict=True)
+        for ids, labels in itertools.chain(clean, corrupted):
+            assert ids.tolist() == expected_ids(chatty, labels, ids)
+            assert labels[-1].startswith("between_query")
+            assert ("bos" in labels) == (chat_template != WRAPPED)
 
 
+@pytest.mark.slow
 def test_a_conversation_in_the_words_of_another_template_is_scored_alike(model):
-    chat = hc.run(in_chat(model, AS_ARROW), **RUN)
-    arrow = hc.run(model, **RUN | {"template": "arrow"})
+    options = RUN | {"tasks": ["always_a"], "n_prompts": 8}
+    chat = hc.run(in_chat(model, AS_ARROW), **options)
+    arrow = hc.run(model, **options | {"template": "arrow"})
     ours, theirs = RunResults(chat).manifest, RunResults(arrow).manifest
     assert ours.plan == replace(theirs.plan, template="chat")
-    assert [record.prompt_hash for record in ours.tasks.values()] == [
-        record.prompt_hash for record in theirs.tasks.values()
-    ]
+    assert ours.tasks["always_a"].prompt_hash == theirs.tasks["always_a"].prompt_hash
     assert chat["always_a"]["denoising_patch@last"].patched.equals(arrow["always_a"]["denoising_patch@last"].patched)
 
 
@@ -106,64 +90,32 @@ def test_a_task_is_asked_for_its_pairs_once(chatty):
     assert sorted(calls) == sorted(each.name for each in counted)
 
 
-# ------------------------------------------------------------------------------------------- goes on, another process
-@pytest.mark.slow  # test_suite_of_results.py goes through the same commands
-def test_everything_works_in_another_process(chatty, model_folder, tmp_path):
-    folder, own = tmp_path / "results", shutil.copytree(model_folder, tmp_path / "model")
-    chatty.tokenizer.save_pretrained(own)
-    hc.run(hc.load_model(own), tasks=SCORED, out=folder, **RUN)
-    assert RunResults(hc.load(folder)).manifest.plan.template == "chat"
-    assert json.loads((folder / "suite.json").read_text(encoding="utf-8"))["template"] == {
-        "name": "chat", "before": "w53,", "between": "\n→", "lead": "", "after": "\n",
-        "start": "w52\n", "bos": "written",
-    }  # fmt: skip
-    study = f"--n-prompts 24 --n-demos 2 --tasks {','.join(SCORED)}"
-    commands = [
-        f"run --out {folder} --chat --model {own} --methods mean_ablation {study} --no-views --quiet",
-        # The results hold the template: that of the tokenizer is not needed.
-        f"evidence {folder} --model {model_folder} --n-prompts 8 --relabellings 19",
-        f"views {folder} --model {model_folder} --heads 1 --prompts 1",
-    ]
-    process = subprocess.run(
-        [sys.executable, "-c", COMMANDS], input="\n".join(commands), capture_output=True, encoding="utf-8", check=False
-    )
-    assert process.returncode == 0, process.stderr
-    assert set(hc.load(folder)["always_a"].children) == {"denoising_patch@last", "mean_ablation@all"}
-    assert (folder / "evidence" / "specificity.nc").exists()
-    assert (folder / "views" / "knowledge.html").exists()
-
-
+# ------------------------------------------------------------------------------------------------- into a folder
 def test_a_run_goes_on_with_the_template_that_it_began_with(model, tmp_path, caplog):
     """Real ones name the day."""
-    options = {**RUN, "out": tmp_path / "r", "tasks": ["always_a"]}
-    first = hc.run(in_chat(model, DATED), **options)
-    later = in_chat(model, DATED.replace("w1", "w2"))
+    options = {**RUN, "n_prompts": 8, "methods": ["zero_ablation@last"], "tasks": ["always_b"]}
+    alone = hc.run(in_chat(model, DATED), **options)
+    first = hc.run(in_chat(model, DATED), out=tmp_path, **options | {"tasks": ["always_a"]})
     caplog.set_level(logging.WARNING, "headcats")
-    second = hc.run(later, **options | {"methods": ["zero_ablation"], "tasks": ["always_b"]})
+    second = hc.run(in_chat(model, DATED.replace("w1", "w2")), out=tmp_path, **options)
     assert "'<bos>w50,w1" in caplog.text
     assert set(RunResults(second).tasks) == {"always_a", "always_b"}
     assert second.attrs["suite"] == first.attrs["suite"]
-    alone = hc.run(in_chat(model, DATED), **options | {"out": None, "methods": ["zero_ablation"]})
-    again = hc.run(later, **options | {"methods": ["zero_ablation"]})
-    name = "zero_ablation@all"
-    assert again["always_a"][name].patched.equals(alone["always_a"][name].patched)
+    name = "always_b/zero_ablation@last"
+    assert second[name].patched.equals(alone[name].patched)
 
 
 def test_another_chat_template_is_refused(model, chatty, tmp_path, files):
-    options = {**RUN, "out": tmp_path / "r", "tasks": ["always_a"]}
+    options = {**RUN, "n_prompts": 8, "out": tmp_path / "r", "tasks": ["always_a"]}
     hc.run(chatty, **options)
     before = files(tmp_path / "r")
-    with pytest.raises(PlanError, match=r"another chat template \(before: 'w53,' there, 'w51,' now\).*--out"):
+    with pytest.raises(PlanError, match=r"chat template.*'w53,' there, 'w51,' now.*--out"):
         hc.run(in_chat(model, WRAPPED.replace("w53", "w51")), **options)
-    with pytest.raises(PlanError, match="template: 'chat' there, 'arrow' now"):
+    with pytest.raises(PlanError, match="template: 'chat' there, 'arrow'"):
         hc.run(chatty, **options | {"template": "arrow"})
     with pytest.raises(OptionError, match="no chat template"):
         hc.run(model, **options)
     assert files(tmp_path / "r") == before
-    assert list(RunResults(hc.run(chatty, **options)).tasks) == ["always_a"]
-    hc.run(model, **options | {"out": tmp_path / "arrow", "template": "arrow"})
-    with pytest.raises(PlanError, match="template: 'arrow' there, 'chat' now"):
-        hc.run(chatty, **options | {"out": tmp_path / "arrow"})
 
 
 # ----------------------------------------------------------------------------------------------- finished prompts

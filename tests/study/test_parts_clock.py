@@ -147,12 +147,9 @@ def test_parts_done_beside_each_other_bring_their_time(told):
     ]
 
 
-def test_nothing_to_do_is_nothing_to_say(told):
+def test_nothing_is_told_of_nothing_or_to_nobody(told):
     told.clock(work={}, total=3)
     assert told.lines == []
-
-
-def test_nobody_has_to_be_told():
     clock = PartsClock("probe", {"a": 1.0}, total=1, tell=None)
     clock.begin()
     clock.finished("a")

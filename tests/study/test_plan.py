@@ -39,47 +39,42 @@ def test_names_given_twice_count_once():
     assert study.metrics == ("prob",)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"suite_source": "countin"}, UnknownNameError, "Unknown suite 'countin'. Did you mean 'counting'"),
-        ({"tasks": ["allways_a"]}, UnknownNameError, "Unknown task 'allways_a' of suite 'counting'. Did you mean 'alw"),
-        ({"tasks": ["plural"]}, UnknownNameError, r"'plural' is not in suite 'counting'.*with_tasks"),
-        ({"methods": ["denoise_patch"]}, UnknownNameError, "Unknown method 'denoise_patch'. Did you mean 'denoising"),
-        (
-            {"methods": ["mean_ablation:referenz=task"]},
-            UnknownNameError,
-            "'referenz' of mean_ablation. Did you mean 'reference'",
-        ),
-        ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "takes 'suite', 'task', .*; got 'tsk'"),
-        ({"metrics": ["logit-diff"]}, UnknownNameError, "Unknown metric 'logit-diff'. Did you mean 'logit_diff'"),
-        ({"template": "arow"}, UnknownNameError, "Unknown template 'arow'. Did you mean 'arrow'"),
-        ({"corruption": "other"}, UnknownNameError, "Unknown corruption 'other'. Did you mean 'other_task'"),
-        ({"answers": "first"}, UnknownNameError, "Unknown answers 'first'. Did you mean 'first_token'"),
-        ({"suite_source": []}, DataError, "is empty"),
-        ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
-        ({"n_demos": 0}, OptionError, "n_demos must be a whole number of at least 1; got 0"),
+def test_what_is_wrong_is_named():
+    """Of a name the one that was meant, of a number the bound and what came."""
+    wrong = [
+        ({"suite_source": "countin"}, UnknownNameError, "'countin'.*'counting'"),
+        ({"tasks": ["allways_a"]}, UnknownNameError, "'allways_a' .*'counting'.*'always_a'"),
+        ({"tasks": ["plural"]}, UnknownNameError, "'plural' .*'counting'.*with_tasks"),
+        ({"methods": ["denoise_patch"]}, UnknownNameError, "'denoise_patch'.*'denoising_patch'"),
+        ({"methods": ["mean_ablation:referenz=task"]}, UnknownNameError, "'referenz' of mean_ablation.*'reference'"),
+        ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "'suite', 'task', .*; got 'tsk'"),
+        ({"metrics": ["logit-diff"]}, UnknownNameError, "'logit-diff'.*'logit_diff'"),
+        ({"template": "arow"}, UnknownNameError, "'arow'.*'arrow'"),
+        ({"corruption": "other"}, UnknownNameError, "'other'.*'other_task'"),
+        ({"answers": "first"}, UnknownNameError, "'first'.*'first_token'"),
+        ({"suite_source": []}, DataError, "empty"),
+        ({"n_prompts": 1}, OptionError, "n_prompts .*2; got 1"),
+        ({"n_demos": 0}, OptionError, "n_demos .*1; got 0"),
         (
             {"suite_source": "sentences", "methods": ["denoising_patch"]},
             OptionError,
-            "got 0, which suite 'sentences' takes: .* n_demos=5",
+            "got 0, .*'sentences'.*=5",
         ),
-        ({"methods": []}, OptionError, r"methods must be a list of names, such as \['denoising_patch'\]; got \[\]"),
-        ({"metrics": []}, OptionError, "metrics must be a list of names"),
-        ({"tasks": []}, OptionError, "tasks must be a list of names"),
-        ({"methods": "denoising_patch"}, OptionError, "methods must be a list of names"),
-        ({"seed": True}, OptionError, "seed must be a whole number; got True"),
-        ({"n_prompts": True}, OptionError, "n_prompts must be a whole number"),
-        ({"min_accuracy": 1.5}, OptionError, "min_accuracy must be a number from 0 .* to 1; got 1.5"),
-        ({"min_accuracy": True}, OptionError, "min_accuracy must be a number"),
-        ({"min_accuracy": float("nan")}, OptionError, "min_accuracy must be a number"),
-        ({"min_logit_diff": "0"}, OptionError, "min_logit_diff must be a number, .* or None .*; got '0'"),
-        ({"min_logit_diff": float("inf")}, OptionError, "min_logit_diff must be a number"),
-    ],
-)
-def test_what_is_wrong_is_named(options, error, message):
-    with pytest.raises(error, match=message):
-        make(**options)
+        ({"methods": []}, OptionError, r"methods .*'denoising_patch'.*got \[\]"),
+        ({"metrics": []}, OptionError, "metrics"),
+        ({"tasks": []}, OptionError, "tasks"),
+        ({"methods": "denoising_patch"}, OptionError, "methods"),
+        ({"seed": True}, OptionError, "seed .*got True"),
+        ({"n_prompts": True}, OptionError, "n_prompts .*got True"),
+        ({"min_accuracy": 1.5}, OptionError, "min_accuracy .*0 .*1; got 1.5"),
+        ({"min_accuracy": True}, OptionError, "min_accuracy .*got True"),
+        ({"min_accuracy": float("nan")}, OptionError, "min_accuracy .*got nan"),
+        ({"min_logit_diff": "0"}, OptionError, "min_logit_diff .*None .*'0'"),
+        ({"min_logit_diff": float("inf")}, OptionError, "min_logit_diff .*got inf"),
+    ]
+    for options, error, named in wrong:
+        with pytest.raises(error, match=named):
+            make(**options)
 
 
 def test_a_suite_brings_its_options():

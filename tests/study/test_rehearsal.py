@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from covering import some
 
 import headcats as hc
 from headcats.methods.causal.on_task import TaskInputs
@@ -28,9 +27,8 @@ def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
     return Preparation(model, study)
 
 
-@pytest.mark.parametrize(
-    ("path", "memory"), some([("auto", "2MB"), ("hooked", None), ("auto", None), ("hooked", "2MB")], in_ci=2)
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "memory"), [("auto", "2MB"), ("hooked", None), ("auto", None), ("hooked", "2MB")])
 def test_the_memory_that_it_tells_is_what_a_run_takes(model: HookedModel, path: str, memory: str | None) -> None:
     told = rehearse(prepared(model, METHODS[:3]), "always_a", limit=memory, path=path).peak
     options = OPTIONS | {"methods": METHODS[:3], "tasks": ["always_a"], "progress": False}
@@ -87,7 +85,7 @@ def test_the_work_of_groups_is_that_of_as_many_heads(model: HookedModel) -> None
 
 def test_validate_tells_both(model: HookedModel, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "headcats"):
-        validate(model, suite="counting", methods=METHODS, **OPTIONS)
-    text = "\n".join(caplog.messages)
-    assert re.search(r"^Memory: about \d.* sweeps at most \d", text, re.MULTILINE)
-    assert re.search(r"^Time: .* for denoising_patch@last, mean_ablation@all", text, re.MULTILINE)
+        validate(model, suite="counting", tasks=["always_a"], methods=METHODS, **OPTIONS)
+    (memory,) = [line for line in caplog.messages if line.startswith("Memory: ")]
+    assert re.search(r"about \d.* sweeps .*\d", memory)
+    assert any(re.match(r"Time: .*\bdenoising_patch@last, mean_ablation@all", line) for line in caplog.messages)

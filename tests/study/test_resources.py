@@ -97,26 +97,24 @@ def test_a_model_too_large_for_a_device_is_spread_and_its_devices_work_in_turn()
     assert (planned.devices_per_copy, planned.copies) == (2, 2)
     assert planned.device_hours == pytest.approx(4 * planned.hours)
     assert planned.weights / 2 < planned.memory < 80e9
-    with pytest.raises(OptionError, match="at least --devices 2"):
+    with pytest.raises(OptionError, match="--devices 2"):
         hc.plan("llama-3-70b", methods=["denoising_patch"], **TWO)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_bad_input():
+    wrong = [
         ({"hardware": "h10"}, UnknownNameError, "h100"),
         ({"devices": 0}, OptionError, "devices"),
         ({"dtype": "int4"}, UnknownNameError, "float16"),
-        ({"methods": ["ov_relation"]}, OptionError, "ov_relation does not sweep"),
+        ({"methods": ["ov_relation"]}, OptionError, "ov_relation"),
         ({"methods": ["attribution_patch"]}, OptionError, "attribution_patch"),
         ({"n_prompts": 1}, OptionError, "n_prompts"),
         ({"n_prompts": "many"}, OptionError, "n_prompts"),
         ({"suite": "ioi"}, DataError, "--tokenizer"),
-    ],
-)
-def test_bad_input(options, error, message):
-    with pytest.raises(error, match=message):
-        hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
+    ]
+    for options, error, named in wrong:
+        with pytest.raises(error, match=named):
+            hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
 
 
 def test_options_that_do_not_exist_are_type_errors():
@@ -146,7 +144,7 @@ def test_a_measured_rate_is_that_of_a_slice(monkeypatch):
         operations += flops.unread_queries(small, prompts=prompts, **sizes, first=first)
     assert planned.hardware.rate == operations / 2  # a second for each of two sweeps
     monkeypatch.setattr(hardware, "free_memory", lambda device: 1000)
-    with pytest.raises(OptionError, match="name the hardware"):
+    with pytest.raises(OptionError, match="hardware"):
         hc.plan(SMALL, hardware="measured", methods=["denoising_patch"], **TWO)
 
 

@@ -12,6 +12,7 @@ from headcats.results.sources import located
 from headcats.tasks.stored import stored_suite
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+DUPLICATE = "duplicate of an earlier row"
 OPTIONS = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"], "progress": False}
 
 
@@ -31,21 +32,21 @@ def test_a_run_keeps_them_and_goes_on_with_them(model, folder, tmp_path):
     out = tmp_path / "results"
     hc.run(model, suite=folder, tasks=["one"], out=out, **OPTIONS)
     rows = RunResults(hc.load(out)).manifest.tasks["one"].rows
-    assert (rows.kept, rows.dropped) == (24, {"duplicate of an earlier row": 1})
-    assert rows.examples["duplicate of an earlier row"].startswith("one.csv, line 26")
+    assert (rows.kept, rows.dropped) == (24, {DUPLICATE: 1})
+    assert rows.examples[DUPLICATE].startswith("one.csv, line 26")
     before = (out / "suite.json").read_text(encoding="utf-8")
     stored, _ = stored_suite(before, source="x")
     assert stored.ignored == ("notes.txt",)
     # As `headcats run --out` does where no suite is named.
     hc.run(model, suite=stored, out=out, **OPTIONS)
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["tasks"]["one"]["rows"]["dropped"] == {"duplicate of an earlier row": 1}
+    assert manifest["tasks"]["one"]["rows"]["dropped"] == {DUPLICATE: 1}
     assert manifest["tasks"]["two"]["rows"] == {"kept": 24, "dropped": {}, "examples": {}}
     assert (out / "suite.json").read_text(encoding="utf-8") == before
-    assert located(manifest["suite_source"], out) == os.path.relpath(folder), "it is still found where it came from"
+    assert located(manifest["suite_source"], out) == os.path.relpath(folder)
 
 
-def test_other_tasks_have_none(model, options):
-    manifest = RunResults(hc.run(model, **options, progress=False)).manifest
+def test_other_tasks_have_none(finished):
+    manifest = RunResults(hc.load(finished)).manifest
     assert all(record.rows.kept is None for record in manifest.tasks.values())
     assert "rows" not in json.loads(manifest.to_json())["tasks"]["always_a"]

@@ -6,16 +6,13 @@ import logging
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import xarray as xr
-from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_suite, finished_pairs, several_tokens
-from covering import some
+from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_suite, finished_pairs
 
 import headcats as hc
 from headcats.errors import (
@@ -29,13 +26,11 @@ from headcats.errors import (
     UnknownNameError,
 )
 from headcats.prompts.pair import SecondCorruption
-from headcats.results.checksum import stated_in
 from headcats.results.folder import ResultsFolder
-from headcats.results.merging import merge
-from headcats.results.records import DropCounts
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import task_run
+from headcats.study.given_answers import SHOWN
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
@@ -92,10 +87,9 @@ def test_the_head_that_does_the_tasks_is_found(finished):
         assert abs(effects).max() < 0.1
 
 
-def test_a_run_again_leaves_every_finished_file_alone(model, options, tmp_path, files):
-    path = tmp_path / "r"
-    first = hc.run(model, out=path, **options)
-    before = files(path)
+def test_a_run_again_leaves_every_finished_file_alone(model, options, finished, tmp_path, files):
+    path = shutil.copytree(finished, tmp_path / "r")
+    first, before = hc.load(path), files(path)
     again = hc.run(model, out=path, **options)
     assert blocks(path) == {name: value for name, value in before.items() if name.startswith("blocks")}
     assert {name: content for name, (content, _) in files(path).items()} == {n: c for n, (c, _) in before.items()}
@@ -104,22 +98,19 @@ def test_a_run_again_leaves_every_finished_file_alone(model, options, tmp_path, 
 
 def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_path):
     """In three steps, and every step leaves what is there; the numbers are those of a run in one go."""
-    path = tmp_path / "r"
+    path, two = tmp_path / "r", ["always_c", "always_a"]
     hc.run(model, out=path, **options | {"tasks": ["always_c"], "methods": ["mean_ablation"]})
     first = blocks(path)
-    hc.run(model, out=path, **options | {"tasks": ["always_c", "always_a"], "methods": ["denoising_patch"]})
+    hc.run(model, out=path, **options | {"tasks": two, "methods": ["denoising_patch"]})
     second = blocks(path)
-    hc.run(model, out=path, **options)
+    hc.run(model, out=path, **options | {"tasks": two})
     third = blocks(path)
-    assert (len(first), len(second), len(third)) == (1, 3, 6)
+    assert (len(first), len(second), len(third)) == (1, 3, 4)
     assert first.items() < second.items() < third.items()
-    whole = hc.load(path)
-    assert_same_numbers(whole, hc.load(finished))
+    assert_same_numbers(hc.load(path), hc.load(finished), tasks=two)
     assert set(stored(path).methods) == set(METHODS)
-    assert {task: set(records) for task, records in stored(path).blocks.items()} == {
-        task: set(METHODS) for task in TASKS
-    }
-    assert set(stored(path).checks) == {"model", *TASKS}
+    assert {task: set(records) for task, records in stored(path).blocks.items()} == {task: set(METHODS) for task in two}
+    assert set(stored(path).checks) == {"model", *two}
 
 
 # ------------------------------------------------------------------------------------------------------- controls
@@ -136,7 +127,7 @@ def from_before(model, options, tmp_path, monkeypatch):
     path = tmp_path / "from before"
     with monkeypatch.context() as patched:
         patched.setattr(task_run, "settle_distractors", lambda *args, **kwargs: {})
-        hc.run(model, out=path, **options)
+        hc.run(model, out=path, **options | {"tasks": ["always_a"]})
     return path
 
 
@@ -144,26 +135,22 @@ def test_a_folder_from_before_takes_the_controls(model, options, from_before):
     path, finished = from_before, hc.load(from_before)
     before = blocks(path)
     assert {label: record.fingerprint for label, record in stored(path).blocks["always_a"].items()} == FROZEN
-    plain = {name: value for name, value in options.items() if name != "methods"}
+    plain = {name: value for name, value in options.items() if name != "methods"} | {"tasks": ["always_a"]}
     found = hc.run(model, out=path, **plain)  # the default methods
     assert before.items() < blocks(path).items()
-    for task in TASKS:
-        assert set(found[task].children) == {*METHODS, SECOND, OTHER_ITEM}
-        block = found[task][SECOND]
-        assert block.second_task.dims == ("prompt",)
-        assert all(a != b for a, b in zip(block.second_task.values, block.distractor_task.values, strict=True))
-        assert set(block.second_task.values) <= {"always_a", "always_b", "always_c", "shifted"} - {task}
-        assert block.key.values.tolist() == found[task]["denoising_patch@last"].key.values.tolist()
-    assert_same_numbers(found, finished)
-    again = blocks(path)
-    hc.run(model, out=path, **plain)
-    assert blocks(path) == again
+    assert set(found["always_a"].children) == {*METHODS, SECOND, OTHER_ITEM}
+    block = found["always_a"][SECOND]
+    assert block.second_task.dims == ("prompt",)
+    assert all(a != b for a, b in zip(block.second_task.values, block.distractor_task.values, strict=True))
+    assert set(block.second_task.values) <= {"always_b", "always_c", "shifted"}
+    assert block.key.values.tolist() == found["always_a"]["denoising_patch@last"].key.values.tolist()
+    assert_same_numbers(found, finished, tasks=["always_a"])
 
 
 def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, options):
     """It names the output that is seen most often. Another wrong output, and the right one of another query."""
-    plain = {name: value for name, value in options.items() if name != "methods"}
-    found = hc.run(model, **plain, tasks=["always_a"])["always_a"]
+    chosen = {"methods": ["denoising_patch", SECOND, OTHER_ITEM], "tasks": ["always_a"]}
+    found = hc.run(model, **options | chosen)["always_a"]
     shares = {}
     for label in ("denoising_patch@last", SECOND, OTHER_ITEM):
         block = found[label].sel(metric="logit_diff", layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
@@ -180,7 +167,7 @@ def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, o
     hc.run(model, out=tmp_path, **chosen)
     monkeypatch.setattr("headcats.prompts.corruption.SecondLabels.draw", lambda *args: None)
     hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
-    with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*other prompts"):
+    with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*prompts"):
         hc.run(model, out=tmp_path, **chosen)
 
 
@@ -212,22 +199,19 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
     assert "no second corruption" in line
 
 
-def test_tasks_that_are_not_solved_and_scored_are_named(model, options, caplog):
+def test_tasks_that_are_not_solved_and_scored_are_named_and_corrupt_others(model, options, caplog):
+    chosen = {"tasks": ["always_a", "shifted"], "methods": ["zero_ablation@last"]}
     with caplog.at_level(logging.WARNING, "headcats"):
-        hc.run(model, **options | {"tasks": ["always_a", "shifted"], "min_accuracy": 0})
-    (line,) = [line for line in caplog.messages if "may corrupt others" in line]
-    assert "1 of 2 tasks are scored" in line
-    assert "shifted (0.00)" in line
-    caplog.clear()
-    with caplog.at_level(logging.WARNING, "headcats"):
-        hc.run(model, **options | {"tasks": ["always_a"], "min_accuracy": 0})
-    assert not [line for line in caplog.messages if "may corrupt others" in line]
+        found = hc.run(model, **options | chosen, min_accuracy=0)
+    (line,) = [line for line in caplog.messages if "shifted (0.00)" in line]
+    assert "1 of 2 tasks" in line
+    assert "always_a" not in line
+    assert "shifted" in found["always_a"]["zero_ablation@last"].distractor_task
 
 
-@pytest.mark.parametrize("corruption", ["other_task", "shuffled_labels"])
-def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite(model, corruption):
+def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite(model):
     suite = counting_suite().with_tasks(Task("pairs", "knowledge", "made up", finished_pairs))
-    options = {"suite": suite, "n_prompts": 8, "methods": ["denoising_patch"], "corruption": corruption}
+    options = {"suite": suite, "n_prompts": 8, "methods": ["denoising_patch"]}
     with_others, alone = (
         hc.run(model, tasks=["pairs"], n_demos=n_demos, **options)["pairs"]["denoising_patch@last"]
         for n_demos in (0, 2)
@@ -237,26 +221,23 @@ def test_finished_prompts_need_no_demonstrations_whatever_else_is_in_their_suite
         hc.run(model, tasks=["pairs", "always_a"], n_demos=0, **options)
 
 
-@pytest.mark.parametrize("cluster", ["auto", "10.0.0.1:6379", hc.Task])
-def test_what_is_no_cluster_is_refused_before_a_model_is_loaded(cluster):
-    with pytest.raises(OptionError, match="cluster must be"):
-        hc.run("no such model", cluster=cluster)
+def test_what_is_no_cluster_is_refused_before_a_model_is_loaded():
+    for cluster in ("auto", "10.0.0.1:6379", hc.Task):
+        with pytest.raises(OptionError, match="cluster"):
+            hc.run("no such model", cluster=cluster)
 
 
-def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):
+def test_order_and_number_of_tasks_and_methods_change_no_number(model, options, finished):
     turned = make_suite(counting_suite().tasks[::-1], name=SUITE)
-    other = hc.run(model, **options | {"suite": turned, "methods": ["mean_ablation", "denoising_patch"]})
-    assert list(RunResults(other).tasks) == TASKS[::-1]
-    assert_same_numbers(other, hc.load(finished))
-
-
-def test_a_task_alone_has_the_same_numbers(model, options, finished):
-    alone = hc.run(model, **options | {"tasks": ["always_b"]})
-    assert_same_numbers(alone, hc.load(finished), tasks=["always_b"])
+    tasks = ["always_b", "always_a"]
+    other = hc.run(model, **options | {"suite": turned, "tasks": tasks, "methods": METHODS[::-1]})
+    assert list(RunResults(other).tasks) == tasks
+    assert_same_numbers(other, hc.load(finished), tasks=tasks)
 
 
 def test_several_metrics_come_from_one_sweep(model, options, finished):
-    both = hc.run(model, **options, metrics=["prob", "logit_diff"], tasks=["always_a"])
+    chosen = {"tasks": ["always_a"], "methods": ["denoising_patch"]}
+    both = hc.run(model, **options | chosen, metrics=["prob", "logit_diff"])
     block = both["always_a"][METHODS[0]].to_dataset()
     assert block.metric.values.tolist() == ["prob", "logit_diff"]
     single = hc.load(finished)["always_a"][METHODS[0]].to_dataset()
@@ -264,26 +245,17 @@ def test_several_metrics_come_from_one_sweep(model, options, finished):
 
 
 # ----------------------------------------------------------------------------------------------- another plan
-@pytest.mark.parametrize(
-    ("changes", "difference"),
-    [
-        ({"seed": 1}, "seed: 0 there, 1 now"),
-        ({"n_prompts": 6}, "n_prompts: 8 there, 6 now"),
-        ({"template": "question"}, "template: 'arrow' there, 'question' now"),
-        ({"metrics": ["prob"]}, "metrics: "),
-        ({"suite": "icl"}, "suite: 'counting' there, 'icl' now"),
-    ],
-)
-def test_another_plan_is_refused_and_nothing_changes(model, options, finished, files, changes, difference):
+def test_another_plan_is_refused_and_nothing_changes(model, options, finished, files):
     before = files(finished)
-    with pytest.raises(PlanError, match=difference):
-        hc.run(model, out=finished, **options | changes)
+    for changes in ({"seed": 1}, {"suite": "icl"}):
+        with pytest.raises(PlanError, match=rf"{next(iter(changes))}: \S+ there"):
+            hc.run(model, out=finished, **options | changes)
     assert files(finished) == before
 
 
 def test_another_model_is_refused_and_nothing_changes(options, finished, files, tmp_path):
     before = files(finished)
-    with pytest.raises(PlanError, match="model weights_hash: "):
+    with pytest.raises(PlanError, match="weights_hash: "):
         hc.run(counting_folder(tmp_path / "m", seed=1), out=finished, **options)
     assert files(finished) == before
 
@@ -291,7 +263,7 @@ def test_another_model_is_refused_and_nothing_changes(options, finished, files, 
 def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, finished, files):
     before = files(finished)
     changed = counting_suite().with_tasks(constant("always_b", "w46", "knowledge"))
-    with pytest.raises(PlanError, match=r"Task 'always_a' gives other prompts .*--out"):
+    with pytest.raises(PlanError, match=r"'always_a' .*prompts .*--out"):
         hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
     assert blocks(finished) == {name: value for name, value in before.items() if name.startswith("blocks")}
 
@@ -299,55 +271,38 @@ def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, fini
 # ------------------------------------------------------------------------------------------------------ refusals
 def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, options, caplog):
     with caplog.at_level(logging.WARNING, "headcats"):
-        found = hc.run(model, **options)
-    assert list(RunResults(found).tasks) == TASKS
-    skipped = RunResults(found).manifest.skipped()
+        found = hc.run(model, **options | {"tasks": ["always_a", "shifted"], "methods": ["zero_ablation@last"]})
+    assert list(RunResults(found).tasks) == ["always_a"]
+    manifest = RunResults(found).manifest
+    skipped, records = manifest.skipped(), manifest.tasks
     assert list(skipped) == ["shifted"]
-    assert "cannot do it" in skipped["shifted"]
     assert "accuracy 0.00" in skipped["shifted"]
-    assert re.search("1 of 4 tasks .*skipped", caplog.text)
+    assert re.search("1 of 2 tasks .*skipped", caplog.text)
     assert f"shifted: {skipped['shifted']}" in caplog.text
+    given = records["shifted"].given_answers
+    assert (len(given), records["always_a"].given_answers) == (SHOWN, ())
+    assert all(repr(each.given) in caplog.text for each in given)
 
 
-def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
+def test_when_all_are_refused_nothing_is_written(model, options, tmp_path, monkeypatch):
+    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: [])
     with pytest.raises(DataError, match=r"(?s)'counting' .*shifted: .*cannot"):
         hc.run(model, out=tmp_path / "new" / "r", **options | {"tasks": ["shifted"]})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_in_single_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
-    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    changed = {"suite": suite, "methods": ["zero_ablation"], "tasks": ["always_a", "long"], "answers": "single"}
-    found = hc.run(model, **options | changed)
-    record = RunResults(found).manifest.tasks["long"]
-    reason = "answer of several tokens"
-    assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})
-    assert "usable word pair" in record.refusal
-    assert f"24 {reason}" in record.refusal
-    assert list(RunResults(found).tasks) == ["always_a"]
-
-
 def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(model, options, tmp_path, caplog):
+    """And a task of a single query."""
+    few = Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:1])
+    chosen = {"suite": counting_suite().with_tasks(few), "methods": ["noising_patch@x9", "noising_patch"]}
     with caplog.at_level(logging.WARNING, "headcats"):
-        found = hc.run(
-            model,
-            out=tmp_path / "r",
-            **options | {"methods": ["noising_patch@x9", "noising_patch"], "tasks": ["always_a"]},
-        )
+        found = hc.run(model, out=tmp_path / "r", **options | chosen | {"tasks": ["always_a", "few"]})
+    assert list(RunResults(found).tasks) == ["always_a"]
     assert list(found["always_a"].children) == ["noising_patch@last"]
     refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
-    assert "has no role 'x9'" in refusal
-    (line,) = [line for line in caplog.messages if "is skipped" in line]
-    assert line.startswith("noising_patch@x9")
+    assert "role 'x9'" in refusal
+    (line,) = [line for line in caplog.messages if line.startswith("noising_patch@x9")]
     assert "task always_a" in line
-
-
-@pytest.mark.parametrize("n_items", [1, 2])
-def test_a_task_of_one_query_is_refused_and_the_others_go_on(model, options, n_items):
-    few = Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:n_items])
-    suite = counting_suite().with_tasks(few)
-    found = hc.run(model, **options | {"suite": suite, "methods": ["denoising_patch"]}, tasks=["always_a", "few"])
-    assert "always_a" in found.children
 
 
 # -------------------------------------------------------------------------------------------------- custom tasks
@@ -363,20 +318,9 @@ def test_a_task_of_a_notebook_joins_a_suite(model, options, tables):
     assert [c["name"] for c in json.loads(found.attrs["categories"])][-1] == "spelling"
     effects = hc.score(found, method="denoising_patch", metric="logit_diff").effect.sel(task="always_d")
     assert float(effects[COUNTING_HEAD]) > 0.9
-    by_name = hc.run(model, suite=["always_d", *counting_suite().tasks], tasks=["always_d"], n_prompts=4, n_demos=2)
-    assert list(RunResults(by_name).tasks) == ["always_d"]
 
 
-def test_finished_prompt_pairs_are_scored_as_they_are(model):
-    task = Task("pairs", "knowledge", "made up", finished_pairs)
-    ablation = "mean_ablation:reference=task@last"
-    found = hc.run(model, suite=task, n_prompts=8, methods=["denoising_patch", ablation])
-    block = found["pairs"]["denoising_patch@last"]
-    assert block.key.values.tolist() == [f"pair w{i}" for i in range(8)]
-    assert block.item.values.tolist() == [f"w{i}" for i in range(8)]
-    assert set(found["pairs"].children) == {"denoising_patch@last", ablation}
-
-
+@pytest.mark.slow
 def test_a_folder_takes_a_task_of_a_new_category(model, tmp_path):
     """A list of finished tasks grows in a notebook; figures read the categories from the folder."""
     first, second = (Task(name, name, "made up", finished_pairs) for name in ("knowledge", "spelling"))
@@ -392,25 +336,14 @@ def test_a_folder_takes_a_task_of_a_new_category(model, tmp_path):
 
 # ------------------------------------------------------------------------------------------------------ bad input
 def test_unknown_options_name_near_matches(model, options):
-    with pytest.raises(TypeError, match=r"'n_demonstrations'\. .* mean 'n_demos'"):
-        hc.run(model, **options, n_demonstrations=3)
-    with pytest.raises(TypeError, match=r"'metric'\. .* mean 'metrics'"):
-        hc.run(model, **options, metric="prob")
-    with pytest.raises(TypeError, match=r"\(model, \*\*.*preset\('todd2024'\)\)"):
-        hc.run(model, **options, preset="todd2024")
+    for name, meant in (("n_demonstrations", "'n_demos'"), ("metric", "'metrics'"), ("preset", r"preset\('todd2024'")):
+        with pytest.raises(TypeError, match=meant):
+            hc.run(model, **options, **{name: "todd2024"})
 
 
 def test_names_are_checked_before_the_model_is_loaded(options, tmp_path):
     with pytest.raises(UnknownNameError, match="Unknown method 'denoising'"):
         hc.run("no such model", out=tmp_path / "r", **options | {"methods": ["denoising"]})
-
-
-def test_an_answer_that_equals_the_distractor_names_the_pair(model):
-    def bad(n, *, seed):
-        return [hc.PromptPair("the bad one", "q", "a", "b", " x", " x")]
-
-    with pytest.raises(DataError, match=r"'the bad one': .*' x'"):
-        hc.run(model, suite=Task("bad", "knowledge", "made up", bad))
 
 
 def test_weights_that_are_not_numbers_are_refused_before_anything_is_written(options, tmp_path):
@@ -429,23 +362,19 @@ def test_somebody_elses_folder_is_refused(model, options, tmp_path, files):
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("place", "told"),
-    [("a file", "file is a file, and no folder can be below it"), ("/proc/headcats", "Cannot write to /proc/headcats")],
-)
-def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path, place, told):
-    if place == "a file":
-        (tmp_path / "file").write_text("x", encoding="utf-8")
-        place = tmp_path / "file" / "r"
-    with pytest.raises(StorageError, match=told):
-        hc.run(model, out=place, **options)
+def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for place, named in ((tmp_path / "file" / "r", "file is a file"), ("/proc/headcats", "/proc/headcats")):
+        with pytest.raises(StorageError, match=named):
+            hc.run(model, out=place, **options)
 
 
-@pytest.mark.parametrize("writes", [0, 1, 3])
+@pytest.mark.parametrize("writes", [0, 3])
 def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
     model, options, finished, tmp_path, monkeypatch, writes
 ):
     path, replace, done = tmp_path / "new" / "r", os.replace, []
+    options = options | {"tasks": ["always_a", "always_b"], "methods": ["denoising_patch"]}
 
     def fill_up(source, target):
         if len(done) == writes:
@@ -463,12 +392,12 @@ def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
     assert all(not file.name.endswith(".tmp") for file in left)
     if not writes:
         assert list(tmp_path.iterdir()) == []
-    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
+    again = hc.run(model, out=path, **options)
+    assert_same_numbers(again, hc.load(finished), tasks=options["tasks"], methods=METHODS[:1])
 
 
 def test_a_damaged_block_is_made_anew_and_no_other(model, options, finished, tmp_path):
-    path = tmp_path / "r"
-    hc.run(model, out=path, **options)
+    path = shutil.copytree(finished, tmp_path / "r")
     damaged = ResultsFolder(path).block_path("always_b", METHODS[1])
     before = blocks(path)
     damaged.write_bytes(damaged.read_bytes()[:1000])
@@ -477,122 +406,8 @@ def test_a_damaged_block_is_made_anew_and_no_other(model, options, finished, tmp
     assert changed == {str(damaged.relative_to(path))}
 
 
-# ---------------------------------------------------------------------------------------------------------- killed
-# One process loads the model and forks a child for every case; each child dies by SIGKILL at an exact point.
-KILLED = """
-import json, os, signal, sys
-sys.path.insert(0, sys.argv[1])
-import torch
-torch.set_num_threads(1)
-import counting
-import headcats as hc
-from headcats.results.folder import ResultsFolder
-
-model = hc.load_model(sys.argv[2], device="cpu")
-options = json.loads(sys.argv[3])
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def run_and_die(out, block, moment):
-    write_block, replace, written = ResultsFolder.write_block, os.replace, []
-    def count(self, *args):
-        written.append(args)
-        if moment == "before" and len(written) == block:
-            die()
-        checksum = write_block(self, *args)
-        if moment == "after" and len(written) == block:
-            die()
-        return checksum
-    def rename(source, target):
-        if moment == "temporary" and str(target).endswith(".nc") and len(written) == block:
-            die()
-        replace(source, target)
-    ResultsFolder.write_block, os.replace = count, rename
-    hc.run(model, out=out, **options)
-
-for case in json.loads(sys.argv[4]):
-    child = os.fork()
-    if child == 0:
-        try:
-            run_and_die(*case)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (case, status)
-"""
-MOMENTS = {
-    "first block, before it": (1, "before", 0),
-    "first block, temporary file written": (1, "temporary", 0),
-    "middle block, temporary file written": (4, "temporary", 3),
-    "middle block, manifest not yet written": (4, "after", 4),
-    "last block, before it": (6, "before", 5),
-    "last block, manifest not yet written": (6, "after", 6),
-}
-
-
-@pytest.fixture(scope="session")
-def killed(model_folder, options, tmp_path_factory):
-    """Moment -> folder of a run that was killed then."""
-    root = tmp_path_factory.mktemp("killed")
-    folders = {moment: root / str(number) for number, moment in enumerate(MOMENTS)}
-    cases = [[str(folders[moment]), *MOMENTS[moment][:2]] for moment in MOMENTS]
-    arguments = [str(Path(__file__).parents[1]), str(model_folder), json.dumps(options), json.dumps(cases)]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *arguments], capture_output=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folders
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("moment", some([*list(MOMENTS)[::2], *list(MOMENTS)[1::2]], in_ci=3))
-def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed, moment):
-    path, (_, when, whole) = killed[moment], MOMENTS[moment]
-    before = blocks(path)
-    assert len(before) == whole
-    assert len(list(path.rglob("*.tmp"))) == (when == "temporary")
-    result = hc.run(model, out=path, **options)
-    assert before.items() <= blocks(path).items()
-    assert len(blocks(path)) == 6
-    assert not list(path.rglob("*.tmp"))
-    assert_same_numbers(result, hc.load(finished))
-    assert set(hc.diff(path, finished).state.values.tolist()) == {"same bits"}
-    found, expected = stored(path), stored(finished)
-    for part in ("plan", "model", "categories", "tasks", "methods", "requested"):
-        assert getattr(found, part) == getattr(expected, part)
-    assert found.checks.keys() == expected.checks.keys()
-    # Fast paths are checked once per model and process, on the first prompts that come: the check's numbers differ, and
-    # with them the checksums of the files that hold them.
-    other = {"seconds": 0, "self_check": "", "checksum": ""}
-    for task, records in expected.blocks.items():
-        for label, record in records.items():
-            assert replace(found.blocks[task][label], **other) == replace(record, **other)
-            for manifest, root in ((found, path), (expected, finished)):
-                file = ResultsFolder(root).block_path(task, label)
-                assert manifest.blocks[task][label].checksum == stated_in(file, least=0)
-
-
-# --------------------------------------------------------------------------------------------------- bundled model
-@pytest.mark.ci
-def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
-    """A word task that shares its inputs with tasks of the suite finds its distractors there."""
-
-    @hc.task(category="linguistic", source="this notebook")
-    def my_plural(n, *, seed):
-        """The plural, once more."""
-        return hc.suite("icl").tasks[[t.name for t in hc.suite("icl").tasks].index("plural")].pairs(n, seed=seed)
-
-    suite = hc.suite("icl").with_tasks(my_plural)
-    found = hc.run(mini, suite=suite, tasks=["my_plural", "country_capital"], methods=["denoising_patch"], n_prompts=8)
-    assert set(RunResults(found).tasks) == {"my_plural", "country_capital"}
-    block = found["my_plural"]["denoising_patch@last"]
-    assert "english_french" in block.distractor_task.values
-    assert float((block.clean - block.corrupted).mean()) > 0
-
-
 def test_a_run_whose_methods_score_no_task_is_an_error(model, options):
-    with pytest.raises(DataError, match="no role 'nowhere'"):
+    with pytest.raises(DataError, match="'nowhere'"):
         hc.run(model, **options | {"methods": ["denoising_patch@nowhere"]})
 
 
@@ -612,18 +427,7 @@ def test_a_second_run_into_a_folder_is_refused_before_the_model_is_loaded(model,
         thread.start()
         thread.join()
     assert len(told) == 1
-    assert "join them with `headcats merge`" in told[0]
-
-
-def test_runs_of_an_array_go_into_folders_of_their_own_and_are_merged(model, options, finished, tmp_path):
-    for task in ("always_a", "always_b", "shifted"):
-        try:
-            hc.run(model, out=tmp_path / task, **options | {"tasks": [task]})
-        except DataError:
-            assert task == "shifted", "the model cannot do it"
-    merged = merge([tmp_path / "always_a", tmp_path / "always_b"], out=tmp_path / "all")
-    assert set(hc.diff(merged, finished).state.values.tolist()) <= {"same bits", "only in the second"}
-    assert hc.diff(merged, finished).sizes["block"] > 0
+    assert "`headcats merge`" in told[0]
 
 
 # ------------------------------------------------------------------------------------------------- a damaged manifest
@@ -631,12 +435,11 @@ def test_a_run_goes_on_beside_a_damaged_manifest(model, options, finished, tmp_p
     path = shutil.copytree(finished, tmp_path / "r")
     before, content = blocks(path), (path / "manifest.json").read_bytes()
     (path / "manifest.json").write_bytes(content[:-100])
-    with pytest.raises(DamagedFileError, match=r"manifest\.json is damaged: .*`headcats run`"):
+    with pytest.raises(DamagedFileError, match=r"manifest\.json .*`headcats run`"):
         hc.load(path)
     with caplog.at_level(logging.WARNING, "headcats"):
         assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
-    assert "This run begins a new one" in caplog.text
-    assert blocks(path) == before, "nothing is computed again"
+    assert blocks(path) == before
     (kept,) = path.glob("manifest.json.damaged-*")
     assert kept.read_bytes() == content[:-100]
     assert kept.name in caplog.text
@@ -646,10 +449,9 @@ def test_a_refused_run_beside_a_damaged_manifest_changes_nothing(model, options,
     path = shutil.copytree(finished, tmp_path / "r")
     (path / "manifest.json").write_bytes(b"damaged")
     for _ in range(2):
-        with pytest.raises(PlanError, match="n_prompts: 8 there, 7 now"):
+        with pytest.raises(PlanError, match="n_prompts: 8 there, 7"):
             hc.run(model, out=path, **options | {"n_prompts": 7})
     assert len(list(path.glob("manifest.json.damaged-*"))) == 1
-    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
 def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_path):
@@ -658,11 +460,10 @@ def test_blocks_of_another_model_are_not_taken_up(model, options, finished, tmp_
     (path / "manifest.json").write_bytes(b"")
     other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
     for removed in ("always_a", "always_b", ""):
-        with pytest.raises(PlanError, match=r"\.nc is of another run \(another model\)"):
+        with pytest.raises(PlanError, match=r"\.nc .*another model"):
             hc.run(other, out=path, **options | {"tasks": ["always_a"]})
         assert (path / "manifest.json").read_bytes() == b""
         shutil.rmtree(path / "blocks" / removed, ignore_errors=True)  # in the end what is known of the heads is left
-    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
 def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, options, finished, tmp_path):
@@ -670,10 +471,9 @@ def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, o
     path = shutil.copytree(finished, tmp_path / "r")
     (path / "manifest.json").unlink()
     shutil.rmtree(path / "blocks" / "always_a")
-    with pytest.raises(PlanError, match=r"is of another run \(n_prompts: 8 there, 7 now\)"):
+    with pytest.raises(PlanError, match="n_prompts: 8 there, 7"):
         hc.run(model, out=path, **options | {"n_prompts": 7, "tasks": ["always_a"]})
     assert not (path / "manifest.json").exists()
-    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
 
 
 def first_metric(logits, targets):
@@ -697,15 +497,17 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options,
     def run(code, tasks):
         monkeypatch.setattr(code, "__name__", "of_mine")
         if kind == "metric":
-            return hc.run(model, out=tmp_path, **options | {"metrics": [code], "tasks": tasks})
-        hc.methods.causal_method(base="clean", positions="last")(code)
-        return hc.run(model, out=tmp_path, **options | {"methods": ["of_mine"], "tasks": tasks})
+            chosen = {"metrics": [code], "methods": ["denoising_patch"]}
+        else:
+            hc.methods.causal_method(base="clean", positions="last")(code)
+            chosen = {"methods": ["of_mine"]}
+        return hc.run(model, out=tmp_path, **options | chosen | {"tasks": tasks})
 
     first, changed = (first_metric, changed_metric) if kind == "metric" else (first_method, changed_method)
     run(first, ["always_a"])
-    run(first, ["always_a", "always_b"])
+    run(first, ["always_a"])
     before = blocks(tmp_path)
-    with pytest.raises(PlanError, match="The code of of_mine is not what it was"):
+    with pytest.raises(PlanError, match="of_mine"):
         run(changed, ["always_c"])
     assert blocks(tmp_path) == before
 
@@ -714,6 +516,6 @@ def test_somebody_elses_manifest_is_left_alone(model, options, tmp_path):
     path = tmp_path / "r"
     path.mkdir()
     (path / "manifest.json").write_text('{"name": "my web site"}', encoding="utf-8")
-    with pytest.raises(StorageError, match=r"manifest\.json is not of headcats"):
+    with pytest.raises(StorageError, match=r"manifest\.json"):
         hc.run(model, out=path, **options)
     assert [file.name for file in path.iterdir()] == ["manifest.json"]

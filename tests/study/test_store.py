@@ -14,6 +14,19 @@ from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
 
 
+@pytest.fixture(scope="module")
+def options(options):
+    return options | {"tasks": ["always_a"]}
+
+
+@pytest.fixture(scope="module")
+def finished(model, options, tmp_path_factory):
+    """The folder of a small whole run; never written to."""
+    path = tmp_path_factory.mktemp("whole") / "results"
+    hc.run(model, out=path, **options)
+    return path
+
+
 def blocks(results):
     run = RunResults(results)
     return {(task, label): run.block(task, label) for task, labels in run.tasks.items() for label in labels}
@@ -57,6 +70,7 @@ def test_a_compact_run_goes_on_whole_or_compact(model, options, tmp_path, files)
 
 def test_blocks_that_would_lose_too_much_are_whole_and_counted(model, options, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(compact, "BOUND", -1.0)
+    options = options | {"methods": ["denoising_patch"]}
     with caplog.at_level(logging.INFO, logger="headcats"):
         results = hc.run(model, out=tmp_path / "r", store="compact", **options)
     assert {loss_of(block).store for block in blocks(results).values()} == {WHOLE}

@@ -11,7 +11,6 @@ from clock_lines import estimate, finished
 
 import headcats as hc
 from headcats import registry
-from headcats.errors import DataError
 from headcats.study import joint_run, task_run
 from headcats.study.progress import PartsClock
 
@@ -62,6 +61,11 @@ def twenty_seconds(monkeypatch, clock):
     monkeypatch.setattr(task_run, "assess", slow)
 
 
+@pytest.fixture(scope="module")
+def options(options):
+    return options | {"methods": ["zero_ablation@last"]}
+
+
 def test_tasks_of_a_run(model, options, twenty_seconds, told):
     hc.run(model, **options)
     assert told() == [
@@ -70,14 +74,6 @@ def test_tasks_of_a_run(model, options, twenty_seconds, told):
         ("always_c", False, "20 s", 3, 4, "20 s"),
         ("shifted", True, "2 min", 4, 4, None),
     ]
-
-
-def test_a_run_that_is_extended_counts_what_is_there(model, options, twenty_seconds, told, tmp_path):
-    """Also where what is there comes last in the suite."""
-    hc.run(model, **options | {"tasks": ["always_c"]}, out=tmp_path)
-    told()
-    hc.run(model, **options | {"tasks": ["always_a", "always_b", "always_c"]}, out=tmp_path)
-    assert told() == [("always_a", False, "20 s", 2, 3, None), ("always_b", False, "20 s", 3, 3, None)]
 
 
 def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, twenty_seconds, told, tmp_path, monkeypatch):
@@ -112,7 +108,7 @@ class Slow:
     name = "slow"
 
     def __init__(self, clock):
-        self.clock, self.options, self.refused, self.stop_at = clock, {}, set(), None
+        self.clock, self.options, self.stop_at = clock, {}, None
 
     def parts(self, inputs):
         return {task.name: (task.name,) for task in inputs.tasks}
@@ -120,9 +116,6 @@ class Slow:
     def on_part(self, inputs, part):
         if part == self.stop_at:
             raise KeyboardInterrupt
-        if part in self.refused:
-            self.clock.now += 200
-            raise DataError(f"{part} is too long; shorten it.")
         for tenth in range(1, 11):
             self.clock.now += 4
             inputs.advance(tenth / 10, "counting")
@@ -165,21 +158,3 @@ def test_parts_of_a_run_that_is_stopped_and_goes_on(model, slow, told, tmp_path)
         ("slow always_c", False, "40 s", 3, 3, None),
         ("slow always_c", "40 s", "parts of slow"),
     ]
-
-
-def test_a_part_refused_after_one_that_was_scored(model, slow, told):
-    slow.refused = {"always_b"}
-    run_slow(model, ["always_a", "always_b", "always_c"])
-    assert told()[:3] == [
-        ("slow always_a", False, "40 s", 1, 3, "80 s"),
-        ("slow always_b", True, "3 min", 2, 3, "40 s"),
-        ("slow always_c", False, "40 s", 3, 3, None),
-    ]
-
-
-def test_a_refused_part_leaves_the_work_for_all_to_the_next(model, slow, told):
-    slow.refused, slow.work = {"always_a"}, lambda inputs, part: 0.0
-    run_slow(model, ["always_a", "always_b", "always_c"])
-    lines = told()
-    assert lines[0] == ("slow always_a", True, "3 min", 1, 3, None)
-    assert lines[-1] == ("slow always_b", "40 s", "parts of slow")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import spread
 from prefixes import prefixed_batch
 from toys import BACKENDS, D_VOCAB, tiny_model
 
@@ -27,12 +28,6 @@ def as_a_hook(model: Any) -> Callable[[], Any]:
     return model.reset_hooks
 
 
-def in_a_context(model: Any) -> Callable[[], Any]:
-    context = model.hooks(fwd_hooks=[(WHERE, halve)])
-    context.__enter__()
-    return lambda: context.__exit__(None, None, None)
-
-
 def for_good(model: Any) -> Callable[[], Any]:
     model.add_hook(WHERE, halve, is_permanent=True)
     return lambda: model.hook_dict[WHERE].remove_hooks("fwd", including_permanent=True)
@@ -43,10 +38,21 @@ def on_a_module(model: Any) -> Callable[[], Any]:
     return model.blocks[1].mlp.register_forward_hook(lambda module, args, output: output * 0.5).remove
 
 
-@pytest.mark.parametrize("attach", [as_a_hook, in_a_context, for_good, on_a_module])
-@pytest.mark.parametrize("positions", ["last", "each"])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_hooks_stay_in_force(backend: Any, positions: str, attach: Attach) -> None:
+ATTACHED = [as_a_hook, on_a_module, for_good]
+HOOKED = pytest.mark.needs_tl3("HookedTransformer")
+
+
+@pytest.mark.parametrize(
+    ("attach", "positions", "backend"),
+    [
+        *(
+            pytest.param(*case, "bridge", marks=pytest.mark.both_versions)
+            for case in spread(ATTACHED, [("last",), ("each",)])
+        ),
+        *(pytest.param(*case, "hooked", marks=HOOKED) for case in spread(ATTACHED[:2], [("last",), ("each",)])),
+    ],
+)
+def test_hooks_stay_in_force(attach: Attach, positions: str, backend: Any) -> None:
     model, batch = tiny_model("gpt2", backend).model, prefixed_batch(2, 6, 2)
     options: dict[str, Any] = {"positions": positions}
     without = sweep(model, batch, "denoising_patch", **options)
@@ -71,9 +77,8 @@ def test_hooks_stay_in_force(backend: Any, positions: str, attach: Attach) -> No
     np.testing.assert_allclose(after.patched, without.patched, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_train_mode_is_said_once(backend: Any) -> None:
-    model, batch = tiny_model("gpt2", backend).model, prefixed_batch(2, 6, 2)
+def test_train_mode_is_said_once() -> None:
+    model, batch = tiny_model("gpt2").model, prefixed_batch(2, 6, 2)
     expected = sweep(model, batch, "denoising_patch")
     model.train()
     with pytest.warns(ModelWarning, match="train mode") as warned:
@@ -83,6 +88,7 @@ def test_train_mode_is_said_once(backend: Any) -> None:
         warnings.simplefilter("error")
         sweep(model, batch, "denoising_patch")
     assert model.training
+    assert found.attrs["path"] == "hooked"
     assert float(abs(found.patched - expected.patched).max()) < 1e-5
 
 
@@ -91,5 +97,5 @@ def test_weights_of_a_hooked_model_are_not_read(backend: Any) -> None:
     model = adapt(tiny_model("gpt2", backend).model)
     assert Circuit(model).d_vocab == D_VOCAB
     model.model.add_hook(WHERE, halve)
-    with pytest.raises(ModelError, match=r"hooks of its own, for example at 'blocks\.1\.attn.*reset_hooks"):
+    with pytest.raises(ModelError, match=r"blocks\.1\.attn.*reset_hooks"):
         Circuit(model)

@@ -12,12 +12,10 @@ import torch
 from batches import ROLES, random_batch, random_role_batch
 from toys import D_VOCAB, N_CTX, Toy, random_tokens, tiny_model
 
-import headcats as hc
 from headcats import registry
 from headcats.errors import (
     DataError,
     ExtensionError,
-    HeadcatsError,
     ModelError,
     ModelWarning,
     OptionError,
@@ -84,10 +82,6 @@ class TestResult:
         monkeypatch.setattr(model, "tokenizer", None)
         assert expected.equals(sweep(model, random_batch(), "denoising_patch"))
 
-    def test_it_is_what_the_package_offers(self) -> None:
-        assert hc.sweep is sweep
-        assert hc.PromptBatch is PromptBatch
-
 
 class TestReferences:
     def test_several_ways_to_give_the_same(self, model: Any) -> None:
@@ -104,7 +98,7 @@ class TestReferences:
         default = sweep(model, batch, "mean_ablation").patched
         given = sweep(model, batch, "mean_ablation", reference=batch.without_roles()).patched
         assert np.array_equal(default.values, given.values)
-        with pytest.raises(DataError, match=" 4 reference prompts"):
+        with pytest.raises(DataError, match=" 4 reference"):
             sweep(model, batch, "mean_ablation", reference=batch)
 
     def test_resampling_is_the_same_every_time(self, model: Any) -> None:
@@ -116,60 +110,43 @@ class TestReferences:
         assert np.array_equal(first, again)
         assert not np.array_equal(first, reseeded)
 
-    def test_a_mean_by_role_equals_one_by_index_where_roles_stand_at_one_place(self, model: Any) -> None:
-        batch, held_out = random_role_batch(3), random_role_batch(20, seed=5)
-        by_role = sweep(model, batch, "mean_ablation", reference=held_out).patched.values
-        by_index = sweep(model, batch, "mean_ablation", reference=held_out.without_roles()).patched.values
-        assert np.abs(by_role - by_index).max() < 2e-5
+
+def tokens(clean: Any, corrupted: Any, answer: Any = (1, 1), distractor: Any = (2, 2), **options: Any) -> PromptBatch:
+    return PromptBatch.from_tokens(clean, corrupted, answer, distractor, **options)
 
 
-BATCHES: dict[str, tuple[Any, str]] = {
-    "numbers of prompts": (
-        lambda: PromptBatch.from_tokens(random_tokens(2, 5), random_tokens(3, 5), [5, 6], [7, 8]),
-        r"corrupted .* as many as the clean ones, 2; got \(3, 5\)",
-    ),
-    "no prompts": (
-        lambda: PromptBatch.from_tokens(*[torch.zeros(0, 3, dtype=torch.long)] * 2, *[torch.zeros(0, dtype=int)] * 2),
-        r"clean.* must be \[prompt, pos\] with at least one.* \(0, 3\)",
-    ),
-    "ragged": (lambda: PromptBatch.from_tokens([[0, 1], [0]], [[0, 1], [0, 2]], [1, 1], [2, 2]), "clean token ids"),
-    "floats": (lambda: PromptBatch.from_tokens([[0.5]], [[1]], [1], [2]), "clean token ids must be integers"),
-    "too few answers": (
-        lambda: PromptBatch.from_tokens([[0, 1]] * 2, [[0, 2]] * 2, [1], [2, 2]), r"answer must hold one id per prompt"
-    ),
-    "answer = distractor": (
-        lambda: PromptBatch.from_tokens([[0, 1]] * 3, [[0, 2]] * 3, [5, 6, 7], [8, 6, 9]),
-        r"'prompt 1': answer and distractor begin with the same token 6 \(1 of 3 prompts\)",
-    ),
-    "too few items": (
-        lambda: PromptBatch.from_tokens([[0, 1]] * 2, [[0, 2]] * 2, [5, 6], [8, 9], items=["a"]),
-        "items must hold one entry per prompt: 2 prompts, 1 entries",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BATCHES)
-def test_prompts_that_make_no_batch(case: str) -> None:
-    make, message = BATCHES[case]
-    with pytest.raises(DataError, match=message) as caught:
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tokens(random_tokens(2, 5), random_tokens(3, 5)), r"corrupted .* 2; got \(3, 5\)"),
+        (lambda: tokens(*[torch.zeros(0, 3, dtype=torch.long)] * 2, *[torch.zeros(0, dtype=int)] * 2), r"\(0, 3\)"),
+        (lambda: tokens([[0, 1], [0]], [[0, 1], [0, 2]]), "clean token ids"),
+        (lambda: tokens([[0.5]], [[1]], [1], [2]), "clean .* integers"),
+        (lambda: tokens([[0, 1]] * 2, [[0, 2]] * 2, [1]), "answer"),
+        (lambda: tokens([[0, 1]] * 3, [[0, 2]] * 3, [5, 6, 7], [8, 6, 9]), r"'prompt 1': .* 6 \(1 of 3 prompts\)"),
+        (lambda: tokens([[0, 1]] * 2, [[0, 2]] * 2, items=["a"]), "items .* 2 prompts, 1 entries"),
+    ],
+    ids=["numbers", "none", "ragged", "floats", "too few answers", "answer = distractor", "too few items"],
+)
+def test_prompts_that_make_no_batch(make: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         make()
-    assert isinstance(caught.value, HeadcatsError)
 
 
 class TestRefused:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"answer": torch.tensor([5, D_VOCAB, 5, 5])}, r"'prompt 1': answer ids \[60\] .*0 to 59"),
+            ({"answer": torch.tensor([5, D_VOCAB, 5, 5])}, r"'prompt 1': answer .*\[60\] .* 59"),
             (
                 {"distractor": torch.tensor([9, 9, -1, 9]), "answer": torch.tensor([5] * 4)},
-                r"'prompt 2': distractor ids \[-1\]",
+                r"'prompt 2': distractor .*\[-1\]",
             ),
-            ({"clean": torch.full((4, 7), D_VOCAB)}, "Prompt 0 has token id 60 at position 0"),
-            ({"corrupted": torch.full((4, 7), -3)}, "Prompt 0 has token id -3 at position 0"),
+            ({"clean": torch.full((4, 7), D_VOCAB)}, "Prompt 0 .* 60 at position 0"),
+            ({"corrupted": torch.full((4, 7), -3)}, "Prompt 0 .* -3 at position 0"),
             (
                 {"clean": torch.ones(4, N_CTX + 1, dtype=int), "corrupted": torch.ones(4, N_CTX + 1, dtype=int)},
-                f"{N_CTX + 1} tokens .* at most {N_CTX}",
+                f"{N_CTX + 1} tokens .* {N_CTX}",
             ),
         ],
     )  # fmt: skip
@@ -182,7 +159,7 @@ class TestRefused:
         # Two tokens of x1 in one prompt, one in the other; z of the base run's tokens comes from the same roles.
         other = ("bos", "x1[0/2]", "x1[1/2]", "between1", "x_query", "last")
         batch = changed(random_role_batch(task="t"), corrupted_labels=(ROLES, ROLES, other, ROLES))
-        with pytest.raises(UnmatchedPrompts, match="token 1 of the corrupted prompt is 'x1\\[0/2\\]'") as caught:
+        with pytest.raises(UnmatchedPrompts, match=r"token 1 .* 'x1\[0/2\]'") as caught:
             sweep(model, batch, "denoising_patch", positions=positions)
         assert caught.value.prompts == (2,)
         for one in ("last", "x_query", "answer"):
@@ -190,29 +167,23 @@ class TestRefused:
         sweep(model, batch, "zero_ablation", positions=positions)  # needs the clean run alone
 
     def test_unknown_roles(self, model: Any) -> None:
-        with pytest.raises(DataError, match="'x2'; it has last"):
+        with pytest.raises(DataError, match=r"'x2'; .*last"):
             sweep(model, random_role_batch(task="t"), "denoising_patch", positions="x2")
-        with pytest.raises(DataError, match="no role 'x1'; it has last, answer, all, other, end"):
+        with pytest.raises(DataError, match=r"'x1'; .*answer"):
             sweep(model, random_batch(), "denoising_patch", positions="x1")
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"method": "denoising"}, r"Unknown method 'denoising'. Did you mean 'denoising_patch'.* Known: .*zero_"),
-            ({"metrics": ["logit_dif"]}, r"Unknown metric 'logit_dif'. Did you mean 'logit_diff'.* Known: .*accuracy"),
-            ({"path": "hook"}, r"Unknown path 'hook'. Did you mean 'hooked'. Known: auto, hooked"),
+            ({"method": "denoising"}, r"method 'denoising'.* 'denoising_patch'.*zero_"),
+            ({"metrics": ["logit_dif"]}, r"metric 'logit_dif'.* 'logit_diff'.*accuracy"),
+            ({"path": "hook"}, r"path 'hook'.* 'hooked'.*auto"),
         ],
     )  # fmt: skip
     def test_unknown_names(self, model: Any, options: dict[str, Any], message: str) -> None:
         options = {"method": "denoising_patch"} | options
-        with pytest.raises(UnknownNameError, match=message) as caught:
+        with pytest.raises(UnknownNameError, match=message):
             sweep(model, random_batch(), **options)
-        assert isinstance(caught.value, HeadcatsError)
-
-    @pytest.mark.parametrize("metrics", ["logit_diff", []])
-    def test_metrics_that_are_no_list(self, model: Any, metrics: Any) -> None:
-        with pytest.raises(OptionError, match=r"list .*\['logit_diff'\]"):
-            sweep(model, random_batch(), "denoising_patch", metrics=metrics)
 
     def test_a_method_that_edits_no_head(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
@@ -252,18 +223,10 @@ def test_no_hook_is_left_after_a_metric_that_raises(toy: Toy, monkeypatch: pytes
 
     model, tokens = adapt(toy.model), random_tokens()
     before = model.logits(tokens)
-    with pytest.raises(ExtensionError, match=r"Metric 'fails_on_patched_rows' .* raised ZeroDivisionError"):
+    with pytest.raises(ExtensionError, match=r"fails_on_patched_rows.* ZeroDivisionError"):
         sweep(model, random_batch(), "denoising_patch", metrics=["fails_on_patched_rows"])
     assert calls == [32]  # all patched rows: four prompts, eight heads
     assert torch.equal(model.logits(tokens), before)
-    assert not any(hook.fwd_hooks for hook in toy.model.hook_dict.values())
-
-
-def test_no_hook_is_left_after_a_replacement_that_does_not_fit(toy: Toy) -> None:
-    from headcats.sweeps.intervention import Intervention
-
-    with pytest.raises(ModelError):
-        sweep(toy.model, random_batch(), Intervention("wrong", "clean", lambda sources: sources.clean[:1]))
     assert not any(hook.fwd_hooks for hook in toy.model.hook_dict.values())
 
 
@@ -294,16 +257,6 @@ class TestZeroAblationOfProcessedWeights:
         with pytest.warns(ModelWarning):
             zeroed = [sweep(model, random_batch(), "zero_ablation").patched.values for model in (raw, processed)]
         assert np.abs(zeroed[0] - zeroed[1]).max() > 1e-3
-
-
-@pytest.mark.needs_tl3("HookedTransformer")
-@pytest.mark.parametrize("method", ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"])
-def test_both_model_classes_agree(layout: Any, method: str) -> None:
-    found = [
-        sweep(tiny_model(layout, backend, n_layers=2).model, random_batch(), method).patched.values
-        for backend in ("bridge", "hooked")
-    ]
-    assert np.abs(found[0] - found[1]).max() < 2e-5
 
 
 def test_patches_between_the_same_prompts_are_warned_of(model: Any) -> None:

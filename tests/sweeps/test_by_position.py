@@ -9,7 +9,7 @@ import pytest
 import torch
 from architectures import tiny_bridge
 from batches import random_batch, role_batch
-from covering import spread
+from covering import ALL, some, spread
 from models.replay.hooked_layouts import HOOKED_LAYOUTS, hooked_layout
 from prefixes import prefixed_batch
 from toys import tiny_model, word_tokenizer
@@ -59,23 +59,23 @@ def check(model: Any, batch: PromptBatch, method: Any, **options: Any) -> None:
     assert bool((effect[first:].max(("layer", "head")) > 1e-4).all())
 
 
-@pytest.mark.parametrize(("name", "method", "n_prompts"), spread(FAST, METHODS, per_name=2))
+@pytest.mark.both_versions
+@pytest.mark.parametrize(("name", "method", "n_prompts"), spread(some(FAST, len(METHODS)), METHODS))
 def test_equals_plain_hooks(name: str, method: str, n_prompts: int) -> None:
-    check(tiny_bridge(name), prefixed_batch(n_prompts, 7, 2), method)
+    check(tiny_bridge(name), prefixed_batch(n_prompts, 6, 2), method)
 
 
 @pytest.mark.needs_tl3("HookedTransformer")
-@pytest.mark.parametrize(("name", "method", "n_prompts"), spread(HOOKED_LAYOUTS, RAW, per_name=2))
+@pytest.mark.parametrize(("name", "method", "n_prompts"), spread(HOOKED_LAYOUTS if ALL else HOOKED_LAYOUTS[::5], RAW))
 def test_equals_plain_hooks_on_a_hooked_transformer(name: str, method: str, n_prompts: int) -> None:
-    check(hooked_layout(name), prefixed_batch(n_prompts, 7, 2), method)
+    check(hooked_layout(name), prefixed_batch(n_prompts, 6, 2), method)
 
 
 @pytest.mark.needs_tl4("per-prompt values of transformer_lens.patching")
-@pytest.mark.parametrize("name", ["gpt2", pytest.param("llama", marks=pytest.mark.ci)])
-def test_equals_transformer_lens(name: str) -> None:
+def test_equals_transformer_lens() -> None:
     from transformer_lens import patching
 
-    model, batch = tiny_bridge(name), prefixed_batch(3, 8, 2)
+    model, batch = tiny_bridge("gpt2"), prefixed_batch(2, 5, 2)
 
     def logit_diff(logits: torch.Tensor) -> torch.Tensor:
         rows = torch.arange(len(logits))
@@ -94,16 +94,15 @@ def test_equals_transformer_lens(name: str) -> None:
 
 class TestWhatIsNotComputed:
     def test_has_the_number_of_the_unpatched_run(self) -> None:
-        batch = prefixed_batch(3, 9, 4)
-        fast, plain = both(tiny_bridge("gpt2"), batch, "denoising_patch")
+        fast, plain = both(tiny_bridge("gpt2"), prefixed_batch(3, 6, 3), "denoising_patch")
         for ds in (fast, plain):
-            assert bool((ds.patched[:, :, :4] == ds.corrupted).all())
-        before_last = fast.patched.isel(position=slice(4, 8), layer=-1)
+            assert bool((ds.patched[:, :, :3] == ds.corrupted).all())
+        before_last = fast.patched.isel(position=slice(3, 5), layer=-1)
         assert bool((before_last == fast.corrupted).all())
-        assert bool((fast.patched.isel(position=8, layer=-1) != fast.corrupted).any())
+        assert bool((fast.patched.isel(position=5, layer=-1) != fast.corrupted).any())
 
     def test_an_ablation_acts_on_shared_tokens_too(self) -> None:
-        ds = sweep(tiny_bridge("gpt2"), prefixed_batch(3, 9, 4), "zero_ablation", positions="each")
+        ds = sweep(tiny_bridge("gpt2"), prefixed_batch(3, 6, 4), "zero_ablation", positions="each")
         assert float(abs(ds.patched - ds.clean)[0, :, 0].max()) > 1e-3
 
     def test_prompts_that_differ_at_the_end_alone(self) -> None:
@@ -112,7 +111,7 @@ class TestWhatIsNotComputed:
         assert float(abs(fast.patched - plain.patched).max()) < 1e-5
 
     def test_one_forward_pass_of_each_run(self) -> None:
-        model, batch = tiny_model("gpt2").model, prefixed_batch(3, 9, 4)
+        model, batch = tiny_model("gpt2").model, prefixed_batch(3, 5, 2)
         sweep(model, batch, "denoising_patch", positions="each")  # with its checks
         rows: list[int] = []
         handle = model.hook_dict["hook_embed"].register_forward_hook(lambda *args: rows.append(len(args[2])))
@@ -122,9 +121,9 @@ class TestWhatIsNotComputed:
 
 
 def test_each_position_is_that_of_its_role() -> None:
-    model, batch = tiny_bridge("gemma2"), prefixed_batch(3, 8, 2)
+    model, batch = tiny_bridge("gemma2"), prefixed_batch(3, 6, 2)
     ds = sweep(model, batch, HALVED, positions="each")
-    for place in (0, 3, 7):
+    for place in (3, 5):
         alone = sweep(model, batch, HALVED, positions=f"t{place}")
         assert float(abs(ds.patched.sel(position=place) - alone.patched).max()) < 1e-5
     assert ds.attrs["positions"] == "each"
@@ -143,7 +142,7 @@ def test_what_no_window_carries_to_the_end_has_no_effect() -> None:
 
 def test_blocks_without_heads_stay_out() -> None:
     model = tiny_bridge.__wrapped__("bamba")
-    with pytest.warns(ModelWarning, match="2 of its 4 blocks"):
+    with pytest.warns(ModelWarning, match="2 of its 4"):
         fast, plain = both(model, prefixed_batch(2, 6, 2), "denoising_patch")
     assert fast.attrs["path"] == "hooked"
     assert fast.layer.values.tolist() == [1, 3]
@@ -185,7 +184,7 @@ class TestPromptsOfTwoLengths:
         fast, plain = both(tiny_bridge("llama"), batch, "noising_patch")
         assert fast.sizes["position"] == 5
         assert float(abs(fast.patched - plain.patched).max()) < 1e-5
-        with pytest.raises(DataError, match="token 2 of the corrupted prompt is 'new'"):
+        with pytest.raises(DataError, match=r"token 2 .* 'new'"):
             sweep(tiny_bridge("llama"), batch, "denoising_patch", positions="each")
 
     def test_without_roles_they_are_refused(self) -> None:
@@ -194,15 +193,14 @@ class TestPromptsOfTwoLengths:
             sweep(tiny_bridge("llama"), batch, "noising_patch", positions="each")
 
 
-@pytest.mark.parametrize("name", ["gpt2", "gpt_oss"])
-def test_answers_of_several_tokens(name: str) -> None:
-    plain_answers = prefixed_batch(3, 8, 2).without_roles()
+def test_answers_of_several_tokens() -> None:
+    plain_answers = prefixed_batch(3, 5, 2).without_roles()
     batch = PromptBatch.from_tokens(
         plain_answers.clean, plain_answers.corrupted, [[5, 6], [7], [8, 9, 10]], [[11], [12, 13], [14, 15]]
     )
-    fast, plain = both(tiny_bridge(name), batch, "denoising_patch")
+    fast, plain = both(tiny_bridge("gpt_oss"), batch, "denoising_patch")
     assert fast.attrs["path"] == "suffix; last_position"
-    assert fast.sizes["position"] == 8  # of the prompt: what follows it has none of its own
+    assert fast.sizes["position"] == 5  # of the prompt: what follows it has none of its own
     assert float(abs(fast.patched - plain.patched).max()) < 1e-5
     assert bool((abs(fast.patched - fast.corrupted)[0].max(("prompt", "layer", "head"))[2:] > 1e-4).all())
 
@@ -216,7 +214,7 @@ class TestPaths:
             sweep(model, batch, "denoising_patch", positions="each", path="last_position")
 
     def test_a_wrong_narrowing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, batch = tiny_model("llama").model, prefixed_batch(3, 9, 0)
+        model, batch = tiny_model("llama").model, prefixed_batch(3, 6, 0)
         right = sweep(model, batch, "denoising_patch", positions="each", path="hooked")
         narrowed = BridgeRecording.narrowed
 
@@ -234,7 +232,7 @@ class TestPaths:
         assert float(abs(fallen.patched - right.patched).max()) < 1e-5
 
     def test_a_wrong_start_of_rows_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, batch = tiny_model("llama").model, prefixed_batch(3, 9, 3)
+        model, batch = tiny_model("llama").model, prefixed_batch(3, 6, 2)
         monkeypatch.setattr(BridgeRecording, "entering", lambda self, layer: self._arguments[layer].residual * 1.01)
         with pytest.warns(ModelWarning, match="hooked"):
             fallen = sweep(model, batch, "denoising_patch", positions="each")
@@ -244,12 +242,11 @@ class TestPaths:
             everywhere = sweep(model, batch, "denoising_patch", positions="all")
         assert everywhere.attrs["path"] == "suffix"  # which starts rows in another way
 
-    @pytest.mark.parametrize("keeps", [True, False])
-    def test_parts_of_prompts_give_the_same(self, keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, batch = tiny_bridge("gpt2"), prefixed_batch(5, 7, 2)
+    def test_parts_of_prompts_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model, batch = tiny_bridge("gpt2"), prefixed_batch(3, 5, 2)
         plain = sweep(model, batch, "denoising_patch", positions="each", path="hooked")
         monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **kwargs: 2)
-        monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: keeps)
+        monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: False)
         parts = sweep(model, batch, "denoising_patch", positions="each")
         assert parts.attrs["path"] == "suffix; last_position"
         assert float(abs(parts.patched - plain.patched).max()) < 1e-5

@@ -114,7 +114,7 @@ class TestAtTheLastPosition:
         others = [self.prompts([[9, 5]] * 20, task="a", low=30), self.prompts([[9, 9, 6]] * 2, task="b")]
         z = Reference(others).donors(TokenModel(), scored, self.last(scored))[0]
         assert set(z[:, -1, 0, 0].tolist()) == {6.0}
-        with pytest.raises(UncoveredRoles, match=r"no reference prompt of another task is there .* Add a task\.$"):
+        with pytest.raises(UncoveredRoles, match=r"Add a task\.$"):
             Reference(others[:1]).donors(TokenModel(), scored, self.last(scored))
 
     def test_with_other_roles_too(self) -> None:
@@ -129,7 +129,7 @@ class TestAtTheLastPosition:
 
     def test_without_roles_prompts_of_other_lengths_are_no_donors_elsewhere(self) -> None:
         scored, others = self.prompts([[1, 2, 3]], task="a"), self.prompts([[9, 5]], task="b")
-        with pytest.raises(DataError, match=r"\[2\] tokens and the scored prompts 3.*positions='last'"):
+        with pytest.raises(DataError, match=r"\[2\] tokens .* 3.*positions='last'"):
             Reference(others).donors(TokenModel(), scored, everywhere(scored))
 
     def test_what_is_missing_is_said_without_advice_that_is_taken(self) -> None:

@@ -11,13 +11,12 @@ from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import flops
 from headcats.sweeps.batch_sweep import sweep
 
-N_PROMPTS, LENGTH = 16, 20
+N_PROMPTS, LENGTH = 8, 20
 
 
-@pytest.mark.parametrize("n_layers", [4, 8])
-def test_operations_of_a_bridge_at_all_positions_are_counted(n_layers: int) -> None:
+def test_operations_of_a_bridge_at_all_positions_are_counted() -> None:
     """Within 3 %: left out are a row through the attention where a walk begins, and the look at the readout."""
-    shape = ModelShape(n_layers, 12, 12, 192, 16, 768, 500, name="small")
+    shape = ModelShape(4, 12, 12, 192, 16, 768, 500, name="small")
     model = random_hooked_model(shape, "bridge")
     clean = torch.randint(1, 500, (N_PROMPTS, LENGTH), generator=torch.Generator().manual_seed(0))
     ones = torch.ones(N_PROMPTS, dtype=torch.long)

@@ -27,7 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def group(folder: Path, names: tuple[str, str, str], limit: str, used: int, cached: int = 0) -> None:
+def group(folder: Path, limit: str, used: int, cached: int = 0, *, names: tuple[str, str, str] = V2) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names[0]).write_text(f"{limit}\n")
     (folder / names[1]).write_text(f"{used}\n")
@@ -53,48 +53,43 @@ def check(free: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "root", "names"), [("0::/app", "", V2), ("4:cpuset,memory:/app", "memory", V1)], ids=["v2", "v1"]
+    ("limit", "used", "cached", "free"),
+    [
+        ("3000", 1000, 0, 2000),
+        ("3000", 2900, 400, 500),  # cached files make room
+        ("3000", 3500, 0, 0),
+        *((unlimited, 1000, 0, AVAILABLE) for unlimited in ("max", "", "9223372036854771712")),
+    ],
 )
-class TestContainers:
-    def test_the_limit_less_what_is_used(self, machine: Path, line: str, root: str, names: Any) -> None:
-        (machine / "own").write_text(f"7:cpu:/app\n{line}\n")
-        group(machine / root / "app", names, "3000", 1000)
-        assert free_memory(CPU) == 2000
+@pytest.mark.parametrize(
+    ("line", "root", "names"), [("0::", "", V2), ("4:cpuset,memory:", "memory", V1)], ids=["v2", "v1"]
+)
+def test_the_limit_of_a_container_less_what_is_used(
+    machine: Path, line: str, root: str, names: Any, limit: str, used: int, cached: int, free: int
+) -> None:
+    (machine / "own").write_text(f"7:cpu:/app\n{line}/app\n")
+    group(machine / root / "app", limit, used, cached, names=names)
+    assert free_memory(CPU) == free
 
-    def test_cached_files_make_room(self, machine: Path, line: str, root: str, names: Any) -> None:
-        (machine / "own").write_text(f"{line}\n")
-        group(machine / root / "app", names, "3000", 2900, cached=400)
-        assert free_memory(CPU) == 500
 
-    def test_the_smallest_of_the_enclosing_ones(self, machine: Path, line: str, root: str, names: Any) -> None:
-        (machine / "own").write_text(f"{line}/inner\n")
-        group(machine / root / "app" / "inner", names, "9000", 100)
-        group(machine / root / "app", names, "4000", 1000)
-        assert free_memory(CPU) == 3000
+def test_the_smallest_of_enclosing_containers(machine: Path) -> None:
+    (machine / "own").write_text("0::/app/inner\n")
+    group(machine / "app" / "inner", "9000", 100)
+    group(machine / "app", "4000", 1000)
+    assert free_memory(CPU) == 3000
 
-    def test_seen_from_inside_the_path_is_that_of_the_host(
-        self, machine: Path, line: str, root: str, names: Any
-    ) -> None:
-        (machine / "own").write_text(f"{line}\n")
-        group(machine / root, names, "2500", 500)
-        assert free_memory(CPU) == 2000
 
-    @pytest.mark.parametrize("limit", ["max", "", "9223372036854771712"])
-    def test_no_limit(self, machine: Path, line: str, root: str, names: Any, limit: str) -> None:
-        (machine / "own").write_text(f"{line}\n")
-        group(machine / root / "app", names, limit, 1000)
-        assert free_memory(CPU) == AVAILABLE
+def test_seen_from_inside_the_path_is_that_of_the_host(machine: Path) -> None:
+    (machine / "own").write_text("0::/app\n")
+    group(machine, "2500", 500)
+    assert free_memory(CPU) == 2000
 
-    def test_a_file_that_cannot_be_read_is_no_limit(self, machine: Path, line: str, root: str, names: Any) -> None:
-        (machine / "own").write_text(f"{line}\n")
-        group(machine / root / "app", names, "3000", 1000)
-        (machine / root / "app" / names[1]).unlink()
-        assert free_memory(CPU) == AVAILABLE
 
-    def test_used_up(self, machine: Path, line: str, root: str, names: Any) -> None:
-        (machine / "own").write_text(f"{line}\n")
-        group(machine / root / "app", names, "3000", 3500)
-        assert free_memory(CPU) == 0
+def test_a_file_that_cannot_be_read_is_no_limit(machine: Path) -> None:
+    (machine / "own").write_text("0::/app\n")
+    group(machine / "app", "3000", 1000)
+    (machine / "app" / V2[1]).unlink()
+    assert free_memory(CPU) == AVAILABLE
 
 
 def test_cuda_counts_what_torch_holds_unused(monkeypatch: pytest.MonkeyPatch) -> None:

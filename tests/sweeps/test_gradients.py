@@ -8,8 +8,9 @@ import pytest
 import torch
 from architectures import ARCHITECTURES, tiny_bridge
 from batches import ROLES, random_batch, random_role_batch
+from covering import ALL, each_value
 from planted import planted_model, slot_batch
-from toys import Toy, backends, tiny_model
+from toys import BACKENDS, LAYOUTS, Toy, tiny_model
 
 import headcats as hc
 from headcats.errors import MemoryLimitError
@@ -19,6 +20,7 @@ from headcats.sweeps import gradients, memory
 from headcats.sweeps.runs import BaseRuns
 
 SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
+UNLIKE = ("gemma2", "gpt_oss", "bamba", "bloom")
 START = "blocks.0.hook_resid_pre"
 
 
@@ -88,10 +90,8 @@ def straighten(model: Any) -> list[Any]:
 
 
 class TestNumbers:
-    @pytest.mark.ci
-    @pytest.mark.parametrize("ig_steps", [0, 2])
-    @pytest.mark.parametrize("name", SMOOTH)
-    def test_equal_central_differences_in_float64(self, layout: Any, name: str, ig_steps: int) -> None:
+    @pytest.mark.parametrize(("name", "layout", "ig_steps"), each_value(SMOOTH, LAYOUTS, [0, 2]))
+    def test_equal_central_differences_in_float64(self, name: str, layout: Any, ig_steps: int) -> None:
         model, batch = adapt(tiny_model(layout, n_layers=2).model.to(torch.float64)), random_batch(2, 5)
         found = estimate(model, batch, name, ig_steps=ig_steps)[0]
         (clean_logits, clean), (_, corrupted) = (run(model, tokens) for tokens in (batch.clean, batch.corrupted))
@@ -115,10 +115,10 @@ class TestNumbers:
                 np.testing.assert_allclose(found[:, layer, head], expected, rtol=2e-5, atol=tolerance)
         assert np.abs(found).max() > 20 * tolerance
 
-    @pytest.mark.parametrize("backend", backends())
-    @pytest.mark.parametrize("ig_steps", [0, 3])
-    @pytest.mark.parametrize("positions", ["last", "all"])
-    def test_are_exact_where_nothing_is_curved(self, backend: Any, positions: str, ig_steps: int) -> None:
+    @pytest.mark.both_versions
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize(("positions", "ig_steps"), [("last", 0), ("all", 3)])
+    def test_are_exact_where_nothing_is_curved(self, positions: str, ig_steps: int, backend: Any) -> None:
         model, batch = tiny_model("gpt2", backend, n_layers=2).model, random_batch(3, 6)
         assert (
             np.abs(estimate(model, batch, positions=positions) - exact(model, batch, positions=positions)).max() > 0.01
@@ -140,18 +140,6 @@ class TestNumbers:
         assert patched > 0.99
         assert found[0] < 0.01
         assert 0.8 < found[16] < 1.2
-
-    def test_both_classes_agree(self, layout: Any) -> None:
-        if len(backends()) == 1:
-            assert backends() == ["bridge"]
-            return
-        for steps in (0, 3):
-            one, other = (
-                estimate(tiny_model(layout, backend, n_layers=2).model, random_batch(4, 7), *SMOOTH, ig_steps=steps)
-                for backend in backends()
-            )
-            assert np.abs(one).max() > 0.1
-            assert np.abs(one - other).max() < 2e-5
 
     def test_several_metrics_are_each_alone(self, toy: Toy) -> None:
         batch = random_batch(3, 6)
@@ -175,8 +163,7 @@ class TestNumbers:
         assert np.isnan(found[..., 4:]).all()
         assert np.isfinite(found[..., :4]).all()
 
-    @pytest.mark.ci
-    @pytest.mark.parametrize("name", ARCHITECTURES)
+    @pytest.mark.parametrize("name", ARCHITECTURES if ALL else UNLIKE)
     def test_every_architecture_has_them(self, name: str, record_property: Any) -> None:
         model, batch = adapt(tiny_bridge(name)), random_batch(2, 10)
         found = estimate(model, batch)[0].sum(-1)
@@ -242,7 +229,7 @@ class TestParts:
         assert np.abs(limited - estimate(model, batch)).max() < 2e-6
 
     def test_a_limit_below_one_prompt_is_refused(self, toy: Toy) -> None:
-        with pytest.raises(MemoryLimitError, match=r"6 tokens keeps .* limit is"):
+        with pytest.raises(MemoryLimitError, match=r"6 tokens .* limit"):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
     @pytest.mark.parametrize("room", [0, 1])
@@ -262,8 +249,12 @@ class TestParts:
             with pytest.raises(MemoryLimitError, match="6 tokens keeps more"):
                 estimate(toy.model, batch)
 
-    def test_what_did_not_fit_is_not_tried_again(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_running_out_of_memory_goes_on_with_less(
+        self, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """What did not fit is not tried again."""
         batch, original, tried = random_batch(7, 6), gradients._changes, list[int]()
+        whole = estimate(toy.model, batch)
 
         def small(model: Any, part: hc.PromptBatch, *rest: Any, **options: Any) -> torch.Tensor:
             tried.append(len(part))
@@ -272,22 +263,8 @@ class TestParts:
             return original(model, part, *rest, **options)
 
         monkeypatch.setattr(gradients, "_changes", small)
-        estimate(toy.model, batch)
-        assert tried == [7, 3, 1, 1, 1, 1, 1, 1, 1]
-
-    def test_running_out_of_memory_goes_on_with_less(
-        self, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        batch, original = random_batch(5, 6), gradients._changes
-        whole = estimate(toy.model, batch)
-
-        def small(model: Any, part: hc.PromptBatch, *rest: Any, **options: Any) -> torch.Tensor:
-            if len(part) > 2:
-                raise torch.OutOfMemoryError("out of memory")
-            return original(model, part, *rest, **options)
-
-        monkeypatch.setattr(gradients, "_changes", small)
         assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-6
+        assert tried == [7, 3, 1, 1, 1, 1, 1, 1, 1]
         assert "ran out" in caplog.text
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from architectures import ARCHITECTURES, N_HEADS
-from covering import some
 from peaks import peak_bytes
 from placements import SECOND, on_disk, placed
 from prefixes import prefixed_batch
@@ -33,39 +32,31 @@ METRICS = ["logit_diff", "log_prob"]
 HEADER = 4096
 """Bytes of a file of weights beside the weights."""
 # Kinds of blocks that differ in what they read: learned and rotary positions, windows, experts, ALiBi.
-OFFLOADED = ("gpt2", "gemma2", "mixtral", "bloom")
-SPREAD = ("gpt2", "llama", "gemma3")
+OFFLOADED = (("gpt2", "disk"), ("gemma2", "memory"), ("mixtral", "memory"), ("bloom", "disk"))
 # Experts are counted by a kernel that CPUs lack for whole numbers; the bridge's forward pass of Falcon reads its first
 # norm where the tokens are.
 NOT_SPREAD = {"mixtral", "gpt_oss", "qwen3_next", "falcon"}
-CASES = [(name, "two devices") for name in SPREAD]
-CASES += [(name, "disk" if number % 2 else "memory") for number, name in enumerate(OFFLOADED)]
 ALL = [(name, place) for name in ARCHITECTURES for place in ("memory", "disk") if name != "bamba"]
 ALL += [(name, "two devices") for name in ARCHITECTURES if name not in NOT_SPREAD]
 
 
-def largest_difference(name: str, placement: str, folder: Path, positions: str) -> float:
-    """Between an architecture placed so and a resident one."""
+def check(name: str, placement: str, folder: Path, positions: str) -> None:
+    """An architecture placed so gives the numbers of a resident one."""
     here, there = placed(name, "here", folder), placed(name, placement, folder)
     assert there.placement == {"two devices": f"cpu, {SECOND}"}.get(placement, "cpu, offloaded")
-    batch = prefixed_batch(2, 10, 5)
+    batch = prefixed_batch(2, 6, 3)
     with pretended_devices():
         expected, actual = (
             sweep(model, batch, "denoising_patch", metrics=METRICS, positions=positions) for model in (here, there)
         )
     assert actual.attrs["path"] == expected.attrs["path"]
     assert np.abs(expected.patched - expected.corrupted).max() > 0.01
-    return float(np.abs(actual.patched - expected.patched).max())
-
-
-def check(name: str, placement: str, folder: Path, positions: str) -> None:
-    difference = largest_difference(name, placement, folder, positions)
-    print(f"{name}, {placement}, {positions}: {difference:.1e}")
+    difference = np.abs(actual.patched - expected.patched).max()
     # The same kernels on the same numbers; what lies behind other strides may be summed in another order.
     assert difference <= (1e-6 if placement == "two devices" else 0)
 
 
-@pytest.mark.parametrize(("name", "placement"), some(CASES, in_ci=len(SPREAD) + 2))
+@pytest.mark.parametrize(("name", "placement"), [("llama", "two devices"), OFFLOADED[0]])
 def test_the_numbers_of_the_resident_model(name: str, placement: str, tmp_path: Path) -> None:
     check(name, placement, tmp_path, "all" if len(name) % 2 else "last")
 
@@ -77,11 +68,12 @@ def test_all_architectures(name: str, placement: str, positions: str, tmp_path: 
     check(name, placement, tmp_path, positions)
 
 
-@pytest.mark.parametrize(("path", "positions"), some([("auto", "all"), ("auto", "last"), ("hooked", "all")], in_ci=1))
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "positions"), [("auto", "all"), ("auto", "last"), ("hooked", "all")])
 def test_work_is_halved_where_one_device_of_two_runs_out_of_memory(
     path: str, positions: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(4, 12, 5)
+    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(2, 7, 3)
     options: dict[str, Any] = {"metrics": METRICS, "positions": positions, "path": path}
     with pretended_devices():
         with room_on(SECOND) as room:
@@ -92,36 +84,26 @@ def test_work_is_halved_where_one_device_of_two_runs_out_of_memory(
     assert actual.attrs["path"] == expected.attrs["path"]
     assert np.abs(actual.patched - expected.patched).max() <= 1e-6
     assert np.abs(expected.patched - expected.corrupted).max() > 0.01
-    assert any(f"Memory of cpu or {SECOND} ran out" in message for message in caplog.messages)
-
-
-def test_the_oracle_is_placed_too(tmp_path: Path) -> None:
-    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(3, 12, 5)
-    with pretended_devices():
-        fast, hooked = (
-            sweep(model, batch, "denoising_patch", positions="all", path=path) for path in ("suffix", "hooked")
-        )
-    assert np.abs(fast.patched - hooked.patched).max() < 1e-5
+    assert any(f"cpu or {SECOND} ran out" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("placement", ["memory", "disk"])
 def test_weights_that_are_read_where_they_are_not(placement: str, tmp_path: Path) -> None:
     """The bridge of Bamba reads its convolutions outside of their modules: whatever lies in memory there."""
-    with pytest.raises(ModelError, match=r"of model 'toy' where they are not \(in aten.convolution.default\)"):
+    with pytest.raises(ModelError, match=r"'toy' .*aten.convolution.default"):
         check_model(placed("bamba", placement, tmp_path))
 
 
-@pytest.mark.parametrize("placement", ["memory", "disk"])
-def test_offloaded_weights_that_are_read_where_they_are(placement: str, tmp_path: Path) -> None:
-    for number, name in enumerate(OFFLOADED):
-        check_model(placed(name, placement, tmp_path / str(number)))
+def test_offloaded_weights_that_are_read_where_they_are(tmp_path: Path) -> None:
+    for name, placement in OFFLOADED:
+        check_model(placed(name, placement, tmp_path / name))
 
 
 def test_an_offloaded_model_that_differs_from_run_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = placed("llama", "memory", tmp_path)
     logits = model.logits
     monkeypatch.setattr(model, "logits", lambda tokens: torch.nn.functional.dropout(logits(tokens)))
-    with pytest.raises(ModelError, match="other numbers on every run"):
+    with pytest.raises(ModelError, match="on every run"):
         check_model(model)
 
 
@@ -141,9 +123,8 @@ def test_the_largest_offloaded_module_is_planned_for(tmp_path: Path) -> None:
     assert peak(there) - peak(here) == queries
 
 
-@pytest.mark.parametrize(
-    ("width", "n_layers", "memory"), [(256, 4, "3MB"), pytest.param(1024, 16, "60MB", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "n_layers", "memory"), [(256, 4, "3MB"), (1024, 16, "60MB")])
 def test_weights_on_disk_take_no_memory(tmp_path: Path, width: int, n_layers: int, memory: str) -> None:
     """A model whose blocks are larger than the limit: within it, and equal to the resident one to the bit."""
     sizes = {"hidden_size": width, "intermediate_size": 4 * width, "head_dim": width // 4}
@@ -168,22 +149,12 @@ def test_weights_on_disk_take_no_memory(tmp_path: Path, width: int, n_layers: in
         assert np.array_equal(swept["disk"].patched, expected.patched)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("placement", ["memory", "disk"])
 def test_on_a_gpu(placement: str, tmp_path: Path) -> None:
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU")
     here, there = placed("llama", "here", tmp_path), placed("llama", placement, tmp_path, device="cuda")
     batch = prefixed_batch(3, 12, 5)
     for positions in ("last", "all"):
         expected, actual = (sweep(model, batch, "denoising_patch", positions=positions) for model in (here, there))
         assert actual.attrs["path"] == expected.attrs["path"]
         assert np.abs(actual.patched - expected.patched).max() < 1e-4
-
-
-def test_two_devices_are_told_apart() -> None:
-    """The oracle of these tests: what is on two devices at once is an error."""
-    with pretended_devices():
-        on_second = torch.ones(2, 2, device=SECOND)
-        assert (on_second @ torch.ones(2, 2).to(on_second.device)).device == torch.device(SECOND)
-        with pytest.raises(RuntimeError, match="got tensors on cpu and"):
-            on_second @ torch.ones(2, 2)

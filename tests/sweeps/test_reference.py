@@ -6,14 +6,11 @@ from typing import Any
 import pytest
 import torch
 from batches import TokenModel, random_batch, random_role_batch, role_batch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from toys import tiny_model
 
 from headcats.errors import DataError, HeadcatsError
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.statistics.random_streams import stream
 from headcats.sweeps.reference import Reference
 
 
@@ -83,14 +80,6 @@ class TestMean:
         with pytest.raises(DataError, match=" 15 reference prompts"):
             Reference(batches).mean(model, scored, 0, everywhere(scored))
 
-    def test_the_corrupted_run(self, model: TokenModel) -> None:
-        batch = role_batch([[2, 3]] * 16, [["x", "y"]] * 16, corrupted=[[4, 9]] * 16, task="a")
-        found = {
-            run: Reference(batch, run=run).mean(model, batch, 0, everywhere(batch))[0, :, 0, 0].tolist()
-            for run in ("clean", "corrupted")
-        }
-        assert found == {"clean": [2.0, 3.0], "corrupted": [4.0, 9.0]}
-
     def test_the_corrupted_run_goes_by_its_own_roles(self, model: TokenModel) -> None:
         # Enough for positions="last": only the last role stands at the same place in both.
         batch = role_batch(
@@ -115,17 +104,6 @@ class TestMean:
         assert (first - second).abs().max() > 0.01
         assert torch.equal(second, fresh.mean(models[1], batch, 1, everywhere(batch)))
 
-    @settings(max_examples=10)
-    @given(seed=st.integers(0, 1000))
-    def test_the_order_of_batches_and_prompts_does_not_matter(self, seed: int) -> None:
-        model = TokenModel()
-        batches = [random_role_batch(16 + n, seed=n, task="ab"[n % 2]) for n in range(4)]
-        draws = stream(seed, "order")
-        shuffled = [batches[n].select(draws.permutation(len(batches[n])).tolist()) for n in draws.permutation(4)]
-        scored = random_role_batch(3, seed=9)
-        expected = Reference(batches).mean(model, scored, 1, everywhere(scored))
-        torch.testing.assert_close(Reference(shuffled).mean(model, scored, 1, everywhere(scored)), expected)
-
     def test_the_order_of_tasks_does_not_matter_to_the_bit(self, model: TokenModel) -> None:
         # Sums of three such means differ in their last bit from one order to another.
         batches = [random_role_batch(17 + 2 * n, seed=n, task=task) for n, task in enumerate("abc")]
@@ -141,10 +119,6 @@ class TestMean:
         corrupted = Reference(reference, run="corrupted").mean(model, scored, 0, everywhere(scored))
         assert corrupted[0, :, 0, 0].tolist() == [9.0, 9.0]
         assert found.shape == (1, 2, 2, 2)
-
-    def test_without_roles_lengths_must_agree(self, model: TokenModel) -> None:
-        with pytest.raises(DataError, match=r"\[5\] tokens .* 7"):
-            Reference(random_batch(3, 5)).mean(model, random_batch(3, 7), 0, everywhere(random_batch(3, 7)))
 
     def test_at_the_last_position_any_length_will_do(self, model: TokenModel) -> None:
         scored = PromptBatch.from_tokens([[0, 0, 0]], [[1, 1, 1]], [1], [2])
@@ -175,7 +149,7 @@ class TestMean:
     def test_at_the_last_position_advice_is_none_that_is_taken(self, model: TokenModel) -> None:
         few = repeated([2, 6], ["x", "y"], times=15, task="a")
         scored = role_batch([[1, 1]], [["x", "y"]])
-        with pytest.raises(DataError, match=r"The last token .* 15 reference prompts") as caught:
+        with pytest.raises(DataError, match=r"last token .* 15 ") as caught:
             Reference(few).mean(model, scored, 0, torch.tensor([[False, True]]))
         assert "positions" not in str(caught.value)
 
@@ -222,35 +196,10 @@ class TestDonors:
         torch.testing.assert_close(donors[1][..., 0, 0], 10 * found)
         torch.testing.assert_close(donors[1][..., 1, :], donors[1][..., 0, :] + 0.5)
 
-    def test_only_asked_tokens_need_a_role_at_the_donor(self, model: TokenModel) -> None:
-        scored = role_batch([[1, 1, 1]], [["extra", "y", "last"]], task="a")
-        last = torch.tensor([[False, False, True]])
-        found = Reference(self.batches()).donors(model, scored, last)[0]
-        assert found[0, -1, 0, 0] >= 4
-        assert not found[0, :2].any()
-        with pytest.raises(DataError, match=r"'a 0': .* another task"):
-            Reference(self.batches()).donors(model, scored, everywhere(scored))
-
     def test_a_suite_of_one_task_has_no_donors(self, model: TokenModel) -> None:
         batch = self.batches()[0]
         with pytest.raises(HeadcatsError, match=r"'a 0': .* another task"):
             Reference(batch).donors(model, batch, everywhere(batch))
-
-    def test_the_seed_decides_and_nothing_else(self, model: TokenModel) -> None:
-        batches = self.batches()
-
-        def found(seed: int) -> torch.Tensor:
-            return Reference(batches, seed=seed).donors(model, batches[0], everywhere(batches[0]))[0]
-
-        torch.rand(3)
-        assert torch.equal(found(0), found(0))
-        assert not torch.equal(found(0), found(1))
-
-    def test_prompts_that_are_added_leave_the_donors_of_the_others(self, model: TokenModel) -> None:
-        batches = self.batches()
-        few = batches[0].select(range(7))
-        found = Reference(batches).donors(model, batches[0], everywhere(batches[0]))[0]
-        assert torch.equal(Reference(batches).donors(model, few, everywhere(few))[0], found[:7])
 
     def test_the_corrupted_run_goes_by_its_own_roles(self, model: TokenModel) -> None:
         source = role_batch([[2, 3]], [["x", "y"]], corrupted=[[4, 9]], corrupted_labels=[["y", "x"]], task="b")
@@ -264,17 +213,6 @@ class TestDonors:
         found = Reference(batch).donors(model, batch, everywhere(batch))[0][..., 0, 0].tolist()
         assert sorted(found) == [list(map(float, row)) for row in tokens]  # each is the donor of exactly one
         assert all(row != list(map(float, own)) for row, own in zip(found, tokens, strict=True))
-
-    def test_without_roles_from_given_prompts(self, model: TokenModel) -> None:
-        given_prompts = PromptBatch.from_tokens([[7, 8], [8, 9]], [[0, 0]] * 2, [1] * 2, [2] * 2)
-        scored = PromptBatch.from_tokens([[1, 2]] * 9, [[0, 0]] * 9, [1] * 9, [2] * 9)
-        found = Reference(given_prompts).donors(model, scored, everywhere(scored))[0][..., 0, 0].tolist()
-        assert {tuple(row) for row in found} == {(7.0, 8.0), (8.0, 9.0)}
-
-    def test_a_single_prompt_has_no_other(self, model: TokenModel) -> None:
-        batch = PromptBatch.from_tokens([[1, 2]], [[0, 0]], [1], [2])
-        with pytest.raises(DataError, match="at least 2"):
-            Reference(batch).donors(model, batch, everywhere(batch))
 
 
 class SpreadModel(TokenModel):
@@ -294,8 +232,8 @@ def test_means_and_donors_lie_where_their_layer_is(model: TokenModel, by_role: b
     mask[0, 1] = False  # masked and unmasked positions in one prompt
     for layer, device in ((0, "cpu"), (1, "meta")):
         expected = (reference.mean(model, scored, layer, mask), reference.donors(model, scored, mask)[layer])
-        spread = SpreadModel()
-        found = (reference.mean(spread, scored, layer, mask), reference.donors(spread, scored, mask)[layer])
+        spread, fresh = SpreadModel(), Reference(others)  # what was made for a model is kept
+        found = (fresh.mean(spread, scored, layer, mask), fresh.donors(spread, scored, mask)[layer])
         for one, other in zip(found, expected, strict=True):
             assert one.device.type == device
             assert one.shape == other.shape

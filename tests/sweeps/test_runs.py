@@ -44,14 +44,6 @@ def test_they_are_made_when_asked_and_once() -> None:
     assert model.prompts_run == 8
 
 
-def test_targets_are_those_of_the_batch() -> None:
-    batch = random_batch(4)
-    runs = BaseRuns(TokenModel(), batch)
-    assert torch.equal(runs.targets.answer, batch.answer)
-    assert torch.equal(runs.targets.distractor, batch.distractor)
-    assert runs.targets.clean_logits is runs.clean.logits
-
-
 def test_some_prompts() -> None:
     runs = BaseRuns(TokenModel(), random_batch(4), limit="1GB").select([2, 0])
     assert runs.budget == 10**9
@@ -120,9 +112,9 @@ class TestPositions:
         assert (run.z(1, first=4) - z[1][:, 4:]).abs().max() < 1e-5
         assert run._recordings == []  # nobody will replay it
 
-    def test_numbers_do_not_depend_on_what_else_is_asked(self, toy: Toy) -> None:
+    def test_numbers_do_not_depend_on_what_else_is_asked(self, each_toy: Toy) -> None:
         """Else a study that is resumed, or extended, would not have the bits of one that ran at once."""
-        model, tokens = adapt(toy.model), random_batch(3, 7).clean
+        model, tokens = adapt(each_toy.model), random_batch(3, 7).clean
         runs = [record(model, Continued.alone(tokens), first=first) for first in (6, 5, 2, 0)]
         for run in runs[1:]:
             assert torch.equal(run.logits, runs[0].logits)
@@ -162,8 +154,7 @@ class TestParts:
         assert [prompts for prompts, _ in run.recordings(0)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
     @pytest.mark.usefixtures("small_parts")
-    @pytest.mark.parametrize("positions", ["last", "all"])
-    @pytest.mark.parametrize("keeps", [True, False])
+    @pytest.mark.parametrize(("positions", "keeps"), [("last", True), ("all", False)])
     def test_a_sweep_in_parts_gives_the_same(
         self, toy: Toy, positions: str, keeps: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -175,20 +166,6 @@ class TestParts:
         whole = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics, path="hooked")
         assert parts.attrs["path"] != "hooked"
         assert float(abs(parts.patched - whole.patched).max()) < 1e-5
-
-
-def test_the_reference_path_records_nothing(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded: list[int] = []
-
-    def counted(*args: Any, **options: Any) -> Any:
-        recorded.append(1)
-        return record(*args, **options)
-
-    monkeypatch.setattr("headcats.sweeps.runs.record", counted)
-    sweep(toy.model, random_batch(3, 7), "denoising_patch", path="hooked")
-    assert len(recorded) == 0
-    sweep(toy.model, random_batch(3, 7), "denoising_patch", path="auto")
-    assert len(recorded) == 2  # both runs
 
 
 DEFAULT_METHODS = ("denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from batches import random_batch
-from covering import spread
+from covering import some, spread
 from prefixes import prefixed_batch
 from toys import tiny_model
 
@@ -87,7 +87,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Any], None]:
     return break_it
 
 
-@pytest.mark.parametrize(("how", "positions", "path"), spread(BROKEN, MODES, per_name=2))
+@pytest.mark.parametrize(("how", "positions", "path"), spread(BROKEN, MODES))
 def test_a_broken_path_is_caught(how: Any, positions: str, path: str, breaking: Any) -> None:
     model, batch = tiny_model("llama").model, prefixed_batch(3, 9, 3)
     options: dict[str, Any] = {"metrics": ["logit_diff", "log_prob"], "positions": positions}
@@ -108,35 +108,39 @@ def test_a_broken_path_is_caught(how: Any, positions: str, path: str, breaking: 
         sweep(model, batch, "denoising_patch", path=path, **options)
 
 
-@pytest.mark.parametrize(("positions", "path"), MODES)
-def test_a_path_that_passed_says_by_how_much(positions: str, path: str) -> None:
-    ds = sweep(tiny_model("llama").model, prefixed_batch(3, 9, 3), "denoising_patch", positions=positions)
-    assert ds.attrs["path"] == path
-    assert "passed" in ds.attrs["self_check"]
-
-
-@pytest.mark.parametrize(("positions", "path"), MODES)
-def test_sets_of_heads_are_caught_too(positions: str, path: str, breaking: Any) -> None:
+def test_sets_of_heads_are_caught_too(breaking: Any) -> None:
     model, batch = tiny_model("gpt2").model, prefixed_batch(3, 9, 3)
     sets = [["L0H1"], ["L0H1", "L1H2"]]
-    right = joint_sweep(model, batch, "noising_patch", sets, positions=positions, path="hooked")
+    right = joint_sweep(model, batch, "noising_patch", sets, positions="all", path="hooked")
     breaking(model, adds_an_error)
     with pytest.warns(ModelWarning, match="hooked"):
-        fallen = joint_sweep(model, batch, "noising_patch", sets, positions=positions)
+        fallen = joint_sweep(model, batch, "noising_patch", sets, positions="all")
     assert fallen.attrs["path"] == "hooked"
     assert np.abs(fallen.patched - right.patched).max() < 1e-5
-    with pytest.raises(HeadcatsError, match=path):
-        joint_sweep(model, batch, "noising_patch", sets, positions=positions, path=path)
+    with pytest.raises(HeadcatsError, match="suffix"):
+        joint_sweep(model, batch, "noising_patch", sets, positions="all", path="suffix")
 
 
-def test_what_passed_for_one_shape_of_prompts_is_not_taken_for_granted_for_another(breaking: Any) -> None:
+def test_what_passed_for_one_length_is_not_taken_for_granted_for_a_longer_one(breaking: Any) -> None:
     """A window or a table of positions shows only in prompts that are long enough."""
     model = tiny_model("llama").model
-    assert sweep(model, prefixed_batch(3, 6, 3), "denoising_patch").attrs["path"] == "last_position"
+    assert sweep(model, prefixed_batch(3, 9, 3), "denoising_patch").attrs["path"] == "last_position"
     breaking(model, adds_an_error)
     with pytest.warns(ModelWarning, match="hooked"):
-        longer = sweep(model, prefixed_batch(3, 40, 3), "denoising_patch")
-    assert longer.attrs["path"] == "hooked"
+        ds = sweep(model, prefixed_batch(3, 15, 3), "denoising_patch")
+    assert ds.attrs["path"] == "hooked"
+
+
+def test_what_passed_for_longer_prompts_is_taken_for_shorter_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, right, model = list[int](), paths._check, tiny_model("llama").model
+    monkeypatch.setattr(
+        paths,
+        "_check",
+        lambda model, continued, change: checked.append(continued.length) or right(model, continued, change),
+    )
+    for n_pos in (9, 15, 15, 12):
+        sweep(model, prefixed_batch(3, n_pos, 3), "denoising_patch")
+    assert checked == [9, 15]
 
 
 def test_a_check_without_an_effect_is_no_check(breaking: Any) -> None:
@@ -158,7 +162,10 @@ def test_the_reference_path_is_not_checked() -> None:
     assert "passed" not in ds.attrs.get("self_check", "")
 
 
-@pytest.mark.parametrize(("dtype", "positions", "path"), spread([torch.bfloat16, torch.float16], MODES, per_name=2))
+@pytest.mark.parametrize(
+    ("dtype", "positions", "path"),
+    some([(torch.bfloat16, "last", "last_position"), (torch.float16, "all", "suffix")], 1),
+)
 def test_a_wrong_path_is_noticed_in_16_bits_too(
     dtype: torch.dtype, positions: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.models.head import Head
-from headcats.sweeps.joint import cumulative
 from headcats.sweeps.tree import HeadSet, Tree, grow
 
 N_LAYERS = 4
@@ -63,18 +62,3 @@ def test_single_heads_grow_layer_by_layer() -> None:
     assert [(step.parents, step.fresh, step.heads) for step in tree.steps] == [(None, 3, (0, 1, 2))] * N_LAYERS
     assert [step.rows for step in tree.steps] == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
     assert tree.row_of == tuple(range(12))
-
-
-def test_growing_sets_cost_no_more_rows_than_single_heads() -> None:
-    heads = [Head(2, 1), Head(0, 0), Head(3, 2), Head(1, 1), Head(0, 2)]
-
-    def rows(sets: list[HeadSet]) -> int:
-        steps = grow(sets, n_layers=N_LAYERS).steps
-        counts, total = 0, 0
-        for step in steps:
-            counts = (counts if step.parents is None else len(step.parents)) + step.fresh
-            total += counts
-        return total
-
-    assert rows(cumulative(heads)) == rows([(head,) for head in heads])
-    assert rows([tuple(heads[: size + 1]) for size in range(5)] * 2) == rows(cumulative(heads))

@@ -1,6 +1,6 @@
 """The suite `agreement`: the number of the subject decides, that of the attractor does not."""
 
-import pytest
+from for_each import for_each
 
 from headcats.tasks.definition import table_pairs
 from headcats.tasks.suites import suite
@@ -11,7 +11,7 @@ PLURALS |= {*dict(table_pairs("animals", "english", "plural")).values()}
 FORMS = {"is": "are", "was": "were", "has": "have"}
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_verb_agrees_with_the_subject(name):
     numbers = set()
     for pair in TASKS[name].pairs(300, seed=0):

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from for_each import for_each
 
 from headcats.tasks import cognitive_inputs
 from headcats.tasks.categories import SPARE_COLOURS
@@ -27,7 +28,7 @@ def test_eight_functions_in_order_with_a_colour_each():
     assert set(Counter(task.category for task in SUITE.tasks).values()) == {3}
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_inputs_are_words_of_one_length_and_answers_are_words(name, pairs):
     assert {len(given.split(" ")) for given, _ in pairs[name]} in ({1}, {2}, {4}, {7})
     for given, answer in pairs[name]:
@@ -36,7 +37,7 @@ def test_inputs_are_words_of_one_length_and_answers_are_words(name, pairs):
     assert len(pairs[name]) == len({given for given, _ in pairs[name]})
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_seed_decides(name, pairs):
     assert TASKS[name].pairs(N, seed=5) == pairs[name]
     if len(pairs[name]) == N:
@@ -146,7 +147,7 @@ WORKED_OUT = {
 }
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_example_of_the_docstring_is_true(name, pairs):
     answer, given = TASKS[name].__doc__.split("`")[1:4:2]
     if name in WORKED_OUT:
@@ -157,7 +158,7 @@ def test_the_example_of_the_docstring_is_true(name, pairs):
         assert dict(pairs[name])[given] == answer
 
 
-@pytest.mark.parametrize("name", WORKED_OUT)
+@for_each("name", WORKED_OUT)
 def test_answers_follow_from_the_input(name, pairs):
     for given, answer in pairs[name]:
         assert answer == WORKED_OUT[name](given), given
@@ -184,7 +185,7 @@ FACTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FACTS)
+@for_each("name", FACTS)
 def test_facts_listed_by_hand(name, pairs):
     words = FACTS[name].split()
     for given, answer in zip(words[::2], words[1::2], strict=True):

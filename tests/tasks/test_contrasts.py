@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from for_each import for_each
 from tokenizer_zoo import ZOO
 
 from headcats import registry
@@ -19,19 +19,13 @@ TASKS = {task.name: task for name in SUITES for task in suite(name).tasks}
 N_PROMPTS = 1024
 
 
-@pytest.fixture(scope="session", params=ZOO)
-def tokenizer(request):
-    """Each of the zoo, trained once."""
-    return ZOO[request.param]()
-
-
 def test_clean_and_corrupted_differ_in_the_changed_fields():
     pair = contrast(
-        "The {a} by {b}", {"a": "dogs", "b": "it"}, {"a": "dog"}, item="dog", answers=("are", "is"), of="number"
+        "{a} by {b}", {"a": "dogs", "b": "it"}, {"a": "dog"}, item="dog", answers=("are", "is"), of="number"
     )
-    assert (pair.clean, pair.corrupted) == ("The dogs by it", "The dog by it")
+    assert (pair.clean, pair.corrupted) == ("dogs by it", "dog by it")
     assert (pair.answer, pair.distractor, pair.distractor_task) == (" are", " is", "number")
-    assert pair.roles == {"a": (Span(4, 8), Span(4, 7)), "b": (Span(12, 14), Span(11, 13))}
+    assert pair.roles == {"a": (Span(0, 4), Span(0, 3)), "b": (Span(8, 10), Span(7, 9))}
 
 
 def test_cases_take_turns_until_nothing_is_new():
@@ -47,46 +41,54 @@ def test_cases_take_turns_until_nothing_is_new():
     assert {pair.item for pair in prompts[:2]} == {"u", "v"}
 
 
-@pytest.mark.parametrize("name", TASKS)
-class TestEveryTask:
-    def test_has_as_many_different_prompts_as_asked_for(self, name: str) -> None:
-        for n in (1, 64, N_PROMPTS):
-            pairs = TASKS[name].pairs(n, seed=3)
-            assert len({pair.clean for pair in pairs}) == len(pairs) == n
-            assert pairs == TASKS[name].pairs(N_PROMPTS, seed=3)[:n]
-        assert pairs != TASKS[name].pairs(N_PROMPTS, seed=4)
-
-    def test_names_its_source_and_shows_an_example(self, name: str) -> None:
-        task = TASKS[name]
-        assert task.source
-        assert task.suite in SUITES
-        assert task.__doc__.count("`") >= 4
-
-    def test_items_are_cases(self, name: str) -> None:
-        pairs = TASKS[name].pairs(N_PROMPTS, seed=0)
-        assert near_duplicates(pairs) == []
-        first = [pair.item for pair in pairs[:64]]
-        assert len(set(first)) >= 60
-        assert max(Counter(pair.item for pair in pairs).values()) <= 12
-
-    def test_roles_hold_all_that_differs(self, name: str) -> None:
-        for pair in TASKS[name].pairs(200, seed=1):
-            assert pair.answer.strip() != pair.distractor.strip()
-            rests = []
-            for side, text in enumerate((pair.clean, pair.corrupted)):
-                spans = [spans[side] for spans in pair.roles.values()]
-                assert spans == sorted(spans)
-                kept = [text[stop:start] for (_, stop), (start, _) in pairwise(spans)]
-                rests.append([text[: spans[0].start], *kept, text[spans[-1].stop :]])
-            assert rests[0] == rests[1]
-            assert pair.clean != pair.corrupted
-
-    def test_is_written_by_every_tokenizer(self, name: str, tokenizer) -> None:
-        report = encode_pairs(TASKS[name].pairs(100, seed=0), tokenizer)[1]
-        assert (report.kept, report.dropped) == (100, {})
+@for_each("name", TASKS)
+def test_has_as_many_different_prompts_as_asked_for(name: str) -> None:
+    pairs = TASKS[name].pairs(N_PROMPTS, seed=3)
+    assert len({pair.clean for pair in pairs}) == len(pairs) == N_PROMPTS
+    for n in (1, 64):
+        assert TASKS[name].pairs(n, seed=3) == pairs[:n] != TASKS[name].pairs(n, seed=4)
 
 
-@pytest.mark.parametrize("name", SUITES)
+@for_each("name", TASKS)
+def test_names_its_source_and_shows_an_example(name: str) -> None:
+    task = TASKS[name]
+    assert task.source
+    assert task.suite in SUITES
+    assert task.__doc__.count("`") >= 4
+
+
+@for_each("name", TASKS)
+def test_items_are_cases(name: str) -> None:
+    pairs = TASKS[name].pairs(N_PROMPTS, seed=0)
+    assert near_duplicates(pairs) == []
+    first = [pair.item for pair in pairs[:64]]
+    assert len(set(first)) >= 60
+    assert max(Counter(pair.item for pair in pairs).values()) <= 12
+
+
+@for_each("name", TASKS)
+def test_roles_hold_all_that_differs(name: str) -> None:
+    for pair in TASKS[name].pairs(200, seed=1):
+        assert pair.answer.strip() != pair.distractor.strip()
+        rests = []
+        for side, text in enumerate((pair.clean, pair.corrupted)):
+            spans = [spans[side] for spans in pair.roles.values()]
+            assert spans == sorted(spans)
+            kept = [text[stop:start] for (_, stop), (start, _) in pairwise(spans)]
+            rests.append([text[: spans[0].start], *kept, text[spans[-1].stop :]])
+        assert rests[0] == rests[1]
+        assert pair.clean != pair.corrupted
+
+
+@for_each("tokenizer", ZOO)
+def test_every_tokenizer_writes_them(tokenizer) -> None:
+    written_by = ZOO[tokenizer]()
+    for name, task in TASKS.items():
+        report = encode_pairs(task.pairs(30, seed=0), written_by)[1]
+        assert (report.kept, report.dropped) == (30, {}), name
+
+
+@for_each("name", SUITES)
 def test_every_suite_is_registered_with_its_tasks(name):
     assert name in registry.names("suite")
     assert len(suite(name).tasks) >= 3

@@ -2,7 +2,7 @@
 
 import re
 
-import pytest
+from for_each import for_each
 
 from headcats.tasks.suites import suite
 
@@ -15,7 +15,7 @@ def possible(text, year):
     return year < given if "ended in the year 1" in text else year > given
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_answer_is_possible_and_the_distractor_is_not(name):
     for pair in TASKS[name].pairs(300, seed=0):
         answer, distractor = int(pair.answer), int(pair.distractor)

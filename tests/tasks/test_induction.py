@@ -1,6 +1,7 @@
 """The suite `induction`: repeated lists, which the bundled model "mini-cognitive" goes on with."""
 
 import pytest
+from for_each import for_each
 
 import headcats as hc
 from headcats.study.validation import validate
@@ -15,7 +16,7 @@ def followed(text):
     return before[before.index(last) + 1]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_both_prompts_are_repeated_lists_of_the_same_words(name):
     sizes = set()
     for pair in TASKS[name].pairs(200, seed=2):
@@ -35,10 +36,10 @@ def test_both_prompts_are_repeated_lists_of_the_same_words(name):
 
 
 def test_the_bundled_model_solves_it():
-    entries = validate("mini-cognitive", suite="induction", n_prompts=64, methods=["denoising_patch"])
+    entries = validate("mini-cognitive", suite="induction", n_prompts=24, methods=["denoising_patch"])
     assert [entry["refusal"] for entry in entries.values()] == ["", "", ""]
     for entry in entries.values():
-        assert entry["prompts"]["kept"] == 64
+        assert entry["prompts"]["kept"] == 24
         assert entry["accuracy"] >= 0.9
         assert entry["corrupted_accuracy"] <= 0.1
         assert entry["low"] > 20  # nats
@@ -46,7 +47,7 @@ def test_the_bundled_model_solves_it():
 
 @pytest.fixture(scope="module")
 def scores():
-    run = hc.run("mini-cognitive", suite="induction", methods=["denoising_patch"], n_prompts=32, progress=False)
+    run = hc.run("mini-cognitive", suite="induction", methods=["denoising_patch"], n_prompts=16, progress=False)
     return hc.score(run, method="denoising_patch", metric="logit_diff")
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-import pytest
+from for_each import for_each
 
 from headcats.tasks.ioi import NAMES
 from headcats.tasks.suites import suite
@@ -14,7 +14,7 @@ def names_of(text):
     return [word for word in re.findall(r"\w+", text) if word in NAMES]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_third_name_decides(name):
     for pair in TASKS[name].pairs(200, seed=0):
         clean, corrupted = names_of(pair.clean), names_of(pair.corrupted)

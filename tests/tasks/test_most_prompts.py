@@ -1,10 +1,11 @@
 """More prompts or demonstrations than there can be are refused before anything is made of them."""
 
 import math
-import re
 
 import psutil
 import pytest
+from covering import spread
+from for_each import for_each
 
 import headcats as hc
 from headcats.errors import OptionError
@@ -28,13 +29,13 @@ def endless() -> hc.Task:
     return hc.Task("drawn", "A", "this test", lambda n, *, seed: [(f"a{k}", f"b{k}") for k in range(n)])
 
 
-@pytest.mark.parametrize("n_demos", [0, 1, 3])
+@for_each("n_demos", [0, 1, 3])
 def test_the_bound_is_the_number_of_different_prompts(n_demos: int) -> None:
     """A query and demonstrations in their order, all different; accepted is whatever some task can give."""
     most = math.perm(200, n_demos + 1)
     options = {"n_demos": n_demos, "seed": 0}
     n_prompts = max(most, 10_000) + 1
-    with pytest.raises(OptionError, match=rf"n_prompts is \d+, but no task .* more than {most:,} distinct prompts"):
+    with pytest.raises(OptionError, match=f"more than {most:,}"):
         check_n_prompts(n_prompts, [of_words(200), finished(30)], **options)
     if most * 1000 < psutil.virtual_memory().total:
         check_n_prompts(most, [of_words(200), finished(30)], **options)
@@ -45,17 +46,17 @@ def test_fewer_than_are_asked_for_is_no_error() -> None:
 
 
 def test_what_does_not_fit_into_memory() -> None:
-    with pytest.raises(OptionError, match=r"take at least .* GB, and this machine has"):
+    with pytest.raises(OptionError, match=r"at least .* GB"):
         check_n_prompts(ABSURD, [endless(), finished(30)], n_demos=5, seed=0)
     check_n_prompts(20_000, [endless()], n_demos=5, seed=0)
 
 
-@pytest.mark.parametrize(
-    "suite", ["icl", "ioi", "induction", "sentences", ["country_capital", "country_language"]], ids=str
-)
-@pytest.mark.parametrize("n_prompts", [ABSURD, 10**400, 10**5000], ids=["20 digits", "400", "5000"])
+SUITES = ["icl", "ioi", "induction", "sentences", ["country_capital", "country_language"]]
+
+
+@for_each("suite,n_prompts", spread(SUITES, [(ABSURD,), (10**400,), (10**5000,)]))
 def test_absurd_numbers_of_every_suite(suite: str | list[str], n_prompts: int) -> None:
-    with pytest.raises(OptionError, match=r"n_prompts is .*, but .*\. Ask for "):
+    with pytest.raises(OptionError, match=r"^n_prompts is"):
         plan(suite_source=suite, n_prompts=n_prompts)
 
 
@@ -65,8 +66,7 @@ def test_absurd_numbers_of_texts() -> None:
 
 
 def test_demonstrations_are_different_pairs() -> None:
-    message = re.escape("n_demos is 120, but none of these tasks has more than 120 word pairs")
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(OptionError, match=r"n_demos is 120\b"):
         plan(suite_source=[of_words(120), finished(300)], n_prompts=4, n_demos=120)
     assert plan(suite_source=[of_words(121), finished(300)], n_prompts=4, n_demos=120).n_demos == 120
     assert plan(suite_source=[finished(300)], n_prompts=4, n_demos=ABSURD).n_demos == ABSURD  # which have none
@@ -75,5 +75,5 @@ def test_demonstrations_are_different_pairs() -> None:
 def test_seeds_have_64_bits() -> None:
     assert plan(suite_source=["plural"], n_prompts=4, seed=-(2**62)).seed == -(2**62)
     for seed in (2**63, -(10**5000)):
-        with pytest.raises(OptionError, match="seed must be between"):
+        with pytest.raises(OptionError, match=r"^seed"):
             plan(suite_source=["plural"], n_prompts=4, seed=seed)

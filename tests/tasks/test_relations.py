@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 
 import headcats as hc
 from headcats.tasks.definition import table_column, word_pairs
@@ -21,14 +21,9 @@ def test_its_categories_and_sizes():
     assert SUITE.source == "relations"
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_enough_pairs_are_single_tokens_of_gpt2(name):
     assert sum(source in ONE_TOKEN and target in ONE_TOKEN for source, target in PAIRS[name]) >= 35
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_every_source_has_one_target(name):
-    assert len(dict(PAIRS[name])) == len(PAIRS[name])
 
 
 def test_copying_relations_copy_and_no_other_does():
@@ -74,14 +69,7 @@ def test_translations_add_words_to_those_of_icl():
         assert set(word_pairs(task, seed=0)) < set(PAIRS[name])
 
 
-def test_its_words_are_those_of_the_tables():
-    assert dict(PAIRS["work_location"])["nurse"] == "hospital"
-    assert dict(PAIRS["product_company"])["iPhone"] == "Apple"
-    assert dict(PAIRS["object_superclass"])["owl"] == "bird"
-    assert dict(PAIRS["synonym"])["fast"] == "quick"
-
-
-@pytest.mark.parametrize(("name", "others"), [("copying", 6), ("name_copying", 1), ("work_location", 2)])
+@for_each("name,others", [("copying", 6), ("name_copying", 1), ("work_location", 2)])
 def test_tasks_ask_about_the_same_words(name, others):
     """At least twelve of them, so that one can be the other's corruption."""
     sources = {source for source, _ in PAIRS[name]}

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from for_each import for_each
 
 from headcats.tasks.sentences import EXACT, TAUGHT, taught, untaught
 from headcats.tasks.suites import suite
@@ -22,7 +23,7 @@ def worked_out(question):
     return RESULTS[word](*(int(digits.replace(" ", "")) for digits in (first, second)))
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_sentences_hold_the_right_answer_inside(name):
     task = TASKS[name]
     assert task.exact == EXACT
@@ -47,7 +48,7 @@ def test_tasks_differ_in_wording_and_length():
     assert {len(sentence.split()) for sentence in every} == {6, 7, 8, 9, 10, 11}
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_half_of_the_questions_are_taught(name):
     known, unknown = ({question for question, _ in part(name)} for part in (taught, untaught))
     assert len(known) == len(unknown) == TAUGHT
@@ -58,7 +59,7 @@ def test_half_of_the_questions_are_taught(name):
     assert abs(len(set(asked[:200]) & known) - 100) < 30  # drawn from both
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_taught_questions_are_like_the_others(name):
     """Neither operands nor answers say which half a question is of."""
     sizes = []
@@ -74,7 +75,7 @@ def test_the_seed_orders_the_questions():
     assert task.pairs(50, seed=1) == task.pairs(10**6, seed=1)[:50]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@for_each("name", TASKS)
 def test_the_example_of_the_docstring_is_true(name):
     sentence, question = TASKS[name].__doc__.split("`")[1:4:2]
     wording = {re.sub(EXACT, "#", said) for _, said in TASKS[name].pairs(5, seed=0)}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from for_each import for_each
 
 import headcats as hc
 from headcats.errors import DataError, UnknownNameError
@@ -59,9 +60,7 @@ def own(tmp_path):
     return tmp_path / "own.py"
 
 
-@pytest.mark.parametrize(
-    ("name", "called"), [("one", "one"), ("several", "several"), ("whole", "named"), ("function", "function")]
-)
+@for_each("name,called", [("one", "one"), ("several", "several"), ("whole", "named"), ("function", "function")])
 def test_a_suite_of_a_file(own, monkeypatch, name, called):
     monkeypatch.chdir(own.parent)
     found = suite(f"own.py:{name}")
@@ -84,14 +83,14 @@ def test_a_file_is_read_again_where_it_has_changed(own):
     assert len(suite(f"{own}:whole").tasks) == 3
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
+@for_each(
+    "source,message",
     [
-        ("nowhere.py:x", r"'nowhere\.py:x' cannot be loaded: there is no file .*nowhere\.py"),
-        ("no_such_module:x", "there is no module 'no_such_module'.*path/to/file.py:name"),
+        ("nowhere.py:x", r"'nowhere\.py:x'.* no file .*nowhere\.py"),
+        ("no_such_module:x", "'no_such_module'"),
         ("own.py:missing", "no attribute 'missing'"),
-        ("own.py:number", "must be a suite .* got 3"),
-        ("broken.py:x", "ZeroDivisionError: division by zero"),
+        ("own.py:number", "got 3"),
+        ("broken.py:x", "ZeroDivisionError"),
     ],
 )
 def test_what_cannot_be_loaded_says_why(own, monkeypatch, source, message):
@@ -144,17 +143,14 @@ def test_with_tasks_adds_and_replaces():
     assert len(old.tasks) == 2
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: make_suite([]), DataError, "Suite 'custom' is empty"),
-        (lambda: suite([]), DataError, "is empty"),
-        (lambda: make_suite([task("a"), task("a")]), DataError, "holds the task 'a' twice"),
-        (lambda: make_suite(["plurral"]), UnknownNameError, "Unknown task 'plurral'. Did you mean 'plural'"),
-        (lambda: suite("icll"), UnknownNameError, "Unknown suite 'icll'. Did you mean 'icl'"),
-        (lambda: Suite("s", (task("a"),), ()).category_of(task("a")), DataError, "suite 's' lacks"),
-    ],
-)  # fmt: skip
+@for_each("make,error,message", [
+    (lambda: make_suite([]), DataError, "'custom' is empty"),
+    (lambda: suite([]), DataError, "is empty"),
+    (lambda: make_suite([task("a"), task("a")]), DataError, "'a' twice"),
+    (lambda: make_suite(["plurral"]), UnknownNameError, "'plurral'.*mean 'plural'"),
+    (lambda: suite("icll"), UnknownNameError, "'icll'.*mean 'icl'"),
+    (lambda: Suite("s", (task("a"),), ()).category_of(task("a")), DataError, "suite 's' lacks"),
+])  # fmt: skip
 def test_what_is_wrong_is_named(make, error, message):
     with pytest.raises(error, match=message):
         make()
@@ -167,9 +163,7 @@ def test_public_names():
 ROWS = '[["France", "Paris"], ["Italy", "Rome"]]'
 
 
-@pytest.mark.parametrize(
-    "source", ["pairs.json", "./pairs.json", "data", "data/", "./icl", "./icl/", Path("pairs.json"), Path("icl")]
-)
+@for_each("source", ["pairs.json", "./pairs.json", "data", "data/", "./icl", "./icl/", Path("pairs.json"), Path("icl")])
 def test_what_is_a_path(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     for file in ("pairs.json", "data/pairs.json", "icl/pairs.json"):
@@ -204,7 +198,7 @@ def test_a_task_of_a_file_joins_another_suite(tmp_path):
     assert len({joined.tasks[-1], joined.tasks[-1]}) == 1
 
 
-@pytest.mark.parametrize("source", [{"a": [("b", "c")]}, [("a", "b")], [["plural"]], 7])
+@for_each("source", [{"a": [("b", "c")]}, [("a", "b")], [["plural"]], 7])
 def test_pairs_alone_are_no_suite(source):
     with pytest.raises(DataError, match=r"@hc\.task.*suite='pairs\.json'"):
         suite(source)

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-import pytest
+from for_each import for_each
 
 from headcats import tasks
 from headcats.registry import lookup
@@ -37,7 +37,7 @@ def test_the_tables_there_are():
     assert sorted(path.stem for path in FOLDER.glob("*.tsv")) == sorted(COLUMNS)
 
 
-@pytest.mark.parametrize("table", COLUMNS)
+@for_each("table", COLUMNS)
 def test_one_format(table):
     data = (FOLDER / f"{table}.tsv").read_bytes()
     assert not data.startswith(b"\xef\xbb\xbf")
@@ -81,7 +81,7 @@ CLOSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("table", "column"), CLOSED)
+@for_each("table,column", CLOSED)
 def test_columns_with_a_closed_set_of_words(table, column):
     header, *entries = rows(table)
     found = {row[header.index(column)] for row in entries} - {""}
@@ -176,7 +176,7 @@ SPOT_CHECKS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SPOT_CHECKS)
+@for_each("name", SPOT_CHECKS)
 def test_facts_listed_by_hand(name):
     pairs = dict(lookup("task", name).pairs(1024, seed=0))
     words = SPOT_CHECKS[name].split()

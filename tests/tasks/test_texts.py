@@ -10,6 +10,7 @@ from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task
 
 PAIRS = {f"in{i}": f"out{i}" for i in range(6)}
+MARKED = "{% if m['role'] == 'user' %}{{ '> ' }}{% endif %}"
 MINE = Task("mine", "Knowledge", "made up", lambda n, *, seed: list(PAIRS.items()))
 
 
@@ -31,9 +32,7 @@ def test_the_seed_and_the_template_decide_what_is_written() -> None:
 
 
 def test_a_chat_template_is_that_of_the_tokenizer_given() -> None:
-    tokenizer = with_chat(
-        word_tokenizer(), each("m['content']", before="{% if m['role'] == 'user' %}{{ '> ' }}{% endif %}")
-    )
+    tokenizer = with_chat(word_tokenizer(), each("m['content']", before=MARKED))
     texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=4, n_demos=2, template="chat", tokenizer=tokenizer)
     assert all(text.text.count("> ") == 3 and text.bos == "written" for text in texts)
     forgetful = with_chat(word_tokenizer(), each("m['content']", of="messages[-7:]"))
@@ -49,7 +48,7 @@ def test_what_cannot_be_made_is_refused() -> None:
     finished = Task("ready", "Knowledge", "made up", lambda n, *, seed: [PromptPair("k", "i", "a", "b", "c", "d")])
     with pytest.raises(DataError, match=r"finished .*AnsweredText"):
         hc.methods.task_texts("ready", suite=[finished])
-    with pytest.raises(DataError, match=r"6 usable pairs.* needs 7"):
+    with pytest.raises(DataError, match=r"6 .*needs 7"):
         hc.methods.task_texts("mine", suite=[MINE], n_demos=6)
     with pytest.raises(UnknownNameError, match="Did you mean 'plural'"):
         hc.methods.task_texts("plurall")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from simulated import CATEGORIES, NAMES, block, null_results, tree
+from simulated import NAMES, block, null_results, tree
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -13,7 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarni
 
 
 def judge(results: xr.DataTree) -> xr.Dataset:
-    return hc.categorize(hc.score(results, method="denoising_patch"))
+    # Reducing the draws would take most of the time, and nothing here is read from them.
+    scores = hc.score(results, method="denoising_patch").drop_vars(["resampled", "null_effect_t"])
+    return hc.categorize(scores)
 
 
 def planted(*, n: int = 64, items: int = 32) -> xr.DataTree:
@@ -27,20 +29,16 @@ def planted(*, n: int = 64, items: int = 32) -> xr.DataTree:
     return tree(blocks, categories=dict(zip(blocks, [NAMES[0], NAMES[0], NAMES[1], NAMES[1]], strict=True)))
 
 
-def test_a_strong_head_is_found_in_both_halves():
-    found = hc.evidence.half_agreement(planted(), judge, splits=3)
+def test_a_strong_head_is_found_in_both_halves_and_categories_without_tasks_are_nan():
+    found = hc.evidence.half_agreement(planted(), judge, splits=2)
     assert found["category"].values.tolist() == NAMES
     strong = found.sel(category=NAMES[:2])
     assert (strong["jaccard"] == 1).all()
     assert (strong["jaccard_min"] == 1).all()
     assert (strong["size"] == 1).all()
-    assert (strong["n_splits"] == 3).all()
+    assert (strong["n_splits"] == 2).all()
     np.testing.assert_allclose(strong["expected"], 1 / 12)
     assert (found["reason"] == "").all()
-
-
-def test_categories_without_tasks_are_nan_in_their_place():
-    found = hc.evidence.half_agreement(planted(), judge, splits=2)
     nothing = found.sel(category=NAMES[2:])
     assert nothing[["jaccard", "spearman", "expected", "split_jaccard"]].isnull().all().to_array().all()
     assert (nothing["n_splits"] == 0).all()
@@ -66,7 +64,7 @@ def test_halves_share_no_item_and_hold_all():
 
 def test_noise_gives_no_agreement_over_heads():
     results = null_results(np.random.default_rng(1), tasks=4, shape=(6, 8), prompts=64, n_items=32)
-    found = hc.evidence.half_agreement(results, judge, splits=2)
+    found = hc.evidence.half_agreement(results, judge, splits=1)
     assert (found["size"] == 0).all()
     assert found["jaccard"].isnull().all(), "empty halves"
     assert (abs(found["spearman"]) < 0.5).all()
@@ -97,18 +95,6 @@ def test_other_errors_are_not_swallowed():
         hc.evidence.half_agreement(planted(), judge, splits=0)
     with pytest.raises(OptionError, match="sign is"):
         hc.evidence.half_agreement(planted(), judge, splits=1, sign="any")
-
-
-def test_one_task_per_category_is_enough():
-    results = planted()
-    one = xr.DataTree.from_dict(
-        {"/": results.to_dataset()}
-        | {f"/{name}": results[name].to_dataset() for name in ("t0",)}
-        | {"/t0/denoising_patch@last": results["t0"]["denoising_patch@last"].to_dataset()}
-    )
-    found = hc.evidence.half_agreement(one, judge, splits=1)
-    assert found["jaccard"].sel(category=NAMES[0]) == 1
-    assert len(CATEGORIES) == found.sizes["category"]
 
 
 def test_a_split_that_fails_leaves_the_others():

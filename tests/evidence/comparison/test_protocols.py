@@ -209,9 +209,9 @@ def test_heads_and_groups_are_not_compared():
         label: hc.categorize(hc.score(results, method=label.removesuffix("@last")))
         for label in (GROUPS, "denoising_patch@last")
     }
-    with pytest.raises(DataError, match="judges every group, denoising_patch@last every head"):
+    with pytest.raises(DataError, match="group, denoising_patch@last every head"):
         hc.evidence.agreement(members)
-    with pytest.raises(DataError, match="are of groups and of heads"):
+    with pytest.raises(DataError, match="groups and of heads"):
         hc.categories.replicated(members)
 
 
@@ -221,7 +221,7 @@ def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():
     assert strength["method"].values.tolist() == ["denoising_patch@last"]
     assert "groups of heads" in json.loads(strength.attrs["left_out"])[GROUPS]
     assert "unit" not in strength.attrs
-    with pytest.raises(DataError, match="a group and a head at a time"):
+    with pytest.raises(DataError, match="a group and"):
         hc.evidence.method_scores(results, methods=[GROUPS, "denoising_patch@last"])
     ablation = "mean_ablation:unit=kv_group@all"
     attrs = {GROUPS: {"unit": "kv_group"}, ablation: {"unit": "kv_group"}}

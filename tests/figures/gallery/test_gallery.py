@@ -1,23 +1,16 @@
 """The gallery, drawn by a browser and without one: nothing overlaps, nothing is cut off, cells are large enough."""
 
-import re
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from covering import some
 from figures.chromium import measure, overlapping
 from figures.gallery.shapes import gallery
+from figures.test_every_figure import check_static_picture
 from playwright.sync_api import Browser
-
-from headcats.figures.static.svg import svg
-
-pytestmark = pytest.mark.ci
 
 LEAST_CELL = {"12x12": 30, "32x32": 10, "80x64": 7}
 """Pixels of a cell of the map that fills a screen."""
-_SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page_of(figures: dict[str, go.Figure]) -> str:
@@ -30,22 +23,9 @@ def page_of(figures: dict[str, go.Figure]) -> str:
     return f"<!doctype html><html><head></head><body style='margin: 0'><main>{body}</main></body></html>"
 
 
-SHAPES = [name for name, _ in gallery()]
-
-
-@pytest.fixture(scope="module", params=SHAPES)
-def shape(request: pytest.FixtureRequest) -> tuple[str, dict[str, go.Figure]]:
-    """A shape and its figures."""
-    return request.param, dict(dict(gallery())[request.param])
-
-
-# Of every shape each third figure in CI, others of the next shape.
-@pytest.mark.parametrize("every", some([3, 1], in_ci=1))
-def test_every_figure_is_legible(
-    shape: tuple[str, dict[str, go.Figure]], every: int, browser: Browser, tmp_path: Path
-) -> None:
-    name, drawn = shape
-    drawn = {figure: drawn[figure] for figure in list(drawn)[SHAPES.index(name) % every % len(drawn) :: every]}
+@pytest.mark.parametrize("name", [name for name, _ in gallery()])
+def test_every_figure_is_legible(name: str, browser: Browser, tmp_path: Path) -> None:
+    drawn = dict(dict(gallery())[name])
     page = tmp_path / "figures.html"
     page.write_text(page_of(drawn), encoding="utf-8")
     height = sum(int(fig.layout.height) for fig in drawn.values())
@@ -63,22 +43,13 @@ def test_every_figure_is_legible(
         assert min(text["size"] for text in texts) >= 9, name
 
 
-def test_every_figure_has_a_static_picture_with_all_texts_inside(shape: tuple[str, dict[str, go.Figure]]) -> None:
-    for name, fig in shape[1].items():
-        picture = svg(fig)
-        assert picture is not None, name
-        root = ET.fromstring(picture)
-        assert (int(root.get("width")), int(root.get("height"))) == (fig.layout.width, fig.layout.height)
-        for line in root.iter(f"{_SVG}tspan"):
-            if line.get("x") and re.search(r"\w", "".join(line.itertext())):
-                assert -0.5 <= float(line.get("x")) <= fig.layout.width + 0.5, (name, line.text)
-                assert -0.5 <= float(line.get("y")) <= fig.layout.height + 0.5, (name, line.text)
-
-
-def test_cells_of_the_large_map_are_large(shape: tuple[str, dict[str, go.Figure]]) -> None:
-    name, drawn = shape
-    for fig in (fig for figure, fig in drawn.items() if figure.startswith("overlap_map_")):
-        assert fig.layout.width <= 1440
-        for axis, side in ((fig.layout.xaxis, fig.layout.width), (fig.layout.yaxis, fig.layout.height)):
-            cell = (axis.domain[1] - axis.domain[0]) * side / abs(axis.range[1] - axis.range[0])
-            assert cell >= LEAST_CELL.get(name, 6) - 1e-6
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, _ in gallery()])
+def test_static_pictures_hold_their_texts_and_large_maps_large_cells(name: str) -> None:
+    for figure, fig in dict(gallery())[name]:
+        check_static_picture(fig)
+        if figure.startswith("overlap_map_"):
+            assert fig.layout.width <= 1440
+            for axis, side in ((fig.layout.xaxis, fig.layout.width), (fig.layout.yaxis, fig.layout.height)):
+                cell = (axis.domain[1] - axis.domain[0]) * side / abs(axis.range[1] - axis.range[0])
+                assert cell >= LEAST_CELL.get(name, 6) - 1e-6

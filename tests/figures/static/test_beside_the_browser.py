@@ -3,15 +3,12 @@
 from pathlib import Path
 
 import pytest
-from covering import some
 from figures.chromium import measure, screenshot
 from figures.examples import EXAMPLES, FIGURES
 from playwright.sync_api import Browser
 
 import headcats.figures
 from headcats.figures.static.svg import svg
-
-pytestmark = pytest.mark.ci
 
 # In one font, where it is installed: plotly sets the name of an axis by how wide the labels beside it are.
 FONT = "text { font-family: 'DejaVu Sans', sans-serif !important }"
@@ -23,7 +20,7 @@ def middle(text: dict) -> tuple[float, float]:
     return (text["left"] + text["right"]) / 2, (text["top"] + text["bottom"]) / 2
 
 
-@pytest.mark.parametrize(("n_layers", "n_heads"), some([(6, 8), (32, 32)], in_ci=1))
+@pytest.mark.parametrize(("n_layers", "n_heads"), [(6, 8), (32, 32)])
 def test_texts_and_colours_are_where_plotly_has_them(
     n_layers: int, n_heads: int, browser: Browser, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ def in_a_notebook(monkeypatch: pytest.MonkeyPatch, *, default: str) -> None:
 def test_a_notebook_stores_both(monkeypatch: pytest.MonkeyPatch) -> None:
     in_a_notebook(monkeypatch, default="plotly_mimetype")
     show_pictures()
-    fig = headcats.figures.overlap_map(EXAMPLES["overlap_map"](2, 3))
+    fig = headcats.figures.head_grid(EXAMPLES["head_grid"](2, 3))
     bundle = fig._repr_mimebundle_()
     assert set(bundle) == {PLOTLY, SVG}
     assert bundle[SVG] == svg(fig)

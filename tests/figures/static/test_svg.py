@@ -1,14 +1,12 @@
 """A whole figure as SVG."""
 
 import base64
-import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 from figures.chromium import read_png
-from figures.examples import EXAMPLES, FIGURES, mixed_overlap
+from figures.examples import EXAMPLES, mixed_overlap
 
 import headcats.figures
 from headcats.figures.static.svg import svg
@@ -35,28 +33,14 @@ def numbers_of(element: ElementTree.Element, *names: str) -> list[float]:
     return [float(element.get(name, "")) for name in names]
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), pytest.param((80, 64), marks=pytest.mark.ci)], ids=str)
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_drawn_with_all_its_texts(name: str, size: tuple[int, int]) -> None:
-    fig = getattr(headcats.figures, name)(EXAMPLES[name](*size), title="A <title> & more")
-    root = ElementTree.fromstring(svg(fig) or "")
-    assert numbers_of(root, "width", "height") == [fig.layout.width, fig.layout.height]
-    texts = ["".join(line.itertext()) for text in root.iter(f"{NS}text") for line in text]
-    assert any("A <title> & more" in text for text in texts)
-    notes = {re.sub("<[^>]*>", "", note.text) for note in fig.layout.annotations}
-    assert {note for note in notes if "&" not in note} <= set(texts)
-    assert "nan" not in re.sub('href="[^"]*"', "", svg(fig) or "").lower()
-
-
-@pytest.mark.parametrize("name", ["overlap_map", "always_any"])
-def test_a_large_map_is_an_image_of_a_pixel_a_cell(name: str) -> None:
-    fig = getattr(headcats.figures, name)(EXAMPLES[name](80, 64))
-    drawn = svg(fig) or ""
+def test_a_large_map_is_an_image_of_a_pixel_a_cell() -> None:
+    drawn = svg(headcats.figures.overlap_map(EXAMPLES["overlap_map"](80, 64)))
+    assert " id=" not in drawn, "pictures of one page share no names"
     assert len(drawn) < 200_000
     images = list(ElementTree.fromstring(drawn).iter(f"{NS}image"))
     assert {image.get("href", "")[:22] for image in images} == {"data:image/png;base64,"}
     pixels = read_png(base64.b64decode(images[0].get("href", "").partition(",")[2]))
-    assert sorted(pixels.shape[:2]) == [64, 80]
+    assert pixels.shape[:2] == (64, 80)
 
 
 def test_cells_have_their_colours_and_places() -> None:
@@ -116,38 +100,23 @@ def test_hidden_traces_are_not_drawn() -> None:
     assert [path.get("stroke") for path in root.iter(f"{NS}path")] == ["blue"]
 
 
-def test_pictures_of_one_page_share_no_names() -> None:
-    drawn = svg(headcats.figures.overlap_map(EXAMPLES["overlap_map"](3, 3))) or ""
-    assert " id=" not in drawn
-
-
 def test_names_with_markup_are_text() -> None:
     hostile = {"<script>alert(1)</script>": "#1f77b4", "a\"b'&<b>": "#ff7f0e"}
     drawn = svg(headcats.figures.overlap_map(mixed_overlap(2, 2, categories=hostile), title="<img src=x>")) or ""
     root = ElementTree.fromstring(drawn)
-    assert {element.tag.removeprefix(NS) for element in root.iter()} <= {
-        "svg",
-        "rect",
-        "path",
-        "text",
-        "tspan",
-        "image",
-        "g",
-    }
+    known = {"svg", "rect", "path", "text", "tspan", "image", "g"}
+    assert {element.tag.removeprefix(NS) for element in root.iter()} <= known
     texts = ["".join(text.itertext()) for text in root.iter(f"{NS}text")]
     assert any("<script>alert(1)</script>" in text for text in texts)
     assert root.get("aria-label") == "<img src=x>"
 
 
-@pytest.mark.parametrize(
-    "fig",
-    [
+def test_a_figure_of_another_kind_has_no_picture() -> None:
+    size = {"width": 300, "height": 200}
+    for fig in (
         go.Figure(go.Scatter(x=[1], y=[2])),  # without a size
-        go.Figure(go.Scatter(x=[1], y=[2]), {"width": 300, "height": 200}),  # its axes are plotly's to choose
-        go.Figure(go.Pie(values=[1, 2]), {"width": 300, "height": 200}),
+        go.Figure(go.Scatter(x=[1], y=[2]), size),  # its axes are plotly's to choose
+        go.Figure(go.Pie(values=[1, 2]), size),
         go.Figure(go.Scatter(x=["a"], y=["b"]), LAYOUT),
-    ],
-    ids=["no size", "no range", "pie", "words"],
-)
-def test_a_figure_of_another_kind_has_no_picture(fig: go.Figure) -> None:
-    assert svg(fig) is None
+    ):
+        assert svg(fig) is None

@@ -41,10 +41,10 @@ def test_every_step_with_an_answer_becomes_a_text_after_the_steps_before_it(tmp_
     assert (report.kept, report.dropped) == (2, {"no answer": 1})
 
 
-@pytest.mark.parametrize("skill", ["Decision-making", "decision making", " DECISION_MAKING ", "DecisionMaking"])
-def test_case_spaces_hyphens_and_underscores_make_no_difference(tmp_path: Path, skill: str) -> None:
-    step = {"subquestion": "Which?", "answer": "This.", "cognitive_skill": skill}
-    assert cogqa_texts(write(tmp_path, {**ENTRY, "generated": [step]}))[0][0].category == "Decision-making"
+def test_case_spaces_hyphens_and_underscores_make_no_difference(tmp_path: Path) -> None:
+    for skill in ("Decision-making", "decision making", " DECISION_MAKING ", "DecisionMaking"):
+        step = {"subquestion": "Which?", "answer": "This.", "cognitive_skill": skill}
+        assert cogqa_texts(write(tmp_path, {**ENTRY, "generated": [step]}))[0][0].category == "Decision-making"
 
 
 def test_json_lines_single_entries_and_wrapped_entries_give_the_same_texts(tmp_path: Path) -> None:
@@ -63,27 +63,29 @@ def wrong(**changes: Any) -> dict[str, Any]:
     return {**ENTRY, "generated": [ENTRY["generated"][0], step]}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([ENTRY, wrong(cognitive_skill=None)], "entry 2, step 2: field 'cognitive_skill' is missing"),
-        ([wrong(subquestion=None)], "entry 1, step 2: field 'subquestion' is missing; there are 'answer', 'cog"),
-        ([wrong(subquestion=" ")], "entry 1, step 2: field 'subquestion' must be text"),
-        ([wrong(answer=["a"])], "entry 1, step 2: field 'answer' must be text or a number; got"),
-        ([{"answer": "x", "generated": []}], "entry 1: field 'question' is missing"),
-        ([{"question": "x"}], "entry 1: field 'generated' is missing"),
-        ([{"question": "x", "generated": "y"}], "entry 1: 'generated' must be a list"),
-        (["x"], "entry 1: expected an object"),
-        ([{"question": "x", "generated": []}], "holds no step with an answer: 0 kept"),
-        ("7", "must hold a list of entries"),
+def test_wrong_files_are_refused_with_the_place(tmp_path: Path) -> None:
+    for content, message in (
+        ([ENTRY, wrong(cognitive_skill=None)], "entry 2, step 2: .* 'cognitive_skill'"),
+        ([wrong(subquestion=None)], "entry 1, step 2: .* 'subquestion' .* 'answer', 'cog"),
+        ([wrong(subquestion=" ")], "entry 1, step 2: .* 'subquestion' must"),
+        ([wrong(answer=["a"])], "entry 1, step 2: .* 'answer' must .* got"),
+        ([{"answer": "x", "generated": []}], "entry 1: .* 'question'"),
+        ([{"question": "x"}], "entry 1: .* 'generated'"),
+        ([{"question": "x", "generated": "y"}], "entry 1: 'generated' must"),
+        (["x"], "entry 1: .* object"),
+        ([{"question": "x", "generated": []}], ": 0 kept"),
+        ("7", "list of entries"),
         ("", "is empty"),
-        ('{"question": ', r"neither JSON \(.*\) nor JSON Lines \(line 1"),
-        ("[" * 100_000, "neither JSON"),
-    ],
-)
-def test_wrong_files_are_refused_with_the_place(tmp_path: Path, content: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        cogqa_texts(write(tmp_path, content))
+        ('{"question": ', r"JSON \(.*\) .* JSON Lines \(line 1"),
+        ("[" * 100_000, "JSON"),
+    ):
+        with pytest.raises(DataError, match=message):
+            cogqa_texts(write(tmp_path, content))
+    with pytest.raises(DataError, match=r"nothing\.json"):
+        cogqa_texts(tmp_path / "nothing.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"bytes\.json.*UTF-8"):
+        cogqa_texts(tmp_path / "bytes.json")
 
 
 def skilled(*skills: str) -> dict[str, Any]:
@@ -99,15 +101,13 @@ def test_steps_of_other_skills_are_dropped_and_counted_by_name(tmp_path: Path) -
     """The public training data has six such steps: Induction thrice, and three skills once."""
     path = write(tmp_path, [skilled("Induction", "Retrieval"), skilled("Self-Evaluation", "Induction"), ENTRY])
     texts, report = cogqa_texts(path)
-    assert [text.key for text in texts] == ["entry 1 step 2", "entry 3 step 1", "entry 3 step 3"]
-    assert report.dropped == {
-        "skill 'Induction', none of the eight functions": 2,
-        "skill 'Self-Evaluation', none of the eight functions": 1,
-        "no answer": 1,
-    }
-    assert report.examples["skill 'Induction', none of the eight functions"] == "'entry 1 step 1'"
+    assert [text.key.split()[1::2] for text in texts] == [["1", "2"], ["3", "1"], ["3", "3"]]
+    skills = {reason.split("'")[1]: count for reason, count in report.dropped.items() if "'" in reason}
+    assert skills == {"Induction": 2, "Self-Evaluation": 1}
+    assert report.dropped["no answer"] == 1
+    assert "'entry 1 step 1'" in report.examples.values()
     # What a skipped step says is known to the later ones all the same, as in the paper.
-    assert "Step: Step 1?\nAnswer: 1\nStep: Step 2?" in texts[0].text
+    assert texts[0].text.splitlines()[1:4] == ["Step: Step 1?", "Answer: 1", "Step: Step 2?"]
 
 
 def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path) -> None:
@@ -117,16 +117,16 @@ def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path
     path = write(tmp_path, [ENTRY, russian, {**ENTRY, "generated": []}, numbers])
     for unknown in ("drop", "error"):
         texts, report = cogqa_texts(path, unknown=unknown)
-        assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3", "entry 4 step 1"]
+        assert [text.key.split()[1::2] for text in texts] == [["1", "1"], ["1", "3"], ["4", "1"]]
         (reason,) = report.dropped.keys() - {"no answer", "no steps"}
         assert "CYRILLIC" in reason
         assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
-        assert report.examples["no steps"] == "cogqa.json, entry 3"
-        assert report.examples[reason] == "cogqa.json, entry 2 step 1"
+        assert report.examples["no steps"].endswith("entry 3")
+        assert "entry 2" in report.examples[reason]
     named = [{**ENTRY, "lang": lang} for lang in ("en", "de", "en")]
     texts, report = cogqa_texts(write(tmp_path, named))
     assert [text.key.split(" step")[0] for text in texts] == ["entry 1"] * 2 + ["entry 3"] * 2
-    assert report.dropped["in another language or script (de, most are en)"] == 3
+    assert {count for reason, count in report.dropped.items() if "(de," in reason} == {3}
 
 
 def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
@@ -134,14 +134,15 @@ def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refused:
         cogqa_texts(path, unknown="error")
     message = str(refused.value)
-    assert "entry 2, step 2: Unknown cognitive skill 'Inferrence'. Did you mean 'Inference'" in message
-    assert "'Inferrence' 2, 'Induction' 1" in message
+    assert "entry 2, step 2" in message
+    assert "'Inference'" in message
+    assert message.index("'Inferrence' 2") < message.index("'Induction' 1")
     assert cogqa_texts(write(tmp_path, [ENTRY]), unknown="error")[1].kept == 2
 
 
 def test_other_words_for_options_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, [ENTRY])
-    with pytest.raises(OptionError, match="'drop' or 'error'; got 'skip'"):
+    with pytest.raises(OptionError, match=r"'drop' .* got 'skip'"):
         cogqa_texts(path, unknown="skip")
     with pytest.raises(UnknownNameError, match=r"'instructions'.*'instruction'"):
         cogqa_texts(path, layout="instructions")
@@ -153,61 +154,31 @@ def test_the_instruction_shows_the_earlier_steps_of_retrieval_alone(tmp_path: Pa
     path = write(tmp_path, [skilled("Retrieval", "Inference", "Retrieval", "Math Calculation")])
     texts, _ = cogqa_texts(path, layout="instruction")
     known = [text.text.split("Known so far:\n")[1].split("\n\n")[0] for text in texts]
-    assert known == ["nothing", "1. Step 1? 1", "1. Step 1? 1", "1. Step 1? 1\n3. Step 3? 3"]
+    first, third = "1. Step 1? 1", "3. Step 3? 3"
+    assert known == ["nothing", first, first, f"{first}\n{third}"]
     for number, text in enumerate(texts, start=1):
         assert "Problem: Which?\n" in text.text
-        assert f"Step to answer: Step {number}?\n" in text.text
+        assert f": Step {number}?\n" in text.text
         assert text.text.endswith(f'[{{"answer": "{number}')
         assert text.text[slice(*text.spans[0])] == str(number)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_chat_template_takes_both_layouts(tmp_path: Path, layout: str) -> None:
+def test_a_chat_template_takes_both_layouts(tmp_path: Path) -> None:
     tokenizer = word_tokenizer()
     tokenizer.chat_template = (
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}"
         "{% if add_generation_prompt %}[assistant]{% endif %}"
     )
-    plain = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout)[0]
-    chat = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout, chat=tokenizer)[0]
-    for ours, turn in zip(plain, chat, strict=True):
-        answer = ours.text[slice(*ours.spans[0])].strip()
-        opening = OPENING if layout == "instruction" else ""
-        message = ours.text[: ours.spans[0][0]].removesuffix(opening).strip()
-        assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
-        assert turn.text[slice(*turn.spans[0])] == answer
-        assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)
-
-
-def test_files_that_are_not_there_or_not_text_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nothing\.json"):
-        cogqa_texts(tmp_path / "nothing.json")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match=r"bytes\.json.*UTF-8"):
-        cogqa_texts(tmp_path / "bytes.json")
-
-
-words = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12).filter(str.strip)
-steps = st.fixed_dictionaries(
-    {"subquestion": words, "answer": st.one_of(words, st.integers()), "cognitive_skill": st.sampled_from(FUNCTIONS)}
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    entries=st.lists(
-        # Random letters are of any script.
-        st.fixed_dictionaries({"question": words, "generated": st.lists(steps, min_size=1), "lang": st.just("all")}),
-        min_size=1,
-    )
-)
-def test_what_is_written_comes_back(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
-    texts, report = cogqa_texts(write(tmp_path, entries))
-    written = [step for entry in entries for step in entry["generated"]]
-    assert report.kept == len(texts) == len(written)
-    assert [text.category for text in texts] == [step["cognitive_skill"] for step in written]
-    answers = [text.text[slice(*text.spans[0])] for text in texts]
-    assert answers == [f" {str(step['answer']).strip()}" for step in written]
+    for layout in LAYOUTS:
+        plain = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout)[0]
+        chat = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout, chat=tokenizer)[0]
+        for ours, turn in zip(plain, chat, strict=True):
+            answer = ours.text[slice(*ours.spans[0])].strip()
+            opening = OPENING if layout == "instruction" else ""
+            message = ours.text[: ours.spans[0][0]].removesuffix(opening).strip()
+            assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
+            assert turn.text[slice(*turn.spans[0])] == answer
+            assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)
 
 
 json_values = st.recursive(
@@ -230,11 +201,3 @@ def test_junk_is_refused_as_data(tmp_path: Path, content: Any) -> None:
     except DataError:
         return
     assert texts
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=30))
-def test_any_bytes_are_refused_as_data(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "junk").write_bytes(content)
-    with pytest.raises(DataError):
-        cogqa_texts(tmp_path / "junk")

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 import torch
 from decoded import double, last_z_of_each_step
-from toys import BACKENDS, LAYOUTS, Backend, Layout, tiny_model
+from toys import LAYOUTS, tiny_model
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.function_probe.answer_tokens import answer_readings, chosen_tokens
@@ -25,7 +25,7 @@ def texts() -> list[AnsweredText]:
 
 @pytest.fixture(scope="module", params=LAYOUTS)
 def model(request: pytest.FixtureRequest) -> tuple[HookedModel, Any]:
-    toy = tiny_model(request.param)
+    toy = tiny_model(request.param, n_layers=2)
     return HookedModel(toy.model, tokenizer=toy.tokenizer), toy.oracle
 
 
@@ -38,8 +38,7 @@ def all_z(model: HookedModel, ids: list[int]) -> dict[int, torch.Tensor]:
     return captured
 
 
-@pytest.mark.parametrize("at", POSITIONS)
-@pytest.mark.parametrize("top", [0, 2])
+@pytest.mark.parametrize(("top", "at"), [(0, POSITIONS[0]), (2, POSITIONS[1])])
 def test_features_equal_a_literal_replica(model: tuple[HookedModel, Any], top: int, at: str) -> None:
     adapted, oracle = model
     found = head_features(adapted, texts(), settings=FunctionProbeSettings(top_tokens=top, at=at))
@@ -91,15 +90,12 @@ def _compare_with_steps(adapted: HookedModel, oracle: Any, *, at: str) -> None:
             torch.testing.assert_close(found.values[row, place].double(), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_answers_are_read_where_they_are_predicted(layout: Layout, backend: Backend) -> None:
-    toy = tiny_model(layout, backend)
-    adapted = HookedModel(toy.model, tokenizer=toy.tokenizer)
-    for batch in encode_answered(texts(), toy.tokenizer)[0]:
+def test_answers_are_read_where_they_are_predicted(model: tuple[HookedModel, Any]) -> None:
+    adapted, oracle = model
+    for batch in encode_answered(texts(), adapted.tokenizer)[0]:
         readings = answer_readings(adapted, batch)
         with torch.no_grad():
-            logits = toy.oracle(batch.tokens).logits
+            logits = oracle(batch.tokens).logits
         for prompt, pos in torch.cartesian_prod(torch.arange(len(batch)), torch.arange(batch.tokens.shape[1])).tolist():
             wanted = batch.tokens[prompt, pos]
             expected = (
@@ -141,7 +137,7 @@ def test_models_without_a_tokenizer_or_with_heads_of_two_sizes_are_refused(
 ) -> None:
     adapted, _ = model
     monkeypatch.setattr(HookedModel, "d_head", property(lambda self: {0: 8, 1: 16}))
-    with pytest.raises(ModelError, match="8 in layer 0, 16"):
+    with pytest.raises(ModelError, match=r"8 .* 16"):
         head_features(adapted, texts(), settings=FunctionProbeSettings())
     monkeypatch.undo()
     bare = HookedModel(adapted.model, tokenizer=adapted.tokenizer)

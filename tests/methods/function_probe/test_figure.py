@@ -1,17 +1,15 @@
 import functools
 import math
+from collections import Counter
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import FUNCTIONS, mixed_overlap, probe_of, scores_of
-from hypothesis import given
-from hypothesis import strategies as st
+from figures.examples import FUNCTIONS, probe_of, scores_of
 
 from headcats.errors import DataError, OptionError
 from headcats.figures import data
-from headcats.figures.panels.axes import Axis
 from headcats.methods.function_probe.figure import importance_grid
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
 
@@ -65,21 +63,6 @@ def test_x_is_head_y_is_layer_with_layer_0_on_top_and_ticks_every_6() -> None:
     assert [axis.title.text for axis in axes_of(fig, "y")] == ["Layer", "", "", ""] * 2
 
 
-@given(st.integers(1, 300), st.sampled_from([2, 6]), st.integers(3, 60))
-def test_ticks_name_every_cell_of_few_and_multiples_of_the_step_of_many(n: int, step: int, cell: int) -> None:
-    ticks = list(Axis("layer", n).every(step, cell).ticks)
-    assert ticks[0] == 0
-    assert ticks[-1] < n
-    gaps = np.diff(ticks)
-    assert (gaps * cell >= 15).all()
-    if n <= 16 and cell >= 15:
-        assert ticks == list(range(n))
-    elif n > 2 * step:
-        assert (gaps % step == 0).all()
-        if step * cell >= 15:
-            assert (gaps == step).all()
-
-
 def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     values = np.full((1, 8, 28, 24), 0.001)
     values[0, 3, :2] = 0.02  # 48 of 5376: less than a hundredth
@@ -94,10 +77,6 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     assert axis.colorbar.title.side == "right"
     assert axis.colorscale[0][1] == "#440154"
     assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
-    last = axes_of(fig, "y")[7]
-    assert axis.colorbar.len == pytest.approx(
-        (axes_of(fig, "y")[0].domain[1] - last.domain[0]) * fig.layout.height, abs=1
-    )
     assert paper_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0200"
     assert paper_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0100+"
 
@@ -164,19 +143,16 @@ def test_only_heads_that_reach_the_threshold_of_their_panel_are_ringed() -> None
 
 
 def test_accuracies_stand_below_the_title() -> None:
-    one = paper_grid(probe_of(counted(6, 8)), title="Probe")
-    texts = " ".join(texts_of(one))
-    assert "out accuracy 0.900 [0.850, 0.950] (chance 0.125)" in texts
-    assert "task-out accuracy 0.600 [0.500, 0.700]" in texts
-    assert one.layout.title.text == "Probe"
+    texts = " ".join(texts_of(paper_grid(probe_of(counted(6, 8)))))
+    assert "accuracy 0.900 [0.850, 0.950] (chance 0.125)" in texts
+    assert "accuracy 0.600 [0.500, 0.700]" in texts
     three = probe_of(np.repeat(counted(6, 8), 3, axis=0))
     three["accuracy"] = three.accuracy + xr.DataArray([-0.03, 0, 0.03], dims="seed")
     three["accuracy_low"] = three.accuracy - 0.05
     three["left_out_accuracy"] = three.left_out_accuracy * np.nan
     texts = " ".join(texts_of(paper_grid(three)))
-    assert "held-out accuracy 0.900 [0.820, 0.950]" in texts
+    assert "accuracy 0.900 [0.820, 0.950]" in texts  # the mean, the least low and the highest high
     assert "accuracy unknown" in texts
-    assert "3 probe seeds" in texts
     assert "accuracy" not in " ".join(texts_of(paper_grid(three[["importance"]])))
 
 
@@ -188,39 +164,42 @@ def test_a_probe_that_separates_tasks_says_so_in_the_title() -> None:
     assert paper_grid(probe, title=title).layout.title.text == title
 
 
-def test_a_probe_at_chance_is_refused_with_its_accuracies() -> None:
-    probe = probe_of(counted(2, 2), verdict="not above chance")
-    with pytest.raises(DataError, match=r"above chance.* accuracy 0\.900"):
-        paper_grid(probe)
+def test_a_probe_at_chance_or_of_few_seeds_is_not_drawn() -> None:
+    for verdict in ("not above chance", "too few seeds"):
+        with pytest.raises(DataError, match=r" accuracy 0\.900"):
+            paper_grid(probe_of(counted(2, 2), verdict=verdict))
 
 
-def test_a_probe_that_was_refused_in_most_seeds_is_not_drawn() -> None:
-    probe = probe_of(counted(2, 2), verdict="too few seeds")
-    with pytest.raises(DataError, match=r"seeds; .* 1.* accuracy 0\.900"):
-        paper_grid(probe)
+def test_any_number_of_panels_fills_rows_evenly() -> None:
+    for n in (1, 5, 9):
+        scores = scores_of(np.ones((n, 2, 3)), tasks=[f"t{i}" for i in range(n)], belongs=["Knowledge"] * n)
+        fig = paper_grid(scores)
+        lengths = list(Counter(axis.domain[1] for axis in axes_of(fig, "y")).values())
+        assert sum(lengths) == n
+        assert set(lengths[:-1]) <= {lengths[0]}
+        assert lengths[-1] > 1 or n == 1
+        assert fig.layout.width <= 1440
 
 
-def test_hover_names_head_score_seeds_and_tasks() -> None:
-    fig = paper_grid(probe_of(np.concatenate([counted(2, 2), -counted(2, 2)])))
-    first = heatmaps(fig)[0]
-    assert first.hovertemplate.startswith("<b>L%{y}H%{x}</b> Knowledge Recall<br>")
-    assert "over 2 seeds" in first.hovertemplate
-    assert first.text[0][0].startswith("<br>tasks: one (left out: 0.25), two")
-    np.testing.assert_allclose(first.customdata[1][1], [0, -0.00111, 0.00111], atol=1e-8)
-    rows = data(fig).set_index(["panel", "name"])
-    assert rows.tasks["Knowledge Recall", "L1H1"].endswith(",two (left out: 0.25)")
-    assert rows.tasks["Retrieval", "L1H1"] == ""
+def test_what_is_refused() -> None:
+    probe = probe_of(counted(2, 2))
+    for table, message in (
+        (probe.drop_vars("importance"), "importance, effect, score.*got accuracy"),
+        (probe.rename(function="sort"), r"importance \(seed, sort, layer, head\)"),
+        (probe.isel(head=[]), "one head"),
+        (probe.assign_coords(layer=["a", "b"]), "whole numbers"),
+        (probe_of(counted(2, 2), functions=["same"] * 8), "distinct .* `function`"),
+    ):
+        with pytest.raises(DataError, match=message):
+            paper_grid(table)
+    for clip in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(OptionError, match="clip"):
+            paper_grid(probe, clip=clip)
+    with pytest.raises(OptionError, match="'rank'"):
+        paper_grid(probe, variable="rank")
 
 
-def test_memberships_are_drawn_with_their_tasks_in_the_order_of_categories() -> None:
-    members = mixed_overlap(6, 8)
-    fig = paper_grid(members.isel(category=[2, 0, 3, 1]))
-    assert [trace.name[0] for trace in heatmaps(fig)] == ["A", "K", "L", "T"]
-    inside = members.member.sel(category="Knowledge").values == 1
-    assert (heatmaps(fig)[1].text == np.where(inside, "<br>tasks: copy, reverse", "")).all()
-
-
-def test_gates_of_several_seeds_are_averaged_and_another_variable_can_be_asked_for() -> None:
+def test_other_grids_are_drawn_too() -> None:
     dims = ("dataset", "seed", "layer", "head")
     gates = xr.Dataset(
         {
@@ -229,68 +208,11 @@ def test_gates_of_several_seeds_are_averaged_and_another_variable_can_be_asked_f
         },
         coords={"dataset": ["Math"], "layer": [0], "head": [0]},
     )
-    assert heatmaps(paper_grid(gates))[0].z.item() == pytest.approx(0.3)
+    assert heatmaps(paper_grid(gates))[0].z.item() == pytest.approx(0.3)  # the mean over seeds
     other = paper_grid(gates, variable="interference")
     assert heatmaps(other)[0].z.item() == pytest.approx(0.7)
-    assert other.layout.coloraxis.colorbar.title.text == "Heads Importance (interference)"
-
-
-def test_one_grid_without_panels_is_one_panel() -> None:
+    assert other.layout.coloraxis.colorbar.title.text.endswith("(interference)")
     single = xr.Dataset({"score": (("layer", "head"), np.eye(3))}, coords={"layer": [0, 1, 2], "head": [0, 1, 2]})
     assert [trace.name for trace in heatmaps(paper_grid(single))] == ["score"]
-
-
-def test_layers_without_heads_stay_at_their_own_place() -> None:
-    probe = probe_of(counted(2, 2)).assign_coords(layer=[1, 3])
-    z = heatmaps(paper_grid(probe))[0].z
-    assert np.isfinite(z).all(axis=1).tolist() == [False, True, False, True]
-
-
-def test_estimates_of_a_screen_say_so() -> None:
-    scores = scores_of(np.ones((1, 2, 2)), tasks=["copy"], belongs=["Algorithmic"]).assign_attrs(
-        approximation="first_order"
-    )
-    fig = paper_grid(scores, title="Attribution")
-    assert fig.layout.title.text != "Attribution"
-    assert data(fig).approximation.unique().tolist() == ["first_order"]
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 7, 9, 19])
-def test_any_number_of_panels_fills_rows_evenly(n: int) -> None:
-    scores = scores_of(np.ones((n, 6, 8)), tasks=[f"t{i}" for i in range(n)], belongs=["Knowledge"] * n)
-    fig = paper_grid(scores)
-    rows = {}
-    for axis in axes_of(fig, "y"):
-        rows[axis.domain[1]] = rows.get(axis.domain[1], 0) + 1
-    lengths = list(rows.values())
-    assert sum(lengths) == n
-    assert set(lengths[:-1]) <= {lengths[0]}
-    assert lengths[-1] > 1 or n == 1
-    assert fig.layout.width <= 1440
-
-
-@pytest.mark.parametrize("clip", [0.0, -1.0, math.inf, math.nan])
-def test_a_clip_is_above_0(clip: float) -> None:
-    with pytest.raises(OptionError, match="clip above 0"):
-        paper_grid(probe_of(counted(2, 2)), clip=clip)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (probe_of(counted(2, 2)).drop_vars("importance"), "one of importance, effect, score.*got accuracy"),
-        (probe_of(counted(2, 2)).rename(function="sort"), r"importance \(seed, sort, layer, head\)"),
-        (probe_of(counted(2, 2)).isel(head=[]), "at least one head"),
-        (probe_of(counted(2, 2)).assign_coords(layer=["a", "b"]), "whole numbers"),
-        (probe_of(counted(2, 2), functions=["same"] * 8), "distinct labels along `function`"),
-    ],
-    ids=["no variable", "other panels", "no head", "named layers", "twice"],
-)
-def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        paper_grid(table)
-
-
-def test_other_variables_are_refused() -> None:
-    with pytest.raises(OptionError, match="'rank'"):
-        paper_grid(probe_of(counted(2, 2)), variable="rank")
+    gaps = heatmaps(paper_grid(probe_of(counted(2, 2)).assign_coords(layer=[1, 3])))[0].z
+    assert np.isfinite(gaps).all(axis=1).tolist() == [False, True, False, True]

@@ -41,11 +41,8 @@ def test_the_elbow_is_marked_where_it_is() -> None:
     marks = {trace.marker.symbol: trace for trace in fig.data if trace.mode == "markers"}
     assert (list(marks["circle"].x), list(marks["circle"].y)) == ([0], [8])
     assert (list(marks["diamond"].x), list(marks["diamond"].y)) == ([1], [3])
-    assert any(note.text == "2 of 4 heads, down to L0H1" for note in fig.layout.annotations)
-
-
-def test_no_elbow_is_drawn_of_a_probe_that_says_nothing() -> None:
-    with pytest.raises(DataError, match=r"elbow_curves expects a probe .* above chance"):
+    assert any(note.text.startswith("2 of 4") and "L0H1" in note.text for note in fig.layout.annotations)
+    with pytest.raises(DataError, match="above chance"):
         hc.figures.elbow_curves(probe().assign_attrs(verdict=NOT_ABOVE_CHANCE))
 
 
@@ -71,8 +68,8 @@ def test_scaled_heads_stand_beside_clean_answers_and_random_heads() -> None:
     np.testing.assert_array_equal([trace.y for trace in masked], log_prob)
     assert [list(trace.marker.color).index(masked[0].marker.color[0]) for trace in masked] == [0, 1]
     notes = [note.text for note in fig.layout.annotations]
-    assert "1 head, p 0.04, specific 0.04" in notes
-    assert "2 heads, no random sets" in notes
+    assert any(note.startswith("1 head,") and note.count(" 0.04") == 2 for note in notes)
+    assert any(note.startswith("2 heads,") and " 0" not in note for note in notes)
     accuracy = [
         trace.y for trace in hc.figures.scaled_heads(scaled, variable="accuracy").data if trace.name == "scaled"
     ]
@@ -81,7 +78,7 @@ def test_scaled_heads_stand_beside_clean_answers_and_random_heads() -> None:
 
 def test_other_variables_and_tables_without_functions_are_refused() -> None:
     scaled = scaling_of(-np.ones((1, 1)), -np.ones((1, 1, 2)), functions=["a"], p=[0.5])
-    with pytest.raises(OptionError, match="log_prob, accuracy; got variable='p'"):
+    with pytest.raises(OptionError, match=r"log_prob, accuracy; .*'p'"):
         hc.figures.scaled_heads(scaled, variable="p")
-    with pytest.raises(DataError, match="got 0 and 1"):
+    with pytest.raises(DataError, match="0 and 1"):
         hc.figures.scaled_heads(scaled.isel(function=[]))

@@ -3,7 +3,6 @@
 import importlib
 import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,13 @@ import numpy as np
 import pytest
 import xarray as xr
 from function_worlds import QUICK
+from joint_inputs import suite_inputs
 from planted import planted_model
 from toys import tiny_model, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.function_probe.importance import importance_effects
-from headcats.methods.function_probe.settings import FunctionProbeSettings
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
@@ -25,8 +24,6 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
-from headcats.prompts.template import ARROW
-from headcats.tasks.definition import Task
 
 SLOT = Head(0, 1)
 AT_ANSWER = replace(QUICK, at="answer")
@@ -60,38 +57,14 @@ def planted() -> HookedModel:
 
 @pytest.fixture(scope="module")
 def probed(planted: HookedModel) -> xr.Dataset:
-    return hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER)
+    return hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER, n_seeds=3)
 
 
-def test_the_head_that_shows_the_function_ranks_first_in_at_least_four_of_five_seeds(probed: xr.Dataset) -> None:
-    assert dict(probed.importance.sizes) == {"seed": 5, "function": 3, "layer": 2, "head": 4}
+def test_the_head_that_shows_the_function_ranks_first_in_most_seeds(probed: xr.Dataset) -> None:
+    assert dict(probed.importance.sizes) == {"seed": 3, "function": 3, "layer": 2, "head": 4}
     assert (probed.accuracy_low > probed.chance).all()
-    ranked = np.abs(probed.importance.values).reshape(5, 3, -1).argmax(-1)
-    assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 4).all()
-    chosen = hc.rules.elbow()(importance_effects(probed))
-    assert (chosen.sel(layer=0, head=1) == 1).all()
-
-
-def test_at_the_default_position_the_head_that_shows_the_function_ranks_first(planted: HookedModel) -> None:
-    """Planted heads act one position before the answer, a mark that says nothing; at the answer another head leads."""
-    assert QUICK.at == FunctionProbeSettings().at == "predicting"
-    marks = np.random.default_rng(1).choice(list("→\n,"), len(slot_texts()))
-    texts = [
-        replace(text, text=text.text + mark, spans=(Span(len(text.text), len(text.text) + 1),))
-        for text, mark in zip(slot_texts(), marks, strict=True)
-    ]
-    by_position = {
-        at: hc.methods.function_probe(planted, texts, preset=replace(QUICK, at=at), n_seeds=3)
-        for at in (QUICK.at, "answer")
-    }
-    probed = by_position["predicting"]
-    assert (probed.accuracy_low > probed.chance).all()
-    leading = {
-        at: np.abs(of.importance.values).mean(0).reshape(3, -1).argmax(-1).tolist() for at, of in by_position.items()
-    }
-    slot = SLOT.layer * 4 + SLOT.head
-    assert leading["predicting"] == [slot] * 3
-    assert slot not in leading["answer"]
+    ranked = np.abs(probed.importance.values).reshape(3, 3, -1).argmax(-1)
+    assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 2).all()
     chosen = hc.rules.elbow()(importance_effects(probed))
     assert (chosen.sel(layer=0, head=1) == 1).all()
 
@@ -105,23 +78,16 @@ def test_words_that_were_never_seen_are_not_recognised(probed: xr.Dataset) -> No
     assert any(SEPARATES_TASKS in line for line in hc.methods.function_probe.summary(probed))
 
 
-def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: HookedModel, probed: xr.Dataset) -> None:
-    both = [
-        hc.methods.function_probe(planted, slot_texts(), preset=AT_ANSWER, tokens=t, n_seeds=1) for t in ("all", "top5")
-    ]
-    for one in both:
-        np.testing.assert_array_equal(one.importance, probed.importance.isel(seed=[0]))
-    told = [json.loads(one.attrs["provenance"])["settings"]["top_tokens"] for one in both]
-    assert told == [0, 5]
+def test_options_are_settings(planted: HookedModel, probed: xr.Dataset) -> None:
+    """Which tokens, where z is read, and whose answers; all or the top tokens are the same where answers are short."""
 
-
-def test_where_z_is_read_and_whose_answers_are_options(planted: HookedModel, probed: xr.Dataset) -> None:
     def settings(one: xr.Dataset) -> dict[str, object]:
         return json.loads(one.attrs["provenance"])["settings"]
 
-    same = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", n_seeds=1)
+    same = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", tokens="all", n_seeds=1)
     np.testing.assert_array_equal(same.importance, probed.importance.isel(seed=[0]))
     assert settings(same)["at"] == settings(probed)["at"] == "answer"
+    assert (settings(same)["top_tokens"], settings(probed)["top_tokens"]) == (0, 5)
     short = replace(QUICK, max_new_tokens=1)
     own = hc.methods.function_probe(planted, slot_texts(), preset=short, answers="generated", n_seeds=1)
     assert (settings(own)["at"], settings(own)["answers"]) == ("predicting", "generated")
@@ -135,46 +101,37 @@ def test_where_z_is_read_and_whose_answers_are_options(planted: HookedModel, pro
 def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) -> None:
     texts = slot_texts()
     few = [replace(text, category="few", task="few") for text in texts[:9]]
-    long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
+    lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
     with pytest.warns(StatisticsWarning) as warned:
-        found = hc.methods.function_probe(planted, [*texts, *few, long], preset=AT_ANSWER, n_seeds=1)
-    left_out, dropped = (str(warning.message) for warning in warned)
-    assert left_out.startswith("Left out: few (9")
-    assert dropped.startswith("Texts: 171 kept; 1 word")
+        found = hc.methods.function_probe(planted, [*texts, *few, lost], preset=AT_ANSWER, n_seeds=1)
+    said = [str(warning.message) for warning in warned]
+    assert [line.split(" (")[0].split("; ")[0] for line in said] == [
+        "Left out: few", "Left out: lost", "Texts: 171 kept",
+    ]  # fmt: skip
+    assert "few (9 " in said[0]
     assert found.function.values.tolist() == ["high", "low", "middle"]
     assert found.n.values.tolist() == [54] * 3
-    assert list(json.loads(found.attrs["provenance"])["left_out"]) == ["few"]
-    summary = hc.methods.function_probe.summary(found)
-    assert left_out in summary
-    assert dropped in summary
-
-
-def test_functions_none_of_whose_texts_can_be_used_are_named(planted: HookedModel) -> None:
-    lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
-    with pytest.warns(StatisticsWarning):
-        found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=AT_ANSWER, n_seeds=1)
-    assert any(line.startswith("Left out: lost (") for line in hc.methods.function_probe.summary(found))
+    assert list(json.loads(found.attrs["provenance"])["left_out"]) == ["few", "lost"]
+    assert set(said) <= set(hc.methods.function_probe.summary(found))
 
 
 def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
     texts = slot_texts()
     order = np.random.default_rng(1).permutation(len(texts))
     shuffled = [replace(text, category=texts[other].category) for text, other in zip(texts, order, strict=True)]
-    with pytest.raises(DataError, match=r"[45] of 5 seeds .*above chance"):
-        hc.methods.function_probe(planted, shuffled, preset=AT_ANSWER)
-    with pytest.raises(UnknownNameError, match="Unknown preset"):
-        hc.methods.function_probe(planted, texts, preset="cogmirrors")
-    with pytest.raises(OptionError, match="'top5', 'all'"):
-        hc.methods.function_probe(planted, texts, tokens="top3")
-    with pytest.raises(DataError, match="list in it"):
-        hc.methods.function_probe(planted, (texts, "report"))
-    for name in ("at", "answers"):
-        with pytest.raises(OptionError, match=f"Option '{name}' of function_probe takes"):
-            hc.methods.function_probe(planted, texts, **{name: "last"})
-    with pytest.raises(OptionError, match="n_seeds"):
-        hc.methods.function_probe(planted, texts, n_seeds=0)
-    with pytest.raises(DataError, match="2 functions"):
-        hc.methods.function_probe(planted, [text for text in texts if text.category == "low"])
+    with pytest.raises(DataError, match=r"2 of 2 seeds .*above chance"):
+        hc.methods.function_probe(planted, shuffled, preset=AT_ANSWER, n_seeds=2)
+    for data, options, error, message in (
+        (texts, {"preset": "cogmirrors"}, UnknownNameError, "'cogmirrors2025'"),
+        (texts, {"tokens": "top3"}, OptionError, "'top5', 'all'"),
+        ((texts, "report"), {}, DataError, "list in it"),
+        (texts, {"at": "last"}, OptionError, "'at' of function_probe"),
+        (texts, {"answers": "last"}, OptionError, "'answers' of function_probe"),
+        (texts, {"n_seeds": 0}, OptionError, "n_seeds"),
+        ([text for text in texts if text.category == "low"], {}, DataError, "2 functions"),
+    ):
+        with pytest.raises(error, match=message):
+            hc.methods.function_probe(planted, data, **options)
 
 
 def test_a_seed_that_fails_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,24 +157,12 @@ def pairs(offset: int, first: int) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def inputs() -> Iterator[SuiteInputs]:
-    toy = tiny_model("gpt2")
+def inputs(monkeypatch: pytest.MonkeyPatch) -> SuiteInputs:
+    module, toy = importlib.import_module("headcats.methods.function_probe.fit"), tiny_model("gpt2", n_layers=2)
+    monkeypatch.setattr(module, "PRESETS", {"cogmirrors2025": QUICK})
     words = {"up1": pairs(1, 0), "up2": pairs(2, 0), "down1": pairs(-1, 26), "down2": pairs(-2, 26)}
-    tasks = tuple(Task(name, name[:-1], "counting", lambda n, *, seed: []) for name in [*words, "finished"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            importlib.import_module("headcats.methods.function_probe.fit"), "PRESETS", {"cogmirrors2025": QUICK}
-        )
-        yield SuiteInputs(
-            model=HookedModel(toy.model, tokenizer=toy.tokenizer),
-            tasks=tasks,
-            categories={task.name: task.category.capitalize() for task in tasks},
-            pairs=words,
-            template=ARROW,
-            n_demos=2,
-            n_prompts=52,
-            seed=3,
-        )
+    categories = {name: name[:-1].capitalize() for name in [*words, "finished"]}
+    return suite_inputs(HookedModel(toy.model, tokenizer=toy.tokenizer), words, categories, n_prompts=52, seed=3)
 
 
 def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
@@ -235,7 +180,7 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     }
     first_reading = len(runs)
     assert all(0 <= share <= 1 for share, _ in steps)
-    assert {"probe of functions"} < {what for _, what in steps}
+    assert len({what for _, what in steps}) > 1
     assert method._kept is None  # nothing is held after the last part
     joined = method.join(parts)
     assert joined.seed.values.tolist() == [0, 1]
@@ -253,6 +198,11 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     )
     assert len(runs) <= 2 * first_reading + 2  # both parts were read once, and the call looks at the model first
     xr.testing.assert_equal(joined, called)
+    alone = method.on_part(inputs, "seed 1", n_seeds=5)  # a seed equals itself among others
+    np.testing.assert_array_equal(alone.importance, joined.importance.sel(seed=[1]))
+    assert alone.left_out_accuracy.isnull().all()
+    other = method.on_part(replace(inputs, seed=4), "seed 1", n_seeds=2)
+    assert (other.importance != alone.importance).any()
     joined.to_netcdf(tmp_path / "probe.nc", engine="h5netcdf")
     xr.testing.assert_identical(xr.load_dataset(tmp_path / "probe.nc", engine="h5netcdf"), joined)
 
@@ -265,23 +215,9 @@ def test_the_seeds_that_leave_tasks_out_are_more_work(inputs: SuiteInputs) -> No
     assert method.work(alone, "seed 0") == 1.0  # nothing is left out if only one function has two tasks
 
 
-def test_a_seed_alone_equals_itself_among_others(inputs: SuiteInputs) -> None:
-    method = hc.methods.function_probe
-    alone = method.on_part(inputs, "seed 1", n_seeds=2)
-    again = method.join({part: method.on_part(inputs, part, n_seeds=2) for part in ("seed 0", "seed 1")})
-    np.testing.assert_array_equal(alone.importance, again.importance.sel(seed=[1]))
-    assert alone.left_out_accuracy.isnull().all()
-    other = method.on_part(replace(inputs, seed=4), "seed 1", n_seeds=2)
-    assert (other.importance != alone.importance).any()
-
-
 def test_the_paper_preset_and_options_are_what_the_command_line_offers() -> None:
     method = hc.methods.function_probe
-    assert (method.declaration.kind, method.name, method.declaration.figure) == (
-        "joint",
-        "function_probe",
-        "importance_grid",
-    )
+    assert (method.declaration.kind, method.declaration.figure) == ("joint", "importance_grid")
     assert method.options["preset"] == ("cogmirrors2025",)
     assert method.options["tokens"] == ("top5", "all")
     assert method.options["at"] == ("predicting", "answer")

@@ -6,7 +6,7 @@ import torch
 import xarray as xr
 from decoded import stepwise_log_probs
 from planted import planted_model
-from toys import LAYOUTS, Layout, tiny_model, word_tokenizer
+from toys import Layout, tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.function_probe.scaling import random_sets, scale_function_heads
@@ -64,8 +64,7 @@ def test_numbers_are_those_of_a_scaled_run(model: HookedModel) -> None:
     assert float(found.log_prob.sel(function="word", target="mark")) == pytest.approx(np.mean(expected), abs=1e-5)
 
 
-@pytest.mark.parametrize(("positions", "from_step"), [("predicting", 0), ("answer", 1)])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("layout", "positions", "from_step"), [("gpt2", "predicting", 0), ("llama", "answer", 1)])
 def test_one_pass_is_decoding_with_the_last_position_scaled(layout: Layout, positions: str, from_step: int) -> None:
     """With a cache, which keeps what later layers make of scaled heads; step 0 is the pass over the prompt."""
     toy = tiny_model(layout)
@@ -97,7 +96,7 @@ def test_answers_of_one_token_are_predicted_before_they_are_scaled(model: Hooked
     np.testing.assert_array_equal(found.log_prob.sel(function="word"), found.clean_log_prob)
     everywhere = scale_function_heads(model, texts(), {"word": [FIRST]}, positions="all", n_controls=0)
     assert (everywhere.log_prob.sel(target="word") < everywhere.clean_log_prob.sel(target="word") - 1).all()
-    with pytest.raises(OptionError, match="'predicting', 'answer', 'all'; got 'last'"):
+    with pytest.raises(OptionError, match=r"'predicting', .* got 'last'"):
         scale_function_heads(model, texts(), {"word": [FIRST]}, positions="last")
 
 
@@ -117,19 +116,18 @@ def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(
     assert np.isnan(found.p.sel(function="mark"))
 
 
-@pytest.mark.ci
 def test_p_values_compare_drops_with_those_of_the_controls(model: HookedModel) -> None:
     apart = 0
-    for heads in itertools.combinations([Head(layer, head) for layer in range(2) for head in range(4)], 2):
+    for first, second in (("L0H0", "L0H3"), ("L0H0", "L1H1"), ("L0H2", "L1H0"), ("L0H3", "L1H3")):
         options = {"positions": "all", "n_controls": 6, "seed": 1}  # only together do positions harm both functions
-        found = scale_function_heads(model, texts(), {"word": heads}, **options).sel(function="word")
+        found = scale_function_heads(model, texts(), {"word": [first, second]}, **options).sel(function="word")
         own, other = (found.sel(target=name) for name in ("word", "mark"))
         drop, aside = (float(one.clean_log_prob - one.log_prob) for one in (own, other))
         random, beside = ((one.clean_log_prob - one.control_log_prob).values for one in (own, other))
         assert float(found.p) == (1 + (random >= drop).sum()) / 7
         assert float(found.p_specific) == (1 + (random - beside >= drop - aside).sum()) / 7
         apart += float(found.p) != float(found.p_specific)
-    assert apart > 3
+    assert apart > 1
 
 
 def test_texts_that_are_dropped_are_counted(model: HookedModel) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
+from literal_steering import mean_output, predicted
+from toy_cases import TOYS
+from toys import random_tokens, tiny_model
 
 from headcats.methods.function_vector.accuracy import function_vectors, right_answers, steered_task
 from headcats.methods.function_vector.prompts import Rows
@@ -16,36 +18,14 @@ from headcats.models.head import Head
 SETS = [(Head(0, 1), Head(2, 3)), (Head(1, 0),)]
 
 
-def mean_output(model: Any, prompts: list[torch.Tensor], head: Head) -> torch.Tensor:
-    """The mean over prompts, one at a time, of what one head adds to the residual stream at the last position."""
-    seen: list[torch.Tensor] = []
-    for tokens in prompts:
-        keep = (f"blocks.{head.layer}.attn.hook_z", lambda z, hook: seen.append(z[0, -1, head.head].clone()))
-        model.run_with_hooks(tokens[None], fwd_hooks=[keep])
-    return torch.stack([z @ model.blocks[head.layer].attn.W_O[head.head] for z in seen]).mean(0)
-
-
-def predicted(model: Any, tokens: torch.Tensor, vector: torch.Tensor, layer: int) -> int:
-    """The token after one prompt, with a vector added after a block at the last position."""
-
-    def add(value: torch.Tensor, hook: Any) -> torch.Tensor:
-        value = value.clone()
-        value[0, -1] = value[0, -1] + vector
-        return value
-
-    logits = model.run_with_hooks(tokens[None], fwd_hooks=[(f"blocks.{layer}.hook_resid_post", add)])
-    return int(logits[0, -1].argmax())
-
-
 @torch.no_grad()
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
 def test_equal_plain_hooks_and_loops(layout: Any, backend: Any) -> None:
     model = tiny_model(layout, backend).model
     shown = [random_tokens(5, 6), random_tokens(3, 8, seed=1)]
     found = function_vectors(adapt(model), shown, SETS)
     prompts = [tokens for batch in shown for tokens in batch]
-    expected = torch.stack([sum(mean_output(model, prompts, head) for head in heads) for heads in SETS])
+    expected = torch.stack([sum(mean_output(model, prompts, *head) for head in heads) for heads in SETS])
     assert expected.norm(dim=-1).min() > 0.1
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from batches import random_batch, role_batch
-from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
+from batches import role_batch
+from toys import LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.errors import UnknownNameError
@@ -14,7 +14,6 @@ from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.study.plan import plan
-from headcats.study.preparation import Preparation
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -70,9 +69,8 @@ def differences(block: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_equals_its_definition_on_prompts_of_several_lengths(layout: Any, backend: Any, record_property: Any) -> None:
-    model = tiny_model(layout, backend, n_layers=2).model
+def test_equals_its_definition_on_prompts_of_several_lengths(layout: Any) -> None:
+    model = tiny_model(layout, n_layers=2).model
     # The same roles at the end, whatever stands before: the reference has two lengths, and neither is the scored one.
     scored = role_batch(
         random_tokens(3, 5).tolist(), [("bos", "before[0/2]", "before[1/2]", *ROLES[2:])] * 3,
@@ -92,19 +90,11 @@ def test_equals_its_definition_on_prompts_of_several_lengths(layout: Any, backen
     )
     expected = literal(model, [scored], [short, long], (2, 4))
     assert np.abs(expected).max() > 1e-3
-    largest = np.abs(differences(block) - expected).max()
-    record_property("largest difference", float(largest))
-    assert largest < TOLERANCE
+    assert np.abs(differences(block) - expected).max() < TOLERANCE
     by_hooks = hc.sweep(
         model, scored, "function_vector_patch", metrics=["prob"], path="hooked", reference=[short, long]
     )
     assert np.abs(differences(by_hooks) - differences(block)).max() < TOLERANCE
-
-
-def test_on_tokens_of_a_script_the_mean_is_over_the_batch_itself() -> None:
-    model, batch = tiny_model("gpt2", n_layers=2).model, random_batch(4)
-    block = hc.methods.function_vector_patch(model, batch, metrics=["prob"])
-    assert np.abs(differences(block) - literal(model, [batch], [batch], (2, 4))).max() < TOLERANCE
 
 
 def test_nothing_is_left_out_where_both_runs_agree() -> None:
@@ -114,27 +104,6 @@ def test_nothing_is_left_out_where_both_runs_agree() -> None:
     block = hc.methods.function_vector_patch(model, batch, metrics=["prob"])
     assert np.abs(differences(block) - literal(model, [batch], [batch], (2, 4))).max() < TOLERANCE
     assert np.abs(differences(block)).max() > 1e-4
-
-
-@pytest.mark.ci
-def test_equals_its_definition_on_the_bundled_model(record_property: Any) -> None:
-    # A study: prompts, held-out reference and raw effects as hc.run and hc.score make them.
-    options: dict[str, Any] = {"corruption": "shuffled_labels", "metrics": ["prob"]}
-    model, methods = hc.load_model("mini"), ["function_vector_patch"]
-    results = hc.run(model, suite=["country_capital"], methods=methods, n_prompts=3, **options)
-    study = plan(suite_source=["country_capital"], methods=methods, n_prompts=3, **options)
-    prepared = Preparation(model, study).prepared["country_capital"]
-    assert sum(map(len, prepared.reference)) == 100
-    scored = {key for batch in prepared.scored for key in batch.keys}
-    assert not scored & {key for batch in prepared.reference for key in batch.keys}
-    expected = literal(model.model, list(prepared.scored), list(prepared.reference), (6, 8))
-    block = results["country_capital/function_vector_patch@last"].to_dataset()
-    largest = np.abs(differences(block) - expected).max()
-    record_property("largest difference", float(largest))
-    assert largest < TOLERANCE
-    raw = hc.score(results, method="function_vector_patch", metric="prob")["raw"]
-    np.testing.assert_allclose(raw.sel(task="country_capital"), expected.mean(0), atol=TOLERANCE)
-    assert expected.mean(0).max() > 0.01
 
 
 def test_its_only_reference_is_the_task() -> None:

@@ -48,7 +48,7 @@ def test_the_papers_numbers(model: HookedModel) -> None:
     with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
         steering_prompts(made(), knowing_unknown_words(model), settings, seed=0)
     for name in ("n_demos", "n_reference", "n_prompts", "n_draws"):
-        with pytest.raises(OptionError, match=f"{name} .* got 0"):
+        with pytest.raises(OptionError, match=rf"{name} .* got 0"):
             SteeringSettings(**{name: 0})
 
 

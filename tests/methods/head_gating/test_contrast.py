@@ -13,11 +13,10 @@ import torch
 from gate_toys import answered_slots, token_batch
 from literal_gates import adam, contrast, log_prob, text_log_probs
 from planted import planted_model
-from toys import Toy, tiny_model
+from toys import tiny_model
 
-import headcats as hc
 from headcats.errors import DataError, StatisticsWarning
-from headcats.methods.head_gating.contrast import contrastive_gates
+from headcats.methods.head_gating.contrast import _lowered, contrastive_gates
 from headcats.methods.head_gating.log_probs import log_prob_gradient
 from headcats.methods.head_gating.pairing import paired
 from headcats.methods.head_gating.settings import GatingSettings
@@ -54,10 +53,9 @@ def held_apart(model: Any, *, retain: Any = RETAIN, forget: Any = FORGET, paired
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    "clamped", ["no pair", pytest.param("some pairs", marks=pytest.mark.ci), pytest.param("all", marks=pytest.mark.ci)]
-)
-def test_updates_follow_the_formula(toy: Toy, clamped: str) -> None:
+@pytest.mark.parametrize("clamped", ["no pair", "some pairs", "all"])
+def test_updates_follow_the_formula(clamped: str) -> None:
+    toy = tiny_model("llama" if clamped == "all" else "gpt2", n_layers=2)
     split = held_apart(toy.model)
     begin = start(torch.ones(2, 4, dtype=torch.bool), names=("contrast", "1"), seed=7).detach()
     with torch.no_grad():
@@ -97,14 +95,14 @@ def test_texts_of_the_same_items_are_pairs_and_held_out_together(monkeypatch: py
 
     monkeypatch.setattr("headcats.methods.head_gating.contrast.log_prob_gradient", watched)
     settings = GatingSettings(updates=2, batch=3, held_out=0.3)
-    for forget, how in ((FORGET, "of the same items"), ((token_batch(4, 6, seed=3),), "at random")):
+    for forget, in_pairs in ((FORGET, True), ((token_batch(4, 6, seed=3),), False)):
         asked.clear()
-        with pytest.warns(StatisticsWarning, match="at random") if how == "at random" else nullcontext():
+        with nullcontext() if in_pairs else pytest.warns(StatisticsWarning, match="at random"):
             found = contrastive_gates(model, list(RETAIN), list(forget), preset=settings, n_seeds=1)
-        assert json.loads(found.attrs["provenance"])["pairs"] == how
+        assert ("same items" in json.loads(found.attrs["provenance"])["pairs"]) == in_pairs
         assert [len(items) for items in asked] == [3] * 4
         same = [kept == lost for kept, lost in zip(asked[::2], asked[1::2], strict=True)]
-        assert all(same) == (how == "of the same items")
+        assert all(same) == in_pairs
 
 
 def asking(words: Sequence[str], *, task: str, before: str = "", copies: int = 1) -> list[AnsweredText]:
@@ -158,8 +156,9 @@ def test_texts_without_a_partner_are_counted(words: HookedModel) -> None:
         )
     dropped, left_out = (str(warning.message) for warning in warned)
     assert "'strange'" in dropped
-    assert "1 text to retain, 0 texts to forget" in left_out
-    assert json.loads(found.attrs["provenance"])["pairs"] == "of the same items"
+    assert "1 text to" in left_out
+    assert "0 texts to" in left_out
+    assert "same items" in json.loads(found.attrs["provenance"])["pairs"]
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -190,13 +189,15 @@ def test_the_head_of_what_is_forgotten_is_shut() -> None:
     assert float(found.forget.sel(seed=0, when="fitted")) < float(found.forget.sel(seed=0, when="open")) - 1
 
 
-@pytest.mark.parametrize("floor", [-5.0, 0.0])
-def test_a_fit_that_is_not_better_than_its_start_is_refused(floor: float) -> None:
+def test_a_fit_that_is_not_better_than_its_start_is_refused() -> None:
     model, first = planted_model({(0, 1): 1, (1, 2): 2}), answered_slots(32)
     second = AnsweredBatch(first.tokens[:, [0, 2, 1, 3, 4]], first.targets, first.texts)
-    still = GatingSettings(updates=1, first_rates=(1e-9, 1e-9), forget_floor=floor)
-    with pytest.raises(DataError, match=r"seed 0, .* after contrast"):
-        contrastive_gates(model, [first], [second], preset=still, n_seeds=1)
+    for floor in (-5.0, 0.0):
+        still = GatingSettings(updates=1, first_rates=(1e-9, 1e-9), forget_floor=floor)
+        with pytest.raises(DataError, match=r"seed 0, .* after contrast"):
+            contrastive_gates(model, [first], [second], preset=still, n_seeds=1)
+    # Of two pairs -1 and -7, which the floor makes -5; less the mean of what is retained.
+    assert _lowered(torch.tensor([-1.0, -2.0, -6.0]), torch.tensor([-2.0, -9.0]), -5.0) == -3 + 3
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +212,3 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(DataError, match=r"seed 0, .* update 1 .* nan"):
         contrastive_gates(model, list(RETAIN), list(FORGET), preset=SETTINGS, n_seeds=2)
-
-
-def test_it_is_public() -> None:
-    assert getattr(hc, "contrastive_gates", contrastive_gates) is contrastive_gates

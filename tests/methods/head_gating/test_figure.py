@@ -46,66 +46,31 @@ def test_rows_are_data_sets_and_columns_always_and_any() -> None:
     assert [trace.name for trace in panels(fig)] == names
     assert [text for text in texts_of(fig) if text in names] == names
     x, y = axes_of(fig, "x", 4), axes_of(fig, "y", 4)
-    assert x[0].domain == x[2].domain
-    assert x[1].domain == x[3].domain
+    assert (x[0].domain, x[1].domain) == (x[2].domain, x[3].domain)
+    assert (y[0].domain, y[2].domain) == (y[1].domain, y[3].domain)
     assert x[0].domain[1] < x[1].domain[0]
-    assert y[0].domain == y[1].domain
-    assert y[2].domain == y[3].domain
     assert y[2].domain[1] < y[0].domain[0]
-    assert [(a.title.text, b.title.text) for a, b in zip(x, y, strict=True)] == [
-        ("", "Layer"),
-        ("", ""),
-        ("Head", "Layer"),
-        ("Head", ""),
-    ]
+    assert [axis.title.text for axis in x] == ["", "", "Head", "Head"]
+    assert [axis.title.text for axis in y] == ["Layer", "", "Layer", ""]
 
 
-def test_other_data_sets_keep_their_names_order_and_any_number_of_rows() -> None:
-    names = ("few-shot copying", "Math Calculation", "a<b>")
-    fig = paper_gates(by_hand(names))
-    shortened = ("few-shot copying", "Math", "a<b>")
-    assert [trace.name for trace in panels(fig)][::2] == [f"{name} (Always)" for name in shortened]
+def test_other_data_sets_keep_their_names_and_shortened_ones_are_told_in_full() -> None:
+    fig = paper_gates(by_hand(("few-shot copying", "Math Calculation", "a<b>")))
+    assert [trace.name for trace in panels(fig)][::2] == [f"{n} (Always)" for n in ("few-shot copying", "Math", "a<b>")]
     assert "a&lt;b&gt; (Any)" in texts_of(fig)
+    said = " ".join(texts_of(fig))
+    assert "Math = Math Calculation" in said
+    assert "Syntax = " not in said
+    assert "Syntax = Syntactic" in " ".join(texts_of(paper_gates(scattered_gates(2, 2))))
 
 
 def test_layer_0_is_at_the_bottom() -> None:
-    fig = paper_gates(scattered_gates(28, 24))
-    for x, y in zip(axes_of(fig, "x", 4), axes_of(fig, "y", 4), strict=True):
-        assert x.range == (-0.5, 23.5)
-        assert y.range == (-0.5, 27.5)
-        assert list(x.tickvals) == [0, 6, 12, 18]
-        assert list(y.tickvals) == [0, 6, 12, 18, 24]
-
-
-def test_every_head_and_layer_of_few_is_labelled() -> None:
-    fig = paper_gates(scattered_gates(6, 8))
-    for x, y in zip(axes_of(fig, "x", 4), axes_of(fig, "y", 4), strict=True):
-        assert list(x.tickvals) == list(range(8))
-        assert list(y.tickvals) == list(range(6))
-
-
-def test_light_lines_part_the_cells_of_a_composite_where_there_is_room() -> None:
-    def lines_of(fig: go.Figure) -> list[go.Scatter]:
-        return [trace for trace in fig.data if trace.name == "cell lines"]
-
-    lines = lines_of(paper_gates(by_hand()))
-    assert len(lines) == 2
-    segments = np.array([lines[0].x, lines[0].y], dtype=float).T.reshape(-1, 3, 2)[:, :2]
-    assert segments.tolist() == [[[0.5, -0.5], [0.5, 1.5]], [[-0.5, 0.5], [1.5, 0.5]]]
-    assert lines[0].line.color == "#e2e2e2"
-    assert not lines_of(paper_gates(scattered_gates(80, 64)))
-    heat = paper_gates(by_hand(), score="facilitation")
-    assert not lines_of(heat)  # its cells have gaps
-    assert {trace.xgap for trace in panels(heat)} == {lines[0].line.width}
-
-
-def test_shortened_names_are_told_in_full() -> None:
-    said = " ".join(texts_of(paper_gates(scattered_gates(2, 2))))
-    assert "Math = Math Calculation" in said
-    assert "Syntax = Syntactic Understanding" in said
-    said = " ".join(texts_of(paper_gates(by_hand(("other", "Math Calculation")))))
-    assert "Math = Math Calculation" in said
-    assert "Syntax = " not in said
+    for n_layers, n_heads, step in ((28, 24, 6), (6, 8, 1)):
+        fig = paper_gates(scattered_gates(n_layers, n_heads))
+        for x, y in zip(axes_of(fig, "x", 4), axes_of(fig, "y", 4), strict=True):
+            assert (x.range, y.range) == ((-0.5, n_heads - 0.5), (-0.5, n_layers - 0.5))
+            assert list(x.tickvals) == list(range(0, n_heads, step))
+            assert list(y.tickvals) == list(range(0, n_layers, step))
 
 
 def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
@@ -132,22 +97,11 @@ def test_the_other_palette_is_orange_for_interference_and_blue_for_facilitation(
 def test_the_legend_names_the_four_corners_in_their_colours() -> None:
     fig = paper_gates(by_hand())
     entries = {trace.name: trace.marker for trace in fig.data if trace.type == "bar"}
-    assert {name: marker.color for name, marker in entries.items()} == RAINBOW
+    assert {name: marker.color for name, marker in entries.items()} == RAINBOW == {n: corner_colour(n) for n in CORNERS}
     assert {name for name, marker in entries.items() if marker.pattern.shape == "/"} == {"both", "interference"}
     square = next(trace for trace in fig.data if trace.name == "colours")
-    corners = {hex_colour(np.array(square.z[y][x])) for x in (0, -1) for y in (0, -1)}
-    assert corners == set(RAINBOW.values())
+    assert {hex_colour(np.array(square.z[y][x])) for x in (0, -1) for y in (0, -1)} == set(RAINBOW.values())
     assert np.array(square.z)[-1, 0].tolist() == [255, 0, 0, 255]
-    titles = {
-        axis: [fig.layout[key].title.text for key in fig.layout if key.startswith(axis)] for axis in ("xaxis", "yaxis")
-    }
-    assert "facilitation" in titles["xaxis"]
-    assert "interference" in titles["yaxis"]
-
-
-@pytest.mark.parametrize("name", CORNERS)
-def test_corner_colours(name: str) -> None:
-    assert corner_colour(name) == RAINBOW[name]
 
 
 @given(st.floats(0, 1) | st.just(np.nan), st.floats(0, 1) | st.just(np.nan))
@@ -162,26 +116,14 @@ def test_a_composite_holds_both_scores(facilitation: float, interference: float)
 def test_hatching_is_a_second_cue_for_interference() -> None:
     fig = paper_gates(by_hand())
     hatched = [trace for trace in fig.data if trace.name == "hatched"]
+    x, y = (np.array(side, dtype=float).reshape(-1, 3) for side in (hatched[0].x, hatched[0].y))
+    assert ((x[:, 1] - x[:, 0]) * (y[:, 1] - y[:, 0]) > 0).all()  # it rises to the right, as in the legend
     # Lines cross L1H0 in both panels, in Any also L1H1; layer 1 stands on top.
-    assert [{(round(x), round(y)) for x, y in cells(trace)} for trace in hatched] == [{(0, 1)}, {(0, 1), (1, 1)}]
+    crossed = [np.rint(np.nanmean(np.array([trace.x, trace.y], dtype=float).reshape(2, -1, 3), 2)) for trace in hatched]
+    assert [set(map(tuple, middles.T.tolist())) for middles in crossed] == [{(0, 1)}, {(0, 1), (1, 1)}]
     frame = data(fig)
     assert frame[frame.hatched].name.tolist() == ["L1H0", "L1H0", "L1H1"]
     assert data(paper_gates(by_hand(), threshold=0.95)).query("hatched").name.tolist() == ["L1H1"]
-
-
-def cells(trace: go.Scatter) -> list[tuple[float, float]]:
-    """Middles of the segments of a hatch, which lie inside their cells."""
-    x, y = np.array(trace.x, dtype=float).reshape(-1, 3), np.array(trace.y, dtype=float).reshape(-1, 3)
-    parts = np.linspace(0.02, 0.98, 25)
-    return [
-        (a[0] + (a[1] - a[0]) * part, b[0] + (b[1] - b[0]) * part) for a, b in zip(x, y, strict=True) for part in parts
-    ]
-
-
-def test_hatching_rises_to_the_right_as_in_the_legend() -> None:
-    trace = next(trace for trace in paper_gates(by_hand()).data if trace.name == "hatched")
-    x, y = np.array(trace.x, dtype=float).reshape(-1, 3), np.array(trace.y, dtype=float).reshape(-1, 3)
-    assert ((x[:, 1] - x[:, 0]) * (y[:, 1] - y[:, 0]) > 0).all()
 
 
 def test_shares_of_heads_stand_above_the_panels() -> None:
@@ -192,23 +134,22 @@ def test_shares_of_heads_stand_above_the_panels() -> None:
     assert any("score of 2 seeds" in text for text in texts)
 
 
-@pytest.mark.parametrize("score", ["facilitation", "interference", "irrelevance"])
-def test_one_score_per_panel_on_turbo_from_0_to_1(score: str) -> None:
+def test_one_score_per_panel_on_turbo_from_0_to_1() -> None:
     gates = by_hand()
-    fig = paper_gates(gates, score=score)
-    for trace, values in zip(panels(fig), (gates[score].min("seed"), gates[score].max("seed")), strict=True):
-        np.testing.assert_allclose(trace.z, values.values[0], rtol=1e-6)
-        assert trace.coloraxis == "coloraxis"
-    axis = fig.layout.coloraxis
-    assert (axis.cmin, axis.cmax) == (0, 1)
-    assert axis.colorscale[0][1] == "#30123b"
-    assert axis.colorscale[-1][1] == "#7a0402"
-    assert axis.colorbar.title.text == score.capitalize()
-    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")
-    frame = data(fig)
-    assert (frame.hatched == (frame[score] >= 0.5)).all()
-    assert set(frame.colour) == {""}
-    assert not [trace for trace in fig.data if trace.type == "bar"]
+    for score in ("facilitation", "interference", "irrelevance"):
+        fig = paper_gates(gates, score=score)
+        for trace, values in zip(panels(fig), (gates[score].min("seed"), gates[score].max("seed")), strict=True):
+            np.testing.assert_allclose(trace.z, values.values[0], rtol=1e-6)
+            assert trace.coloraxis == "coloraxis"
+        axis = fig.layout.coloraxis
+        assert (axis.cmin, axis.cmax) == (0, 1)
+        assert (axis.colorscale[0][1], axis.colorscale[-1][1]) == ("#30123b", "#7a0402")
+        assert axis.colorbar.title.text == score.capitalize()
+        assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")
+        frame = data(fig)
+        assert (frame.hatched == (frame[score] >= 0.5)).all()
+        assert set(frame.colour) == {""}
+        assert not [trace for trace in fig.data if trace.type == "bar"]
 
 
 def test_numbers_are_those_of_the_reduction() -> None:
@@ -226,41 +167,17 @@ def test_numbers_are_those_of_the_reduction() -> None:
     assert row.colour == "#{:02x}{:02x}00".format(*levels)
 
 
-def test_hover_gives_every_score_with_its_range_over_seeds() -> None:
-    fig = paper_gates(by_hand())
-    always, ever = panels(fig)
-    for trace, reduction in ((always, "Always"), (ever, "Any")):
-        name, facilitation, *rest = trace.hovertemplate.split("<br>")
-        assert name.endswith(f"</b> Math ({reduction})")
-        assert facilitation.startswith("facilitation %{customdata[0]:.3f}")
-        assert len(rest) == 2
-    np.testing.assert_allclose(ever.customdata[1][0][:4], [0, 0, 0.9, 0.7], rtol=1e-6)
-
-
-def test_a_data_set_with_fewer_seeds_says_so() -> None:
+def test_missing_seeds_are_said() -> None:
     gates = by_hand(("one", "two"))
     short = gates.copy(deep=True)
     for name in ("facilitation", "interference", "irrelevance"):
         short[name][1, 1] = np.nan
     fig = paper_gates(short)
     assert data(fig).groupby("dataset").seeds.first().to_dict() == {"one": 2, "two": 1}
-    caption = " ".join(texts_of(fig)).replace("&nbsp;", " ")
-    assert "of 1 to 2 seeds" in caption
-    assert "one 2 of 2 " in caption
-    assert "two 1 of 2 " in caption
-    assert "cannot be compared" in caption
-    whole = " ".join(texts_of(paper_gates(gates)))
-    assert "not all seeds" not in whole
-    assert "cannot be compared" not in whole
-
-
-def test_an_unfinished_run_says_how_many_seeds_are_here() -> None:
-    begun = by_hand().isel(seed=[0]).assign_attrs(n_seeds="10")
-    caption = " ".join(texts_of(paper_gates(begun))).replace("&nbsp;", " ")
-    assert "score of 1 seed " in caption
-    assert "with one seed" in caption
-    assert "Math 1 of 10 seeds" in caption
-    assert "cannot be compared" not in caption
+    assert "two 1 of 2 " in " ".join(texts_of(fig)).replace("&nbsp;", " ")
+    assert "1 of 2" not in " ".join(texts_of(paper_gates(gates)))
+    begun = paper_gates(by_hand().isel(seed=[0]).assign_attrs(n_seeds="10"))
+    assert "Math 1 of 10 " in " ".join(texts_of(begun)).replace("&nbsp;", " ")
 
 
 def test_heads_that_a_layer_lacks_are_transparent() -> None:
@@ -273,26 +190,16 @@ def test_heads_that_a_layer_lacks_are_transparent() -> None:
     assert "facilitation ≥ 0.5: 33.3 % of heads" in texts_of(fig)
 
 
-def test_another_score_lists_near_matches() -> None:
-    with pytest.raises(UnknownNameError, match=r"mean 'facilitation'.*: composite"):
-        paper_gates(by_hand(), score="facilitate")
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0, np.nan])
-def test_a_threshold_is_a_share(threshold: float) -> None:
-    with pytest.raises(OptionError, match="threshold between 0 and 1"):
-        paper_gates(by_hand(), threshold=threshold)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+def test_what_is_refused() -> None:
+    for table, message in (
         (by_hand().drop_vars("interference"), r"`interference` over \(dataset, seed, layer, head\)"),
-        (by_hand().mean("seed"), r"`facilitation` over \(dataset, seed, layer, head\).*head_gating"),
-        (by_hand(("same", "same")), "distinct labels along `dataset`"),
-    ],
-    ids=["no interference", "no seeds", "twice"],
-)
-def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        paper_gates(table)
+        (by_hand().mean("seed"), r"`facilitation` over \(dataset, .*head_gating"),
+        (by_hand(("same", "same")), "distinct .* `dataset`"),
+    ):
+        with pytest.raises(DataError, match=message):
+            paper_gates(table)
+    for threshold in (0.0, 1.0, np.nan):
+        with pytest.raises(OptionError, match="threshold"):
+            paper_gates(by_hand(), threshold=threshold)
+    with pytest.raises(UnknownNameError, match="'facilitation'"):
+        paper_gates(by_hand(), score="facilitate")

@@ -6,14 +6,12 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import xarray as xr
-from counting import counting_folder
 from gate_toys import token_batch
+from joint_inputs import suite_inputs
 from toys import tiny_model
 
 import headcats as hc
@@ -21,15 +19,11 @@ from headcats.errors import DataError, ModelError, OptionError, StatisticsWarnin
 from headcats.methods.head_gating import head_gating
 from headcats.methods.head_gating.over_seeds import always_any
 from headcats.methods.head_gating.settings import PRESETS, GatingSettings
-from headcats.methods.head_gating.stages import fit_gates
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import WholeNumber
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
-from headcats.registry import lookup
-from headcats.results.run_results import suite_blocks
-from headcats.tasks.definition import Task
 
 QUICK = GatingSettings(updates=2, batch=4, n_texts=16)
 DATA = [token_batch(6, 7, targets=(2, 6)), token_batch(4, 5, seed=1)]
@@ -37,38 +31,17 @@ GRIDS = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> HookedModel:
-    """Random weights: what they learn of some texts is of no use for others, which is no concern of these tests."""
-    monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
-    toy = tiny_model("gpt2", n_layers=2)
-    return HookedModel(toy.model, tokenizer=toy.tokenizer)
-
-
-@pytest.fixture
 def inputs(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> SuiteInputs:
     monkeypatch.setitem(PRESETS, "chg-mini", QUICK)
     pairs = {
-        "copy": [(f"w{i}", f"w{i}") for i in range(8)],
-        "next": [(f"w{i}", f"w{i + 1}") for i in range(8)],
-        "far": [(f"w{i}", f"w{i + 9}") for i in range(8)],
-        "tiny": [("w1", "w2")],
+        name: [(f"w{i}", f"w{i + step}") for i in range(8)] for name, step in (("copy", 0), ("next", 1), ("far", 9))
     }
-    tasks = [Task(name, "A" if name != "far" else "B", "made up", lambda n, *, seed: []) for name in pairs]
-    tasks.insert(1, Task("finished", "A", "made up", lambda n, *, seed: []))
-    return SuiteInputs(
-        model=model,
-        tasks=tuple(tasks),
-        categories={task.name: {"A": "First kind", "B": "B"}[task.category] for task in tasks},
-        pairs=pairs,
-        template=lookup("template", "arrow"),
-        n_demos=2,
-        n_prompts=4,
-        seed=3,
-    )
+    categories = dict.fromkeys(("copy", "finished", "next", "far", "tiny"), "First kind") | {"far": "B"}
+    return suite_inputs(model, {**pairs, "tiny": [("w1", "w2")]}, categories, seed=3)
 
 
 class TestPlainFunction:
-    def test_the_result_is_labelled(self, model: HookedModel) -> None:
+    def test_the_result_is_labelled_and_can_be_read_again(self, model: HookedModel, tmp_path: Path) -> None:
         ds = hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=2)
         for name in GRIDS:
             assert ds[name].dims == ("dataset", "seed", "layer", "head")
@@ -88,15 +61,12 @@ class TestPlainFunction:
         assert {key: value for key, value in ds.attrs.items() if key != "provenance"} == provenance
         assert "updates=2" in provenance["settings"]
         assert provenance["preset"] == "own"
-
-    def test_it_can_be_written_and_read(self, model: HookedModel, tmp_path: Any) -> None:
-        ds = hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=1)
         ds.to_netcdf(tmp_path / "gates.nc", engine="h5netcdf")
         with xr.open_dataset(tmp_path / "gates.nc", engine="h5netcdf") as read:
             assert read.identical(ds)
 
     def test_a_seed_is_the_same_alone_and_among_others(self, model: HookedModel) -> None:
-        some, one = (hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=n) for n in (3, 1))
+        some, one = (hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=n) for n in (2, 1))
         assert some.sel(seed=[0]).equals(one)
         assert not np.array_equal(some.g0[0, 0], some.g0[0, 1])
         assert not np.array_equal(hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=1, seed=1).g0, one.g0)
@@ -107,15 +77,6 @@ class TestPlainFunction:
         assert both.n.values.tolist() == [9, 5]
         alone = hc.methods.head_gating(model, {"b": DATA[:1]}, preset=QUICK, n_seeds=1)
         assert both.sel(dataset=["b"]).identical(alone)
-
-    def test_texts_and_tokens_are_the_same(self, model: HookedModel) -> None:
-        texts = [AnsweredText(f"w{i} → w{i + 1}", (Span(4, 7),)) for i in range(6)]
-        tokens = torch.tensor([[0, 6 + i, 3, 7 + i] for i in range(6)])
-        batch = replace(token_batch(6, 4), tokens=tokens)
-        of_texts, of_tokens = (
-            hc.methods.head_gating(model, data, preset=QUICK, n_seeds=1) for data in (texts, [batch])
-        )
-        assert of_texts.identical(of_tokens)
 
     def test_a_seed_that_diverges_is_left_out(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
         def check(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
@@ -129,27 +90,20 @@ class TestPlainFunction:
         assert [line for line in head_gating.summary(ds) if line.startswith("a: 1 of 3 seeds")]
 
     def test_a_data_set_of_which_every_seed_diverges_takes_no_other_with_it(
-        self, model: HookedModel, monkeypatch: pytest.MonkeyPatch
+        self, model: HookedModel, inputs: SuiteInputs, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def check(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
-            if names[0] == "bad":
+            if names[0] in ("bad", "B"):
                 raise DataError(f"{names[0]} diverged.")
 
         monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", check)
         sets = {"bad": DATA, "good": DATA}
-        with pytest.warns(StatisticsWarning, match="left: bad diverged"):
+        with pytest.warns(StatisticsWarning, match="bad diverged"):
             assert hc.methods.head_gating(model, sets, preset=QUICK, n_seeds=1).dataset.values.tolist() == ["good"]
         with pytest.raises(DataError, match="bad diverged"):
             hc.methods.head_gating(model, {"bad": DATA}, preset=QUICK, n_seeds=1)
-
-    def test_data_that_cannot_be_split_are_refused_before_the_first_fit(
-        self, model: HookedModel, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("headcats.methods.head_gating.random_starts.fit_gates", None)
-        with pytest.raises(DataError, match="two items"):
-            hc.methods.head_gating(model, {"good": DATA, "one text": [token_batch(1)]}, preset=QUICK)
-        with pytest.raises(DataError, match="No data set"):
-            hc.methods.head_gating(model, {})
+        with pytest.raises(DataError, match="B diverged"):
+            head_gating.on_part(inputs, "B/1", preset="chg-mini", n_seeds=2)
 
     def test_what_was_left_out_of_any_data_set_is_told(self, model: HookedModel) -> None:
         texts = [AnsweredText(f"w{i} → w{i + 1}", (Span(4, 7),)) for i in range(6)]
@@ -161,43 +115,30 @@ class TestPlainFunction:
         assert json.loads(ds.attrs["provenance"])["left_out"] == ds.attrs["left_out"]
         assert head_gating.summary(ds)[-1] == f"Left out: {ds.attrs['left_out']}"
 
-    @pytest.mark.ci
     def test_the_time_it_will_take_is_told_first(
         self, model: HookedModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = SimpleNamespace(monotonic=itertools.count(0, 60).__next__)  # three updates in a minute
         monkeypatch.setattr("headcats.methods.head_gating.random_starts.time", clock)
         with caplog.at_level(logging.INFO, "headcats"):
-            hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=2)
-        told = [record.getMessage() for record in caplog.records if "head_gating" in record.getMessage()]
-        assert all("about 2 min" in text and "6 updates" in text for text in told)
-        assert ["seed 0: " in told[0], "4 min for " in told[0]] == [True, True]
-        assert ["seed 1: " in told[1], "fits" in told[1]] == [True, False]
-        caplog.clear()
-        with caplog.at_level(logging.INFO, "headcats"):
             hc.methods.head_gating(model, {"one": DATA, "other": DATA}, preset=QUICK, n_seeds=2)
         told = [record.getMessage() for record in caplog.records if "head_gating" in record.getMessage()]
-        assert ["8 min for " in told[0], "6 min for " in told[1]] == [True] * 2
-        assert ["4 min for " in told[2], "fits" in told[3]] == [True, False]
+        assert all("2 min" in text and "6 updates" in text for text in told)
+        assert [f"seed {place % 2}: " in text for place, text in enumerate(told)] == [True] * 4
+        assert [f"{minutes} min for " in text for text, minutes in zip(told, (8, 6, 4), strict=False)] == [True] * 3
+        assert "fits" not in told[3]
 
-    @pytest.mark.parametrize(
-        ("options", "error", "message"),
-        [
-            ({"preset": "chg2024"}, UnknownNameError, "Did you mean 'chg2025'"),
-            ({"n_seeds": 0}, OptionError, "'n_seeds' of head_gating .* got 0"),
-        ],
-    )
-    def test_wrong_options(self, model: HookedModel, options: Any, error: type[Exception], message: str) -> None:
-        with pytest.raises(error, match=message):
-            hc.methods.head_gating(model, DATA, **options)
-
-    def test_wrong_data(self, model: HookedModel) -> None:
-        with pytest.raises(DataError, match=r"'data' .*word unknown"):
-            hc.methods.head_gating(model, [AnsweredText("strange", (Span(0, 7),))])
-        with pytest.raises(DataError, match="two items"):
-            hc.methods.head_gating(model, [token_batch(1)])
-
-    def test_dropout_is_refused(self) -> None:
+    def test_what_is_refused_before_the_first_fit(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("headcats.methods.head_gating.random_starts.fit_gates", None)
+        for data, options, error, message in (
+            (DATA, {"preset": "chg2024"}, UnknownNameError, "'chg2025'"),
+            (DATA, {"n_seeds": 0}, OptionError, "'n_seeds' of head_gating .* got 0"),
+            ([AnsweredText("strange", (Span(0, 7),))], {}, DataError, "'data' .*word unknown"),
+            ({"good": DATA, "one text": [token_batch(1)]}, {}, DataError, "two items"),
+            ({}, {}, DataError, "No data set"),
+        ):
+            with pytest.raises(error, match=message):
+                hc.methods.head_gating(model, data, **options)
         with pytest.raises(ModelError, match="dropout"):
             hc.methods.head_gating(adapt(tiny_model("gpt2", n_layers=1, dropout=0.5).model.train()), DATA)
 
@@ -272,41 +213,3 @@ class TestStudy:
         assert "facilitation always 12.5 %, any 25.0 %" in line
         assert f"{float(ds.open_loss[0]):.3g} nats" in line
         assert len(head_gating.summary(ds.isel(seed=[0]))) == 3  # a seed is missing; of one seed, always is any
-
-    def test_a_part_that_diverges_raises(self, inputs: SuiteInputs, monkeypatch: pytest.MonkeyPatch) -> None:
-        def check(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
-            raise DataError(f"{names} diverged.")
-
-        monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", check)
-        with pytest.raises(DataError, match=r"\('B', '1'\) diverged"):
-            head_gating.on_part(inputs, "B/1", preset="chg-mini", n_seeds=2)
-
-
-@pytest.mark.ci
-def test_a_study_goes_on_at_the_seed_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PRESETS, "chg-mini", QUICK)
-    monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
-    model, fitted, stop_at = hc.load_model(counting_folder(tmp_path / "model"), device="cpu"), [], "Linguistic/0"
-    real = fit_gates
-
-    def watched(*args: Any, names: tuple[str, ...], **options: Any) -> Any:
-        if "/".join(names) == stop_at:
-            raise KeyboardInterrupt
-        fitted.append("/".join(names))
-        return real(*args, names=names, **options)
-
-    monkeypatch.setattr("headcats.methods.head_gating.random_starts.fit_gates", watched)
-
-    def run(out: Path) -> xr.Dataset:
-        tasks = ["always_a", "always_b", "always_c"]
-        methods = ["head_gating:n_seeds=2,preset=chg-mini"]
-        options = {"tasks": tasks, "n_prompts": 4, "n_demos": 2, "progress": False}
-        return suite_blocks(hc.run(model, suite="counting", methods=methods, out=out, **options))[methods[0]]
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "stopped")
-    stop_at = ""
-    resumed = run(tmp_path / "stopped")
-    assert fitted == ["Knowledge/0", "Knowledge/1", "Linguistic/0", "Linguistic/1"]
-    assert resumed.dataset.values.tolist() == ["Knowledge", "Linguistic"]
-    xr.testing.assert_equal(resumed, run(tmp_path / "whole"))

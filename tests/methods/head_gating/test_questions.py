@@ -8,6 +8,9 @@ import pytest
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.methods.head_gating.questions import question_texts
 
+EXAMPLE = "kept as an example"
+ANSWER = " It is 2.\nSo 2."
+
 
 def questions(n: int = 14, *, options: int = 4) -> list[dict[str, Any]]:
     """Of growing length, so that the first ones are the examples."""
@@ -43,7 +46,7 @@ def test_one_example_comes_first_and_is_never_asked() -> None:
             shown |= {right} if block is example else set()
         assert text.text[start:end] == f" {answer}"
     assert shown == examples
-    assert (len(texts), report.kept, report.dropped) == (11, 11, {"kept as an example": 3})
+    assert (len(texts), report.kept, report.dropped) == (11, 11, {EXAMPLE: 3})
     assert len(question_texts(questions())[0]) == 4, "ten examples by default"
 
 
@@ -64,7 +67,7 @@ def test_a_question_is_the_same_whichever_others_are_drawn() -> None:
     some, report = question_texts(questions(30), n_examples=2, n_questions=6)
     assert len(some) == 6
     assert all(whole[text.key] == text for text in some)
-    assert report.dropped == {"kept as an example": 2, "not drawn": 22}
+    assert report.dropped == {EXAMPLE: 2, "not drawn": 22}
     other = question_texts(questions(30), n_examples=2, n_questions=6, seed=1)[0]
     assert {text.key for text in other} != {text.key for text in some}
     again = {text.key: text for text in question_texts(questions(30), n_examples=2, seed=1)[0]}
@@ -85,8 +88,9 @@ def test_finished_prompts_are_taken_as_they_are(tmp_path: Path) -> None:
 def test_answers_in_words_are_whole() -> None:
     rows = [{"problem": f"{n} + 1?", "generated_solution": f"It is {n + 1}.\nSo {n + 1}."} for n in range(3)]
     texts, _ = question_texts(rows, n_examples=1)
-    assert texts[0].text == "Question: 0 + 1?\nAnswer: It is 1.\nSo 1.\nQuestion: 1 + 1?\nAnswer: It is 2.\nSo 2."
-    assert texts[0].text[slice(*texts[0].spans[0])] == " It is 2.\nSo 2."
+    asked = texts[0].text.removesuffix(ANSWER)
+    assert asked.splitlines() == ["Question: 0 + 1?", "Answer: It is 1.", "So 1.", "Question: 1 + 1?", "Answer:"]
+    assert texts[0].text[slice(*texts[0].spans[0])] == ANSWER
 
 
 def test_what_cannot_be_asked_is_counted_by_reason() -> None:
@@ -100,26 +104,17 @@ def test_what_cannot_be_asked_is_counted_by_reason() -> None:
     rows[9] = rows[10] | {"answerKey": "C"}
     rows[11]["choices"] = None
     texts, report = question_texts(rows, n_examples=2)
-    assert report.dropped == {
-        "no answer key": 1,
-        "answer not among the options": 1,
-        "one option": 1,
-        "an option twice": 1,
-        "no question": 1,
-        "no options": 1,
-        "same input with another output": 2,
-        "duplicate of an earlier row": 1,
-        "kept as an example": 2,
-    }
+    assert sorted(report.dropped.values()) == [1, 1, 1, 1, 1, 1, 1, 2, 2]
+    assert (report.dropped["no answer key"], report.dropped["one option"], report.dropped[EXAMPLE]) == (1, 1, 2)
     assert len(texts) == report.kept == 24 - 11
-    assert report.examples["no answer key"] == "the items, record 3"
+    assert report.examples["no answer key"].endswith("record 3")
 
 
 @pytest.mark.usefixtures("unchecked_types")
 def test_too_few_questions_and_wrong_numbers() -> None:
-    with pytest.raises(DataError, match=r"no question beside 4 examples: .*n_examples=1"):
+    with pytest.raises(DataError, match=r"4 examples: .*n_examples=1"):
         question_texts(questions(4))
-    with pytest.warns(StatisticsWarning, match=r"4 questions, not the 100 asked for: 4 kept; 10 kept as an example"):
+    with pytest.warns(StatisticsWarning, match=r" 100 .*: 4 kept; 10 "):
         texts, report = question_texts(questions(), n_questions=100)
     assert len(texts) == report.kept == 4
     with pytest.raises(DataError, match="got None"):
@@ -127,5 +122,5 @@ def test_too_few_questions_and_wrong_numbers() -> None:
     with pytest.raises(OptionError, match="instruction must be text"):
         question_texts(questions(), instruction=None)
     for options in ({"n_orders": 0}, {"n_examples": 0}, {"n_questions": 0}):
-        with pytest.raises(OptionError, match=f"{next(iter(options))} must be"):
+        with pytest.raises(OptionError, match=rf"{next(iter(options))} must be"):
             question_texts(questions(), **options)

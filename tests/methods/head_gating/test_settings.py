@@ -51,28 +51,16 @@ def test_presets_are_found_by_name() -> None:
     own = GatingSettings(updates=3)
     assert preset_of("head_gating", own, PRESETS) is own
     assert preset_of("head_gating", "chg-mini", PRESETS) is PRESETS["chg-mini"]
-    with pytest.raises(UnknownNameError, match="mean 'chg2025'"):
+    with pytest.raises(UnknownNameError, match="'chg2025'"):
         preset_of("head_gating", "chg2024", PRESETS)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"batch": 0},
-        {"updates": 0},
-        {"n_texts": 0},
-        {"held_out": 1.0},
-        {"push": 0.0},
-        {"first_rates": (0.1, -0.1)},
-        {"push": float("nan")},
-        {"max_norm": float("nan")},
-        {"max_norm": float("inf")},
-        {"clamp": float("inf")},
-        {"first_rates": (float("inf"), 1.0)},
-        {"later_rates": (0.5, float("nan"))},
-        {"forget_floor": float("nan")},
-    ],
-)
-def test_constants_that_no_fit_can_be_made_with(wrong: dict) -> None:
-    with pytest.raises(OptionError, match="must be"):
-        GatingSettings(**wrong)
+def test_constants_that_no_fit_can_be_made_with() -> None:
+    nan, inf = float("nan"), float("inf")
+    for name, values in {
+        "batch": (0,), "updates": (0,), "n_texts": (0,), "held_out": (1.0,), "push": (0.0, nan), "forget_floor": (nan,),
+        "max_norm": (nan, inf), "clamp": (inf,), "first_rates": ((0.1, -0.1), (inf, 1.0)), "later_rates": ((0.5, nan),),
+    }.items():  # fmt: skip
+        for value in values:
+            with pytest.raises(OptionError, match="must be"):
+                GatingSettings(**{name: value})

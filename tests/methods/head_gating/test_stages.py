@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gate_toys import DISTURBS, HELPS, answered_slots, helping_and_disturbing, token_batch
-from literal_gates import adam, log_prob, rows_of
-from toys import Toy, tiny_model
+from toys import tiny_model
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.methods.head_gating.log_probs import existing_heads
@@ -20,7 +19,6 @@ from headcats.methods.head_gating.stages import (
     Lowered,
     check_fit,
     check_pushed,
-    climb,
     fit_gates,
     pushed,
     start,
@@ -42,52 +40,9 @@ def fit(model: Any, *, names: tuple[str, ...] = ("data", "0"), settings: GatingS
 
 
 class TestAgainstTheFormulas:
-    def test_every_stage(self, toy: Toy) -> None:
-        """theta of each stage after three updates, and the losses on held-out texts."""
-        found, rows = fit(toy.model), rows_of(*DATA)
-        begin = start(torch.ones(2, 4, dtype=torch.bool), names=("data", "0"), seed=0).detach()
-        expected, clipped = {"open": torch.full((2, 4), torch.inf), "start": begin}, []
-        for name, push, rates in (
-            ("g0", 0.0, [0.1, 0.055, 0.01]), ("g_plus", 0.1, [0.5, 0.3, 0.1]), ("g_minus", -0.1, [0.5, 0.3, 0.1]),
-        ):  # fmt: skip
-            expected[name], norms = adam(
-                lambda theta, push=push: (
-                    -log_prob(toy.model, rows, theta.sigmoid())
-                    - push * sum(one.clamp(-1.0, 1.0) for one in theta.flatten()) / 8
-                ),
-                expected["g0" if push else "start"],
-                rates=rates,
-                max_norm=0.05,
-            )
-            clipped.append(max(norms) > 0.05)
-        assert all(clipped)
-        assert bool((begin.abs() > 1).any())  # where the clamp is flat
-        for stage in ("g0", "g_plus", "g_minus"):
-            assert (found.gates[stage] - expected[stage].sigmoid()).abs().max() < 1e-6, stage
-            assert (found.gates[stage] - found.gates["g0"]).abs().max() > 0.05 or stage == "g0"
-        with torch.no_grad():
-            losses = {
-                name: -float(log_prob(toy.model, rows_of(*HELD), theta.sigmoid())) for name, theta in expected.items()
-            }
-        assert found.losses == pytest.approx(losses, abs=1e-6)
-
     def test_the_start_is_even_between_0_and_1(self) -> None:
         gates = start(torch.ones(100, 100, dtype=torch.bool), names=("data", "0"), seed=0).detach().sigmoid()
         assert np.histogram(gates.numpy(), bins=10, range=(0, 1))[0] == pytest.approx(np.full(10, 1000), abs=150)
-
-    def test_heads_that_a_layer_lacks_take_no_part(self) -> None:
-        exists = torch.tensor([[True, True, True], [True, False, False]])
-        theta = climb(
-            lambda theta: (0.0, torch.zeros_like(theta)),
-            torch.zeros(2, 3),
-            Stage("g_plus", 0.1, (0.5, 0.1)),
-            settings=SETTINGS,
-            exists=exists,
-            names=("data", "0"),
-            done=lambda updates: None,
-        )
-        assert bool((theta[exists] > 0.5).all())
-        assert bool((theta[~exists] == 0).all())
 
     def test_the_number_of_heads_may_differ_by_layer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model = adapt(tiny_model("gpt2", n_layers=2).model)
@@ -102,16 +57,14 @@ class TestAgainstTheFormulas:
 
 
 class TestSeeds:
-    @pytest.mark.ci
     def test_one_alone_equals_itself_among_others(self) -> None:
         raw = tiny_model("llama", n_layers=2).model
-        together = fit_each(lambda number: fit(raw, names=("data", str(number))), 3)
-        alone = fit(raw, names=("data", "2"))
-        assert all(torch.equal(alone.gates[stage], together[2].gates[stage]) for stage in alone.gates)
-        assert alone.losses == together[2].losses
+        together = fit_each(lambda number: fit(raw, names=("data", str(number))), 2)
+        alone = fit(raw, names=("data", "1"))
+        assert all(torch.equal(alone.gates[stage], together[1].gates[stage]) for stage in alone.gates)
+        assert alone.losses == together[1].losses
         assert not torch.equal(together[0].gates["g0"], together[1].gates["g0"])
 
-    @pytest.mark.ci
     def test_batches_differ_between_seeds_data_sets_and_stages(self) -> None:
         model = adapt(tiny_model("gpt2", n_layers=2).model)
         texts, held = (gate_texts(model, list(data), name="data") for data in (DATA, HELD))
@@ -176,17 +129,20 @@ class TestDivergence:
         with pytest.raises(DataError, match="update 2 of g_plus"):
             fit(model)
 
-    @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
-    def test_a_held_out_loss_that_is_no_number(self, loss: float) -> None:
-        with pytest.raises(DataError, match=r"held-out .* g_minus"):
-            check_fit({"start": 2.0, "g0": 1.0, "g_minus": loss}, names=("data", "0"))
-        check_fit({"start": 2.0, "g0": 1.0, "g_minus": 3.0}, names=("data", "0"))
+    def test_losses_that_are_no_progress(self) -> None:
+        names = ("data", "0")
+        for loss in (float("nan"), float("inf")):
+            with pytest.raises(DataError, match=r"held-out .* g_minus"):
+                check_fit({"start": 2.0, "g0": 1.0, "g_minus": loss}, names=names)
+        check_fit({"start": 2.0, "g0": 1.0, "g_minus": 3.0}, names=names)
+        with pytest.raises(DataError, match="diverged"):
+            check_fit({"start": 2.0, "g0": 2.0}, names=names)
 
     def test_rates_that_throw_the_gates_about(self) -> None:
         model = adapt(helping_and_disturbing())
         texts, held = (gate_texts(model, [answered_slots(n, seed=n)], name="slots") for n in (96, 32))
         settings = GatingSettings(updates=25, batch=16, first_rates=(0.5, 0.1), later_rates=(30.0, 30.0))
-        with pytest.raises(DataError, match="g_plus ends above"):
+        with pytest.raises(DataError, match="g_plus ends"):
             fit_gates(model, texts, held, settings=settings, names=("slots", "0"), seed=0)
 
     def test_a_push_may_cost_what_it_gains(self) -> None:
@@ -202,12 +158,7 @@ class TestDivergence:
             with pytest.raises(DataError, match=r"g_minus .* 0\.4\) .* 1\.2 nats \(1 less -0\.2"):
                 check_pushed(Lowered(1, before), Lowered(loss, after), stage, settings=settings, names=("data", "0"))
 
-    def test_the_same_loss_is_no_progress(self) -> None:
-        with pytest.raises(DataError, match="diverged"):
-            check_fit({"start": 2.0, "g0": 2.0}, names=("data", "0"))
 
-
-@pytest.mark.ci
 @pytest.mark.parametrize("n_seeds", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_planted_heads_are_told_apart_from_every_start(n_seeds: int) -> None:
     model = adapt(helping_and_disturbing())

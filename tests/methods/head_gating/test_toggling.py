@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from gate_toys import DISTURBS, HELPS, answered_slots, helping_and_disturbing, token_batch
+from gate_toys import token_batch
 from toys import Toy, tiny_model
 
 from headcats.errors import DataError
@@ -44,7 +44,7 @@ def test_curves_equal_runs_with_heads_zeroed_by_hand(toy: Toy) -> None:
                 scales[layer, head] = 0
                 assert int(found.layer_off.sel(seed=0, score=score)[step]) == layer
                 assert int(found.head_off.sel(seed=0, score=score)[step]) == head
-            if step not in (0, 3, 8):
+            if step not in (0, 4):
                 continue
             hooks = {hook_z(row): lambda z, scale=scales[row]: z * scale[:, None] for row in range(2)}
             of_texts = []
@@ -69,20 +69,6 @@ def test_the_change_is_that_of_heads_with_a_high_score() -> None:
             curve = found.log_prob.sel(seed=seed, score=score)
             assert int(found.n_high.sel(seed=seed, score=score)) == n
             assert float(found.change.sel(seed=seed, score=score)) == float(curve[n] - curve[0])
-
-
-def test_planted_heads_move_the_curve_as_their_scores_say() -> None:
-    gates = made_up(seeds=1)
-    gates["g_plus"][:] = 1.0
-    for name in ("facilitation", "interference", "irrelevance"):
-        gates[name][:] = float(name == "irrelevance")
-    for name, place in (("facilitation", HELPS), ("interference", DISTURBS)):
-        gates[name][0, 0, *place] = 1.0
-        gates["irrelevance"][0, 0, *place] = 0.0
-    change = toggle_curves(helping_and_disturbing(), [answered_slots(16)], gates).change[0]
-    assert float(change.sel(score="facilitation")) < -0.1
-    assert abs(float(change.sel(score="irrelevance"))) < 0.05
-    assert float(change.sel(score="interference")) > 1
 
 
 def test_seeds_without_gates_and_heads_that_are_missing() -> None:

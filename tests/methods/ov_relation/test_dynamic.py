@@ -1,5 +1,6 @@
 """Dynamic scores equal a literal replica, with and without context."""
 
+import itertools
 import json
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 import torch
 import xarray as xr
 from architectures import tiny_bridge
+from covering import some
 from literal_relations import is_top, plain_weights
 from tokenizers.processors import TemplateProcessing
-from toys import BACKENDS, tiny_model, word_tokenizer
+from toy_cases import TOYS
+from toys import tiny_model, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
@@ -18,8 +21,8 @@ from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
 
 PAIRS = {
-    "map": [(f"w{i}", f"w{(7 * i) % 53}") for i in range(1, 8)],
-    "copying": [(f"w{i}", f"w{i}") for i in range(1, 6)],
+    "map": [(f"w{i}", f"w{(7 * i) % 53}") for i in range(1, 5)],
+    "copying": [(f"w{i}", f"w{i}") for i in range(1, 4)],
 }
 SETTINGS = RelationSettings(k=9, copying_k=4, min_pairs=2, permutations=3)
 TEMPLATES = ("w40, <X>, w41→", "<X>")
@@ -28,6 +31,16 @@ TEMPLATES = ("w40, <X>, w41→", "<X>")
 def adapted(layout="gpt2", backend="bridge"):
     toy = tiny_model(layout, backend)
     return HookedModel(toy.model, tokenizer=toy.tokenizer), toy
+
+
+@pytest.fixture(scope="module")
+def model():
+    return adapted("llama")[0]
+
+
+@pytest.fixture(scope="module")
+def scored(model):
+    return static(model)
 
 
 def static(model, pairs=PAIRS):
@@ -83,8 +96,7 @@ def literal_scores(model, toy, ids_of):
     return {name: counts / n for name, counts in hits.items()}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
 def test_scores_are_those_of_the_literal_replica(layout, backend):
     model, toy = adapted(layout, backend)
     found = dynamic_relation(model, PAIRS, static(model), templates=TEMPLATES, bos="once")
@@ -102,11 +114,11 @@ def with_bos(tokenizer):
 
 
 @pytest.mark.parametrize("puts_bos", [False, True], ids=["as GPT-2", "as Llama"])
-def test_tokens_are_the_tokenizers_own(puts_bos):
+def test_tokens_are_the_tokenizers_own(scored, puts_bos):
     """What `tokenizer(text)` gives, with BOS or without."""
     toy = tiny_model("llama")
     tokenizer = with_bos(word_tokenizer()) if puts_bos else word_tokenizer()
-    model, scored = HookedModel(toy.model, tokenizer=tokenizer), static(adapted("llama")[0])
+    model = HookedModel(toy.model, tokenizer=tokenizer)
     assert tokenizer("w1")["input_ids"] == ([0, 7] if puts_bos else [7])
     found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
     literal = literal_scores(model, toy, lambda text: tokenizer(text)["input_ids"])
@@ -119,64 +131,29 @@ def test_tokens_are_the_tokenizers_own(puts_bos):
         dynamic_relation(model, PAIRS, scored, templates=TEMPLATES, bos="never")
 
 
-def pearson(xs, ys):
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    product = x_squares = y_squares = 0.0
-    for x, y in zip(xs, ys, strict=True):
-        product += (x - mean_x) * (y - mean_y)
-        x_squares += (x - mean_x) ** 2
-        y_squares += (y - mean_y) ** 2
-    return product / (x_squares * y_squares) ** 0.5
-
-
-def test_pooled_r():
+def test_pooled_r(model, scored):
     """The paper's correlation: static scores once per template, beside the dynamic scores of all templates."""
-    model, _ = adapted("llama")
-    scored = static(model)
+    scored = scored.assign_coords(category=("task", ["Knowledge", "Algorithmic"])).assign_attrs(categories="[]")
     found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
+    assert (found.category.values.tolist(), found.attrs["categories"]) == (["Knowledge", "Algorithmic"], "[]")
     for name, prefix in (("score", ""), ("suppression", "suppression_")):
-        for context in ("with", "without"):
-            for task in PAIRS:
-                static_scores, dynamic_scores = [], []
-                for template in TEMPLATES:
-                    for layer in range(3):
-                        for head in range(4):
-                            place = {"task": task, "layer": layer, "head": head}
-                            static_scores.append(float(scored[name].sel(place)))
-                            dynamic_scores.append(
-                                float(found[name].sel(place | {"context": context, "template": template}))
-                            )
-                r = float(found[f"{prefix}pooled_r"].sel(context=context, task=task))
-                assert r == pytest.approx(pearson(static_scores, dynamic_scores), abs=1e-6)
         np.testing.assert_array_equal(found[f"{prefix}static"], scored[name])
+        for context, task in itertools.product(("with", "without"), PAIRS):
+            here = found.sel(context=context, task=task)
+            by_head = scored[name].sel(task=task).values.ravel()
+            of_templates = [here[name].sel(template=template).values.ravel() for template in TEMPLATES]
+            for variable, dynamic in (
+                ("pooled_r", np.concatenate(of_templates)),
+                ("mean_r", np.mean(of_templates, axis=0)),
+                ("r", of_templates[0]),
+            ):
+                with np.errstate(invalid="ignore"):  # of a constant there is none
+                    expected = np.corrcoef(np.tile(by_head, len(dynamic) // len(by_head)), dynamic)[0, 1]
+                r = here[f"{prefix}{variable}"]
+                r = r.sel(template=TEMPLATES[0]) if variable == "r" else r
+                assert float(r) == pytest.approx(expected, abs=1e-6, nan_ok=True)
+    assert found.pooled_r.notnull().any()
     assert not np.allclose(found.pooled_r, found.mean_r)
-
-
-def test_categories_stay_with_their_relations():
-    model, _ = adapted()
-    kinds = {"map": "Knowledge", "copying": "Algorithmic"}
-    scored = hc.methods.ov_relation(model, PAIRS, preset=SETTINGS, categories=kinds)
-    found = dynamic_relation(model, PAIRS, scored, templates=["<X>"])
-    assert dict(zip(found.task.values.tolist(), found.category.values.tolist(), strict=True)) == kinds
-    assert found.attrs["categories"] == scored.attrs["categories"]
-
-
-def test_correlations_are_over_heads():
-    model, _ = adapted("llama")
-    scored = static(model)
-    found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
-    for name, static_name in (("score", "r"), ("suppression", "suppression_r")):
-        for context in ("with", "without"):
-            for task in PAIRS:
-                expected = np.corrcoef(
-                    scored[name].sel(task=task).values.ravel(),
-                    found[name].sel(context=context, task=task, template=TEMPLATES[0]).values.ravel(),
-                )[0, 1]
-                r = float(found[static_name].sel(context=context, task=task, template=TEMPLATES[0]))
-                assert r == pytest.approx(expected, nan_ok=True)
-    mean = found.score.mean("template").sel(context="with", task="map").values.ravel()
-    expected = np.corrcoef(scored.score.sel(task="map").values.ravel(), mean)[0, 1]
-    assert float(found.mean_r.sel(context="with", task="map")) == pytest.approx(expected)
 
 
 def test_pearson_leaves_out_heads_that_are_not_there_and_constants():
@@ -187,47 +164,42 @@ def test_pearson_leaves_out_heads_that_are_not_there_and_constants():
     assert np.isnan(r[1])
 
 
-def test_pairs_that_a_template_cannot_hold_are_counted():
-    model, _ = adapted()
+def test_pairs_that_a_template_cannot_hold_are_counted(model):
     pairs = {"map": PAIRS["map"]}
     # Without the comma, "w9 w1" is one unknown word to this tokenizer.
     found = dynamic_relation(model, pairs, static(model, pairs), templates=["<X>, w9"])
-    assert found.n.values.tolist() == [[7]]
+    assert found.n.values.tolist() == [[4]]
     with pytest.raises(DataError, match="pass templates"):
         dynamic_relation(model, pairs, static(model, pairs), templates=["w9 <X>"])
 
 
-def test_the_papers_templates_are_the_default():
-    model, _ = adapted()
+def test_the_papers_templates_are_the_default(model, scored):
     with pytest.raises(DataError, match=r"'No <X> .* tokenizer"):
-        dynamic_relation(model, PAIRS, static(model))
+        dynamic_relation(model, PAIRS, scored)
 
 
-@pytest.mark.parametrize("templates", [["no place"], ["<X>, <X>"], ["(<X>"], [], "<X>", ["<X>", "<X>"]], ids=str)
-def test_texts_that_are_no_templates(templates):
-    model, _ = adapted()
-    with pytest.raises(OptionError):
-        dynamic_relation(model, PAIRS, static(model), templates=templates)
+def test_texts_that_are_no_templates(model, scored):
+    for templates in (["no place"], ["<X>, <X>"], ["(<X>"], [], "<X>", ["<X>", "<X>"]):
+        with pytest.raises(OptionError):
+            dynamic_relation(model, PAIRS, scored, templates=templates)
 
 
-def test_relations_of_other_pairs_or_models_are_refused():
-    model, toy = adapted()
-    scored = static(model)
+def test_relations_of_other_pairs_or_models_are_refused(model, scored):
     with pytest.raises(DataError, match="'copying' was scored"):
         dynamic_relation(model, {"map": PAIRS["map"]}, scored, templates=TEMPLATES)
-    with pytest.raises(DataError, match=r"'map' .* 7 pairs .* 6"):
+    with pytest.raises(DataError, match=r"'map' .* 4 pairs .* 3"):
         dynamic_relation(model, PAIRS | {"map": PAIRS["map"][1:]}, scored, templates=TEMPLATES)
-    with pytest.raises(DataError, match="other layers or heads"):
+    with pytest.raises(DataError, match="layers or heads"):
         dynamic_relation(model, PAIRS, scored.isel(layer=[0, 1]), templates=TEMPLATES)
     with pytest.raises(DataError, match="ov_relation returns"):
         dynamic_relation(model, PAIRS, xr.Dataset(), templates=TEMPLATES)
-    nameless = HookedModel(toy.model)
+    nameless = HookedModel(model.model)
     nameless.tokenizer = None
     with pytest.raises(ModelError, match="no tokenizer"):
         dynamic_relation(nameless, PAIRS, scored, templates=TEMPLATES)
 
 
-@pytest.mark.parametrize("name", ["gpt_oss", "qwen3_next"])
+@pytest.mark.parametrize("name", some(["qwen3_next", "gpt_oss"], 1))
 def test_heads_that_do_more_than_attend_have_no_run_without_context(name):
     model = HookedModel(tiny_bridge(name), tokenizer=word_tokenizer())
     scored = static(model)

@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from joint_inputs import suite_inputs
 from literal_relations import literal_scores
 from planted import FIRST_CONTENT, N_TOKENS, planted_model
-from toys import BACKENDS, tiny_model
+from toys import tiny_model
 
 import headcats as hc
-from headcats import registry
 from headcats.errors import DataError, ModelError, OptionError, TokenizationWarning, UnknownNameError
-from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
-from headcats.prompts.pair import PromptPair
-from headcats.results.run_results import suite_blocks
 
 SMALL = RelationSettings(k=6, copying_k=2, min_pairs=5, permutations=20)
 WORDS = {
@@ -53,7 +50,7 @@ class TestCall:
                 expected = literal_scores(toy.oracle, tokens, k=k, sign=sign)
                 np.testing.assert_array_equal(scored[variable].sel(task=name).values, expected)
 
-    def test_what_it_returns(self, scored):
+    def test_what_it_returns(self, scored, model, tmp_path):
         assert scored.score.dims == scored.suppression.dims == ("task", "layer", "head")
         assert scored.task.values.tolist() == list(WORDS)
         assert scored.layer.values.tolist() == [0, 1, 2]
@@ -68,17 +65,15 @@ class TestCall:
         listed = json.loads(scored.attrs["categories"])
         assert [one["name"] for one in listed] == ["Algorithmic", "Odd"]
         assert listed[0]["colour"] == "#1f77b4"
-
-    def test_it_can_be_saved(self, scored, tmp_path):
-        scored.to_netcdf(tmp_path / "scored.nc", engine="h5netcdf")
-        with xr.open_dataset(tmp_path / "scored.nc", engine="h5netcdf") as stored:
-            assert stored.load().identical(scored)
-
-    def test_provenance_says_how(self, scored):
         provenance = json.loads(scored.attrs["provenance"])
         assert provenance["settings"]["k"] == 6
         assert provenance["relations"]["copying"] == {"copying": True, "kept": 30, "dropped": {}}
-        assert list(provenance["relations"]) == list(WORDS)
+        scored.to_netcdf(tmp_path / "scored.nc", engine="h5netcdf")
+        with xr.open_dataset(tmp_path / "scored.nc", engine="h5netcdf") as stored:
+            assert stored.load().identical(scored)
+        other = hc.methods.ov_relation(model, WORDS, preset=SMALL, seed=3)
+        assert np.array_equal(other.score, scored.score)
+        assert not np.array_equal(other.null, scored.null)  # a seed is for the null alone
 
     def test_one_list_is_one_relation(self, model, scored):
         alone = hc.methods.ov_relation(model, WORDS["shift"], preset=SMALL)
@@ -105,11 +100,6 @@ class TestCall:
         assert np.array_equal(without.score[:, 0], llama3.score[:, 0])
         assert not np.array_equal(without.score, llama3.score)
 
-    def test_a_seed_is_for_the_null_alone(self, model, scored):
-        other = hc.methods.ov_relation(model, WORDS, preset=SMALL, seed=3)
-        assert np.array_equal(other.score, scored.score)
-        assert not np.array_equal(other.null, scored.null)
-
     def test_planted_copying_heads_are_found(self):
         """They copy whatever token they look at; the others write what nobody reads."""
         pairs = [(token, token) for token in range(FIRST_CONTENT, N_TOKENS)]
@@ -120,13 +110,6 @@ class TestCall:
         assert np.array_equal(scores.score[0], expected)
         assert scores.k.item() == 1
 
-    @pytest.mark.parametrize("backend", BACKENDS)
-    def test_both_classes_agree(self, backend, scored):
-        other = tiny_model("gpt2", backend)
-        again = hc.methods.ov_relation(HookedModel(other.model, tokenizer=other.tokenizer), WORDS, preset=SMALL)
-        for name in ("score", "suppression", "null", "threshold"):
-            assert np.array_equal(again[name], scored[name])
-
 
 class TestRefusals:
     def test_too_few_pairs_are_skipped_and_named(self, model):
@@ -136,20 +119,16 @@ class TestRefusals:
         assert scores.task.values.tolist() == list(WORDS)
 
     def test_thirty_pairs_are_needed(self, model):
-        with pytest.raises(DataError, match=r"29 kept; at least 30"):
+        with pytest.raises(DataError, match=r"29 kept; .* 30"):
             hc.methods.ov_relation(model, WORDS["shift"][1:])
         assert hc.methods.ov_relation(model, WORDS["shift"]).n.item() == 30
 
-    @pytest.mark.parametrize("pairs", [{}, []])
-    def test_nothing(self, model, pairs):
-        with pytest.raises(DataError):
-            hc.methods.ov_relation(model, pairs)
-
-    def test_categories_of_some_only(self, model):
-        with pytest.raises(DataError, match="without a category: copying"):
+    def test_options_and_data(self, model):
+        for pairs in ({}, []):
+            with pytest.raises(DataError):
+                hc.methods.ov_relation(model, pairs)
+        with pytest.raises(DataError, match="category: copying"):
             hc.methods.ov_relation(model, WORDS, categories={"shift": "a", "few targets": "b"})
-
-    def test_options(self, model):
         with pytest.raises(UnknownNameError, match="maps2025"):
             hc.methods.ov_relation(model, WORDS, preset="maps")
         with pytest.raises(OptionError, match="first_mlp"):
@@ -167,22 +146,9 @@ class TestStudy:
 
     @pytest.fixture
     def inputs(self, model):
-        tasks = (
-            hc.Task("shift", "Algorithmic", "test", lambda n, *, seed: WORDS["shift"]),
-            hc.Task("short", "Algorithmic", "test", lambda n, *, seed: WORDS["shift"][:3]),
-            hc.Task("finished", "Odd", "test", lambda n, *, seed: [PromptPair("a", "a", "x", "y", " b", " c")]),
-            hc.Task("copying", "Odd", "test", lambda n, *, seed: WORDS["copying"]),
-        )
-        return SuiteInputs(
-            model=model,
-            tasks=tasks,
-            categories={task.name: task.category for task in tasks},
-            pairs={task.name: task.pairs(1, seed=0) for task in tasks if task.name != "finished"},
-            template=registry.lookup("template", "arrow"),
-            n_demos=5,
-            n_prompts=8,
-            seed=0,
-        )
+        pairs = {"shift": WORDS["shift"], "short": WORDS["shift"][:3], "copying": WORDS["copying"]}
+        categories = {"shift": "Algorithmic", "short": "Algorithmic", "finished": "Odd", "copying": "Odd"}
+        return suite_inputs(model, pairs, categories)
 
     def test_parts_are_tasks(self, inputs):
         method = hc.methods.ov_relation
@@ -195,12 +161,10 @@ class TestStudy:
             assert np.array_equal(joined[name], expected[name]), name
         assert joined.category.values.tolist() == ["Algorithmic", "Odd"]
         assert list(json.loads(joined.attrs["provenance"])["relations"]) == ["shift", "copying"]
-
-    def test_parts_that_cannot_be_scored_say_why(self, inputs):
         with pytest.raises(DataError, match=r"'short' .* 3 kept.* 30 "):
-            hc.methods.ov_relation.on_part(inputs, "short")
+            method.on_part(inputs, "short")
         with pytest.raises(DataError, match="'finished'"):
-            hc.methods.ov_relation.on_part(inputs, "finished")
+            method.on_part(inputs, "finished")
 
     def test_weights_are_read_once_for_all_parts(self, inputs, monkeypatch):
         from headcats.methods import ov_relation as method  # the method, not its module
@@ -231,7 +195,7 @@ class TestStudy:
         from headcats.methods.spec import MethodSpec
 
         method = hc.methods.ov_relation
-        assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "ov_relation", "ov_map")
+        assert (method.declaration.kind, method.declaration.figure) == ("joint", "ov_map")
         assert method.options["preset"][0] == "maps2025"
         spec = MethodSpec.parse("ov_relation:preset=maps2025-llama3,first_mlp=off")
         assert spec.positions == ""
@@ -254,16 +218,3 @@ class TestStudy:
         assert later.startswith("In 2 of 3")
         (high,) = set(summary(**nothing_near | {"null": [0.2, 0.1, 0.4]})) - {first, by_category, copying}
         assert ": shift, copying." in high
-
-    @pytest.mark.ci
-    def test_it_runs_in_a_study(self, tmp_path):
-        tasks = ["plural", "next_letter", "antonym"]
-        options = {"methods": ["ov_relation"], "tasks": tasks, "n_prompts": 4, "progress": False}
-        block = suite_blocks(hc.run("mini", out=tmp_path / "r", **options))["ov_relation"]
-        assert block.task.values.tolist() == ["plural", "antonym"]  # a relation of 25 letters is too short
-        assert suite_blocks(hc.load(tmp_path / "r"))["ov_relation"].identical(block)
-        suite = {task.name: task for task in hc.suite("icl").tasks}
-        pairs = {name: suite[name].pairs(1024, seed=0) for name in block.task.values.tolist()}
-        alone = hc.methods.ov_relation(hc.load_model("mini"), pairs)
-        assert np.array_equal(alone.score, block.score)
-        assert np.array_equal(alone.null, block.null)

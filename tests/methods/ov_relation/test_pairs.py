@@ -60,18 +60,15 @@ def test_token_ids_are_taken_as_they_are():
     assert found.words == (("3", "4"), ("5", "5"))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "says"),
-    [
-        ([("France", "Paris")], "has no tokenizer: give token ids"),
-        ([(3, D_VOCAB)], f"token id {D_VOCAB}; the model knows ids 0 to {D_VOCAB - 1}"),
-        ([(3, 4), ("France", "Paris")], "it holds \\(3, 4\\)"),
-        ([("France", "Paris", "Rome")], "list of \\(source, target\\) words"),
-        (["France"], "it holds 'France'"),
-        ([(True, False)], "it holds \\(True, False\\)"),
+def test_anything_else_is_refused():
+    for pairs, says in (
+        ([("France", "Paris")], "no tokenizer"),
+        ([(3, D_VOCAB)], f"token id {D_VOCAB}; .* 0 to {D_VOCAB - 1}"),
+        ([(3, 4), ("France", "Paris")], r"holds \(3, 4\)"),
+        ([("France", "Paris", "Rome")], r"\(source, target\)"),
+        (["France"], "holds 'France'"),
+        ([(True, False)], r"holds \(True, False\)"),
         ([], "0 kept"),
-    ],
-)
-def test_anything_else_is_refused(pairs, says):
-    with pytest.raises(DataError, match=says):
-        read(pairs)
+    ):
+        with pytest.raises(DataError, match=says):
+            read(pairs)

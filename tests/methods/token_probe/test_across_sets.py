@@ -19,7 +19,7 @@ HERE: Any = {"at": (1, ROLE), "preset": FEW, "representation": "resid_post"}
 
 
 def two_sets() -> tuple[Any, dict[str, list[Any]]]:
-    model, questions = scripted(70, share=(0.4, 0.6))
+    model, questions = scripted(50, share=(0.4, 0.6))
     model.planted, model.strength = (HOOK, ROLE), 2.0
     sets = {name: [question for question in questions if question.task == name] for name in ("task 0", "task 1")}
     return model, sets
@@ -33,7 +33,7 @@ def test_what_transfers_and_what_does_not(monkeypatch: pytest.MonkeyPatch) -> No
     assert ((found.low <= found.auc) & (found.auc <= found.high)).all()
     gain = found.auc - found.baseline
     np.testing.assert_allclose(found.gain.transpose(*gain.dims), gain, atol=1e-12)
-    assert (found.n.values > 60).all()
+    assert (found.n.values > 40).all()
     assert (found.n_test.values <= 0.25 * found.n.values).all()
     # With the labels of one set turned round, its probe is the other's mirror image.
     split_sets = across_sets.split_sets
@@ -65,11 +65,11 @@ def test_an_item_of_two_sets_stays_on_one_side() -> None:
 def test_sets_that_cannot_be_compared_are_named() -> None:
     model, sets = two_sets()
     right = sets["task 0"][:3]
-    with pytest.raises(DataError, match="Data set 'few': There is nothing to predict"):
+    with pytest.raises(DataError, match="Data set 'few'"):
         generalisation(model, sets | {"few": right}, **HERE)
-    with pytest.raises(DataError, match="at least two data sets by name; got 1"):
+    with pytest.raises(DataError, match=r"two data sets .* got 1"):
         generalisation(model, {"task 0": right}, **HERE)
-    with pytest.raises(DataError, match="Data set 'a' of generalisation takes a list of Question"):
+    with pytest.raises(DataError, match=r"Data set 'a' .* list of Question"):
         generalisation(model, {"a": None, "b": None}, **HERE)  # type: ignore[dict-item]
-    with pytest.raises(OptionError, match="at names layer 2"):
+    with pytest.raises(OptionError, match="layer 2"):
         generalisation(model, sets, at=(2, ROLE), preset=FEW)

@@ -17,17 +17,17 @@ ROWS = [
     '1,Who is it?,"Q: Who is it?\nA:", It is Ann.,"[\'Bob\']",0,Ann,1',
 ]
 BAD = [
-    ("2,A?,A?, Bob.,\"['Bob']\",maybe,Bob,1", "label that is neither right nor wrong", "'maybe'"),
-    ("3,A?,A?, Bob.,\"['Bob']\",1,Eve,1", "exact answer not found in the answer", "'Eve' in ' Bob.'"),
-    ("4,A?,A?, Bob.,\"['Bob']\",1,Bob,0", "exact answer marked as not valid", ""),
+    ("2,A?,A?, Bob.,\"['Bob']\",maybe,Bob,1", "neither right nor", "'maybe'"),
+    ("3,A?,A?, Bob.,\"['Bob']\",1,Eve,1", "not found", "'Eve' in ' Bob.'"),
+    ("4,A?,A?, Bob.,\"['Bob']\",1,Bob,0", "not valid", ""),
     ("5,A?,A?, Who knows?,\"['Bob']\",0,NO ANSWER,1", "no exact answer", "Who knows"),
     ("6,A?,A?, Bob.,\"['Bob']\",0,,1", "no exact answer", ""),
-    ("7,A?,A?,,\"['Bob']\",0,Bob,1", "no answer of the model", ""),
+    ("7,A?,A?,,\"['Bob']\",0,Bob,1", "no answer", ""),
     ("8,,,Bob.,\"['Bob']\",0,Bob,1", "no question", ""),
-    ("9,A?,A?, Bob.,\"['Bob'\",1,Bob,1", "list that cannot be read", "without its end"),
-    ('10,A?,A?, Bob.,"[Bob]",1,Bob,1', "list that cannot be read", "[Bob]"),
-    ("11,A?,A?, Bob.,\"['Bob' 'Eve']\",1,Bob,1", "list that cannot be read", "without commas"),
-    ("12,A?,A?, Bob.,[],,Bob,1", "neither label nor right answer", ""),
+    ("9,A?,A?, Bob.,\"['Bob'\",1,Bob,1", "cannot be read", "without its end"),
+    ('10,A?,A?, Bob.,"[Bob]",1,Bob,1', "cannot be read", "[Bob]"),
+    ("11,A?,A?, Bob.,\"['Bob' 'Eve']\",1,Bob,1", "cannot be read", "without commas"),
+    ("12,A?,A?, Bob.,[],,Bob,1", "neither label", ""),
     ("", "empty row", ""),
 ]
 
@@ -49,51 +49,45 @@ def test_the_authors_tables(tmp_path: Path) -> None:
     assert (report.kept, report.dropped) == (2, {})
 
 
-@pytest.mark.parametrize(("row", "reason", "shown"), BAD)
-def test_every_reason_is_counted_and_named(tmp_path: Path, row: str, reason: str, shown: str) -> None:
-    _, report = answered_items(written(tmp_path, "t.csv", "\n".join([HEAD, *ROWS, row, ""])))
-    assert (report.kept, report.dropped) == (2, {reason: 1})
-    # Two of the three lines before hold a line break.
-    assert report.examples[reason].startswith("t.csv, line 6")
-    assert shown in report.examples[reason]
+def test_every_reason_is_counted_and_named(tmp_path: Path) -> None:
+    for row, named, shown in BAD:
+        _, report = answered_items(written(tmp_path, "t.csv", "\n".join([HEAD, *ROWS, row, ""])))
+        ((reason, count),) = report.dropped.items()
+        assert (report.kept, count, named in reason) == (2, 1, True), (named, reason)
+        # Two of the three lines before hold a line break.
+        assert report.examples[reason].startswith("t.csv, line 6")
+        assert shown in report.examples[reason]
 
 
-@pytest.mark.parametrize(
-    ("table", "prompt", "right", "wrong"),
-    [
+def test_plain_tables_are_questions(tmp_path: Path) -> None:
+    for table, prompt, right, wrong in (
         ("id,question,answer,answerable\n5,How many?,[9.0],True", "How many?", ("9", "9.0"), ()),
-        ("Question,Answer\nWho acted?,Jo Bo", "Who acted?", ("Jo Bo",), ()),
+        ("Question,Answer\nWho?,Jo Bo", "Who?", ("Jo Bo",), ()),
         ("question,answer,aliases\nWhere?,Paris,\"['Paname', 'Paris']\"", "Where?", ("Paris", "Paname"), ()),
         ("Question,Answer,Wrong_Answer\nWho?,Ann,Bob", "Who?", ("Ann",), ("Bob",)),
-        ("type,sentence,answer,incorrect_answer,q,q_instruct\n1,A met B.,cook,man,The x is the,Who?",
-         "A met B. The x is the", ("cook",), ("man",)),
-    ],
-    ids=["math", "movies", "trivia", "winogrande", "winobias"],
-)  # fmt: skip
-def test_plain_tables_are_questions(tmp_path: Path, table: str, prompt: str, right: Any, wrong: Any) -> None:
-    (question,), report = answered_items(written(tmp_path, "plain.csv", table))
-    assert isinstance(question, Question)
-    assert (question.prompt, question.right_answers, question.wrong_answers) == (prompt, right, wrong)
-    assert report.kept == 1
+        ("type,sentence,answer,incorrect_answer,q,q_instruct\n1,A met.,cook,man,The x,Who?", "A met. The x", ("cook",),
+         ("man",)),
+    ):  # fmt: skip
+        (question,), report = answered_items(written(tmp_path, "plain.csv", table))
+        assert isinstance(question, Question)
+        assert (question.prompt, question.right_answers, question.wrong_answers) == (prompt, right, wrong)
+        assert report.kept == 1
 
 
 ENTRY = {"Question": "Where?", "QuestionId": "tc_3", "Answer": {"Value": "Paris", "Aliases": ["Paris", "Paname"]}}
 SMALL = {"question": "Where?", "answer": {"value": "Paris", "aliases": ["Paname"], "normalized_aliases": ["paris"]}}
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_the_layout_of_triviaqa(tmp_path: Path) -> None:
+    for name, content in (
         ("qa.json", {"Data": [ENTRY], "Domain": "unfiltered-web", "Version": 1.0}),
         ("train.json", [SMALL]),
         ("train.jsonl", json.dumps(SMALL)),
-    ],
-)
-def test_the_layout_of_triviaqa(tmp_path: Path, name: str, content: Any) -> None:
-    (question,), _ = answered_items(written(tmp_path, name, content), template="Q: {question}\nA:", task="trivia")
-    assert isinstance(question, Question)
-    assert (question.prompt, question.task, question.item) == ("Q: Where?\nA:", "trivia", "Where?")
-    assert question.right_answers == ("Paris", "Paname")
+    ):
+        (question,), _ = answered_items(written(tmp_path, name, content), template="Q: {question}\nA:", task="trivia")
+        assert isinstance(question, Question)
+        assert (question.prompt, question.task, question.item) == ("Q: Where?\nA:", "trivia", "Where?")
+        assert question.right_answers == ("Paris", "Paname")
 
 
 def test_parquet_and_options(tmp_path: Path) -> None:
@@ -124,7 +118,7 @@ def test_resampled_answers_are_read(tmp_path: Path) -> None:
     (item,), report = answered_items(written(tmp_path, "t.json", rows))
     assert isinstance(item, AnsweredItem)
     assert item.resamples == (Resample("Rome", "Rome"), Resample("No", ""))
-    assert report.dropped == {"resamples that do not match": 1}
+    assert list(report.dropped.values()) == [1]
 
 
 def test_fields_that_only_later_records_have_count(tmp_path: Path) -> None:
@@ -133,24 +127,20 @@ def test_fields_that_only_later_records_have_count(tmp_path: Path) -> None:
     rows = [row, row | {"valid_exact_answer": 0}, row | drawn, row | {"correctness": 1}]
     for name, content in {"t.json": rows, "t.jsonl": "\n".join(map(json.dumps, rows))}.items():
         items, report = answered_items(written(tmp_path, name, content))
-        assert report.dropped == {"exact answer marked as not valid": 1}
+        assert list(report.dropped.values()) == [1]
         assert [len(item.resamples) for item in items if isinstance(item, AnsweredItem)] == [0, 1, 0]
         assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("question", "more", "reason"),
-    [
-        ("Где он?", {}, "in another language or script (CYRILLIC, most are LATIN)"),
-        ("Wo ist er?", {"lang": "de"}, "in another language or script (de, most are en)"),
-    ],
-)
-def test_rows_in_another_language_than_most_are_dropped(tmp_path: Path, question: str, more: Any, reason: str) -> None:
-    rows = [{"question": f"Where {n}?", "answer": "Paris"} | ({"lang": "en"} if more else {}) for n in range(3)]
-    rows[1] |= {"question": question, **more}
-    items, report = answered_items(written(tmp_path, "t.json", rows))
-    assert [item.item for item in items] == ["Where 0?", "Where 2?"]
-    assert (report.kept, report.dropped, report.examples) == (2, {reason: 1}, {reason: "t.json, record 2"})
+def test_rows_in_another_language_than_most_are_dropped(tmp_path: Path) -> None:
+    for question, more, named in (("Где он?", {}, "(CYRILLIC, most"), ("Wo ist er?", {"lang": "de"}, "(de, most")):
+        rows = [{"question": f"Where {n}?", "answer": "Paris"} | ({"lang": "en"} if more else {}) for n in range(3)]
+        rows[1] |= {"question": question, **more}
+        items, report = answered_items(written(tmp_path, "t.json", rows))
+        assert [item.item for item in items] == ["Where 0?", "Where 2?"]
+        ((reason, count),) = report.dropped.items()
+        assert (report.kept, count, named in reason) == (2, 1, True)
+        assert report.examples[reason].endswith("record 2")
 
 
 def test_cells() -> None:
@@ -168,30 +158,28 @@ def test_cells() -> None:
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(
-    ("name", "content", "options", "error", "message"),
-    [
-        ("t.csv", "asked,answer\nA?,b", {}, DataError, "no column for the question"),
-        ("t.csv", "question,said\nA?,b", {}, DataError, "no column for the right answer"),
-        ("t.csv", "question,answer\nA?,", {}, DataError, "no usable row: 0 kept; 1 no right answer"),
-        ("t.csv", "question,answer\nA?,b", {"template": "{year}"}, UnknownNameError, "Unknown column 'year'"),
-        ("t.csv", "question,answer\nA?,b", {"template": "{question"}, DataError, "template"),
-        ("t.csv", "question,answer\nA?,b", {"template": "{question:>{width}}"}, DataError, r"write \{question\}"),
-        ("t.csv", "question,answer\nA?,b", {"template": "{question:d}"}, DataError, r"got \{question:d\}"),
-        ("t.csv", "question,answer\nA?,b", {"template": "{question!r}"}, DataError, r"got \{question!r\}"),
-        ("t.csv", "question,answer\nA?,b", {"bos": "never"}, UnknownNameError, "'never'"),
-        ("t.csv", "question,answer\nA?,b", {"options": "abc"}, OptionError, "options must be a list"),
-        ("t.csv", "question,answer\nA?,b", {"options": (1, 2)}, OptionError, "options must be a list"),
-        ("t.csv", "question,answer\nA?,b", {"task": 3}, OptionError, "task must be a name"),
-        ("t.csv", "question,answer\nA?,b", {"template": 3}, OptionError, "template must be a text"),
-        ("t.json", {"Rows": []}, {}, DataError, "under 'Data'; got 'Rows'"),
-        ("t.txt", "question", {}, DataError, "not a file of data"),
-    ],
-)  # fmt: skip
-def test_files_that_cannot_be_used(
-    tmp_path: Path, name: str, content: Any, options: Any, error: Any, message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        answered_items(written(tmp_path, name, content), **options)
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    plain = "question,answer\nA?,b"
+    for content, options, error, message in (
+        ("asked,answer\nA?,b", {}, DataError, "for the question"),
+        ("question,said\nA?,b", {}, DataError, "the right answer"),
+        ("question,answer\nA?,", {}, DataError, ": 0 kept; 1 "),
+        (plain, {"template": "{year}"}, UnknownNameError, "'year'"),
+        (plain, {"template": "{question"}, DataError, "template"),
+        (plain, {"template": "{question:>{width}}"}, DataError, r"\{question\}"),
+        (plain, {"template": "{question:d}"}, DataError, r"got \{question:d\}"),
+        (plain, {"template": "{question!r}"}, DataError, r"got \{question!r\}"),
+        (plain, {"bos": "never"}, UnknownNameError, "'never'"),
+        (plain, {"options": "abc"}, OptionError, "options"),
+        (plain, {"options": (1, 2)}, OptionError, "options"),
+        (plain, {"task": 3}, OptionError, "task"),
+        (plain, {"template": 3}, OptionError, "template"),
+    ):
+        with pytest.raises(error, match=message):
+            answered_items(written(tmp_path, "t.csv", content), **options)
+    with pytest.raises(DataError, match="'Data'; got 'Rows'"):
+        answered_items(written(tmp_path, "t.json", {"Rows": []}))
+    with pytest.raises(DataError, match="file of data"):
+        answered_items(written(tmp_path, "t.txt", "question"))
     with pytest.raises(DataError, match="no file"):
         answered_items(tmp_path / "none.csv")

@@ -3,12 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scripted import EXACT, ScriptedModel, spaced_tokenizer
-from toys import tiny_model
 
-from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
+from headcats.errors import DataError, ModelError, UnknownNameError
 from headcats.methods.token_probe.answers import (
     AnswerShape,
     answer_questions,
@@ -65,9 +62,9 @@ def test_a_prompt_may_bring_its_own_special_tokens() -> None:
     assert answer.tokens == answer_questions(model, [question], PAPER)[0][0].tokens
     prompts = [tokens for _, tokens, _ in encoded_questions(model, [written, question, twice], DropReport())]
     assert prompts[0] == prompts[1] == prompts[2][1:]
-    with pytest.raises(DataError, match="None of the 1 questions"):
+    with pytest.raises(DataError, match="of the 1"):
         answer_questions(model, [replace(question, bos="written", prompt="unheard")], PAPER)
-    with pytest.raises(UnknownNameError, match="bos 'always'"):
+    with pytest.raises(UnknownNameError, match="'always'"):
         replace(question, bos="always")
 
 
@@ -85,15 +82,6 @@ def test_what_is_left_out_is_counted_by_reason() -> None:
     for reason in reasons:
         assert [count for key, count in report.dropped.items() if reason in key] == [1], reason
     assert "'the sum is" in report.summary()
-
-
-def test_long_answers_are_cut_short_where_they_are_an_example() -> None:
-    model, questions = model_saying(RIGHT, "the sum is " + "now " * 30)
-    _, report = answer_questions(model, questions, PAPER)
-    example = report.summary().partition(" -> ")[2]
-    assert example.startswith("'the sum is")
-    assert example.endswith("now ...')")
-    assert len(example) < 70
 
 
 def test_roles_that_coincide_in_most_answers_are_refused_by_name() -> None:
@@ -118,9 +106,13 @@ def test_no_answer_at_all_is_refused() -> None:
     model, questions = model_saying("the sum is now then")
     with pytest.raises(DataError, match=": 0 kept; 1 no exact"):
         answer_questions(model, questions, PAPER)
+    bare = HookedModel(model.model)
+    bare.tokenizer = None
+    with pytest.raises(ModelError, match="no tokenizer"):
+        answer_questions(bare, questions, PAPER)
     with pytest.raises(DataError, match="No question"):
         answer_questions(model, [], PAPER)
-    with pytest.raises(DataError, match="None of the 1"):
+    with pytest.raises(DataError, match="of the 1"):
         answer_questions(model, [Question("unheard", RIGHT, EXACT)], PAPER)
 
 
@@ -137,21 +129,6 @@ def test_a_tokenizer_that_loses_the_exact_answer_is_noticed() -> None:
             answer_questions(model, [joined], PAPER)
 
 
-def test_a_model_without_tokenizer_is_refused() -> None:
-    model = HookedModel(tiny_model("gpt2", n_layers=1).model)
-    model.tokenizer = None
-    with pytest.raises(ModelError, match="has no tokenizer"):
-        answer_questions(model, [Question("1 →", RIGHT, EXACT)], PAPER)
-
-
-def test_tokens_of_a_span_are_those_with_a_character_in_it() -> None:
-    # "the" 0-3, " sum" 3-7, " is" 7-10, " 85" 10-13, "." 13-14
-    stops = [3, 7, 10, 13, 14]
-    assert tokens_of((11, 13), stops) == [3]
-    assert tokens_of((8, 13), stops) == [2, 3]
-    assert tokens_of((14, 14), stops) == []
-
-
 def test_tokens_are_found_in_what_the_tokenizer_writes() -> None:
     tokenizer = spaced_tokenizer()
     ids = tokenizer(RIGHT, add_special_tokens=False)["input_ids"]
@@ -159,6 +136,9 @@ def test_tokens_are_found_in_what_the_tokenizer_writes() -> None:
     assert (text, stops) == (RIGHT, [3, 7, 10, 12, 14, 18])
     assert tokens_of(find_exact(EXACT, text) or (0, 0), stops) == [3, 4]
     assert decoded(tokenizer, []) == ("", [])
+    # "the" 0-3, " sum" 3-7, " is" 7-10, " 85" 10-13, "." 13-14
+    spans = {(11, 13): [3], (8, 13): [2, 3], (14, 14): []}
+    assert {span: tokens_of(span, [3, 7, 10, 13, 14]) for span in spans} == spans
 
 
 def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
@@ -171,15 +151,6 @@ def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
     assert Question("1 →", RIGHT, EXACT).item == "1 →"
 
 
-def test_questions_that_cannot_be_judged_are_refused() -> None:
-    with pytest.raises(DataError, match="right answer 'none'"):
-        Question("1 →", "none", EXACT)
-    with pytest.raises(DataError, match="needs a prompt"):
-        Question(" ", RIGHT, EXACT)
-    with pytest.raises(OptionError, match="regular expression"):
-        Question("1 →", RIGHT, "(")
-
-
 def test_positions_of_a_sentence() -> None:
     # <bos> 4 7 plus 3 8 → the sum is 8 5 now then: question 0-6, answer 7-13, exact answer 10-11.
     shape = AnswerShape(q_len=7, length=14, first=10, last=11)
@@ -188,44 +159,21 @@ def test_positions_of_a_sentence() -> None:
     assert [NAMED_ROLES.index(role) for role in EXACT_ROLES] == [3, 4, 5, 6]
 
 
-def test_after_stays_inside_a_text_that_ends_with_the_exact_answer() -> None:
-    shape = AnswerShape(q_len=3, length=8, first=6, last=7)
-    assert shape.position(EXACT_ROLES[-1]) == 7
-    assert "at the end" in shape.problem(PAPER)
-
-
-@pytest.mark.parametrize(
-    ("values", "problem", "pairs"),
-    [
+def test_shapes_whose_roles_coincide() -> None:
+    last, after = "exact_answer_last", EXACT_ROLES[-1]
+    for values, problem, pairs in (
         # Four tokens: the third is exact, so three roles are one token.
-        ((6, 10, 8, 8), "answer of fewer than 5 tokens", {("exact_answer_first", "exact_answer_last")}),
-        ((6, 12, 9, 9), "exact answer of fewer than 2 tokens", {("exact_answer_first", "exact_answer_last")}),
-        (
-            (6, 12, 6, 8),
-            "exact answer at the start of the answer",
-            {("last_q", "exact_answer_before_first"), ("first_answer", "exact_answer_first")},
-        ),
-        ((6, 12, 10, 11), "exact answer at the end of the answer", {("exact_answer_last", "exact_answer_after_last")}),
-        ((1, 7, 3, 4), "text shorter than its roles need", set()),
+        ((6, 10, 8, 8), "than 5 tokens", {("exact_answer_first", last)}),
+        ((6, 12, 9, 9), "than 2 tokens", {("exact_answer_first", last)}),
+        ((6, 12, 6, 8), "at the start", {("last_q", EXACT_ROLES[0]), ("first_answer", "exact_answer_first")}),
+        ((6, 12, 10, 11), "at the end", {(last, after)}),
+        ((1, 7, 3, 4), "shorter than its", set()),
         ((6, 11, 8, 9), "", set()),
-    ],
-)
-def test_shapes_whose_roles_coincide(values: tuple[int, ...], problem: str, pairs: set[tuple[str, str]]) -> None:
-    shape = AnswerShape(*values)
-    assert shape.problem(PAPER) == problem
-    assert pairs <= set(coinciding_roles([shape]))
-    if not problem:
-        # The shortest answer allowed: the token before the exact answer is also the second of the answer.
-        assert set(coinciding_roles([shape])) == {(NAMED_ROLES[2], NAMED_ROLES[3])}
-
-
-@given(st.integers(1, 20), st.integers(0, 6), st.integers(1, 5), st.integers(0, 6))
-def test_every_position_lies_in_the_text_and_exact_roles_are_apart(q: int, before: int, size: int, after: int) -> None:
-    shape = AnswerShape(q, q + before + size + after, q + before, q + before + size - 1)
-    if shape.problem(PAPER):
-        return
-    places = {role: shape.position(role) for role in PAPER.roles}
-    assert all(0 <= place < shape.length for place in places.values())
-    exact = [places[role] for role in EXACT_ROLES]
-    assert exact == sorted(set(exact))
-    assert places["last_q"] < places["first_answer"] <= exact[0]
+    ):
+        shape = AnswerShape(*values)
+        assert problem in shape.problem(PAPER)
+        assert bool(problem) == bool(shape.problem(PAPER))
+        assert pairs <= set(coinciding_roles([shape]))
+    # The shortest answer allowed: the token before the exact answer is also the second of the answer.
+    assert set(coinciding_roles([shape])) == {(NAMED_ROLES[2], NAMED_ROLES[3])}
+    assert AnswerShape(3, 8, 6, 7).position(after) == 7  # inside a text that ends with the exact answer

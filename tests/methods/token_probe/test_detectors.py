@@ -62,12 +62,13 @@ def test_p_true_is_the_mean_of_both_orders(monkeypatch: pytest.MonkeyPatch) -> N
         pair = model.run(ids, hooks={})[0, tokenizer.convert_tokens_to_ids(["1", "2"])]
         return float(pair.double().softmax(0)[0])
 
-    assert abs(found[0] - (first("the sum 8 5 now then") + 1 - first("the sum 8 5 then now")) / 2) < 1e-6
+    asked = "the sum 8 5"
+    assert abs(found[0] - (first(f"{asked} now then") + 1 - first(f"{asked} then now")) / 2) < 1e-6
     assert np.isnan(found[1])
 
 
 def test_the_probe_beside_its_baselines_on_the_same_held_out_answers() -> None:
-    model, questions = scripted(80, share=(0.3, 0.7))
+    model, questions = scripted(60, share=(0.3, 0.7))
     model.planted, model.strength = (HOOK, ROLE), 2.0
     options: Any = {"preset": FEW, "representation": "resid_post", "seed": 3}
     beside = baselines(model, questions, **options)
@@ -101,18 +102,17 @@ def test_a_place_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     named = baselines(model, questions, at=(0, "-1"), preset=FEW, representation="resid_post")
     assert (int(named.layer), named.role.item(), named.attrs["chosen_on"]) == (0, "-1", "named")
     assert named.auc.sel(detector="log_prob_min_exact") == 1
-    with pytest.raises(OptionError, match="at names layer 7"):
-        baselines(model, questions, at=(7, "-1"), preset=FEW)
-    with pytest.raises(OptionError, match="layer and a token role"):
-        baselines(model, questions, at=3, preset=FEW)  # type: ignore[arg-type]
-    for layer in (1.0, True, "1"):
-        with pytest.raises(OptionError, match=f"at names layer {layer!r}; expected one of 0, 1"):
-            baselines(model, questions, at=(layer, "-1"), preset=FEW)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="at names the token role 3; expected a text"):
-        baselines(model, questions, at=(1, 3), preset=FEW)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="got None"):
-        baselines(model, None, preset=FEW)  # type: ignore[arg-type]
-    with pytest.raises(UnknownNameError, match="token role 'last'"):
-        baselines(model, questions, at=(0, "last"), preset=FEW)
-    with pytest.raises(DataError, match="baselines takes a list of Question"):
-        baselines(model, ["1 →"], preset=FEW)
+    for at, error, message in (
+        ((7, "-1"), OptionError, "layer 7"),
+        (3, OptionError, "token role"),
+        ((1.0, "-1"), OptionError, r"layer 1\.0; .* 0, 1"),
+        ((True, "-1"), OptionError, "layer True"),
+        (("1", "-1"), OptionError, "layer '1'"),
+        ((1, 3), OptionError, "token role 3"),
+        ((0, "last"), UnknownNameError, "'last'"),
+    ):
+        with pytest.raises(error, match=message):
+            baselines(model, questions, at=at, preset=FEW)  # type: ignore[arg-type]
+    for data, message in ((None, "got None"), (["1 →"], "list of Question")):
+        with pytest.raises(DataError, match=message):
+            baselines(model, data, preset=FEW)  # type: ignore[arg-type]

@@ -54,9 +54,9 @@ def test_a_planted_type_is_told() -> None:
 @pytest.mark.usefixtures("unchecked_types")
 def test_sets_without_resamples_are_named() -> None:
     model, questions = scripted(10)
-    with pytest.raises(DataError, match="Data set 'sums': error types need AnsweredItem"):
+    with pytest.raises(DataError, match=r"'sums': .* AnsweredItem"):
         error_type_probes(model, {"sums": questions}, **HERE)
-    with pytest.raises(DataError, match="Data set 'sums': error_type_probes takes a list of Question"):
+    with pytest.raises(DataError, match=r"'sums': .* list of Question"):
         error_type_probes(model, {"sums": None}, **HERE)  # type: ignore[dict-item]
-    with pytest.raises(DataError, match="needs data sets by name"):
+    with pytest.raises(DataError, match="data sets"):
         error_type_probes(model, {}, **HERE)

@@ -53,56 +53,26 @@ def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
     assert y.range == (31.5, -0.5)
     assert list(y.tickvals) == list(range(0, 32, 2))
     assert y.title.text == "Layer"
+    for n, step in ((6, 1), (16, 1), (17, 2)):
+        assert list(paper_map(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(range(0, n, step))
     token = next(text for text in fig.layout.annotations if text.text == "Token")
     assert token.y < y.domain[0]
 
 
-@pytest.mark.parametrize(("n", "labelled"), [(6, range(6)), (16, range(16)), (17, range(0, 17, 2))])
-def test_every_layer_of_few_is_labelled(n: int, labelled: range) -> None:
-    assert list(paper_map(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(labelled)
-
-
-def test_the_caption_says_what_the_rectangle_holds() -> None:
+def test_the_caption_explains_roles_and_the_rectangle() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    text = texts_of(paper_map(table))
+    assert "last_q: " in text
+    assert "-2 … -1: " in text
+    assert "-1: " in texts_of(paper_map(table.sel(role=["-1"])))
+    assert "last_q" not in texts_of(paper_map(token_map_of(BY_HAND, roles=THREE)))
+    prompts = texts_of(paper_map(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
+    assert "y1: output" in prompts
+    assert "between_query: text" in prompts
     exact = ["exact_answer_first", "exact_answer_last"]
     for highlight, before, after in ((None, True, True), (ROLES[2:5], True, False), (exact, False, False)):
         text = texts_of(paper_map(table, highlight=highlight))
-        assert "rectangle: exact answer" in text
         assert ("token before" in text, "token after" in text) == (before, after)
-
-
-def test_the_caption_explains_roles_whose_names_do_not() -> None:
-    table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    text = texts_of(paper_map(table))
-    assert "last_q: last token" in text
-    assert "-2 … -1: tokens counted" in text
-    assert "-1: tokens counted" in texts_of(paper_map(table.sel(role=["-1"])))
-    without = texts_of(paper_map(token_map_of(BY_HAND, roles=THREE)))
-    assert "counted" not in without
-    assert "last_q" not in without
-
-
-def test_the_caption_says_which_roles_are_the_same_token() -> None:
-    roles = ["last_q", "exact_answer_last", "-2", "-1"]
-    same = np.eye(4)
-    for first, second, share in ((1, 2, 0.66), (0, 2, 0.2), (1, 3, 0.002)):
-        same[first, second] = same[second, first] = share
-    table = token_map_of(np.full((4, 4), 0.7), roles=roles).assign_coords(other_role=roles)
-    table["same_position"] = (("role", "other_role"), same)
-    assert all(phrase in texts_of(paper_map(table)) for phrase in ("last is -2 in 66 %", "last_q is -2 in 20 %"))
-    table["in_question"] = ("role", [1, 0, 0.4, 0])
-    text = texts_of(paper_map(table)).replace("&nbsp;", " ")
-    assert all(phrase in text for phrase in ("question: -2 in 40 %", "last is -2 in 66 %", "is -1 in under 1 %"))
-    assert "last_q is" not in text
-    alone = texts_of(paper_map(table.sel(role=["last_q", "-1"])))
-    assert "same token" not in alone
-    assert "in the question" not in alone
-
-
-def test_the_caption_explains_roles_of_prompts() -> None:
-    text = texts_of(paper_map(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
-    assert "y1: output" in text
-    assert "between_query: text" in text
 
 
 def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
@@ -122,17 +92,13 @@ def test_a_map_without_a_given_title_says_what_it_shows() -> None:
     attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
     fig = paper_map(attention)
     assert fig.layout.title.text.startswith("Mean attention")
-    assert "heads and 240 texts" in texts_of(fig)
+    assert "240 texts" in texts_of(fig)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
     fig = paper_map(effects)
     assert fig.layout.title.text.endswith("patching (resid)")
     assert "64 prompts" in texts_of(fig)
-    assert paper_map(table).layout.title.text.endswith("wrong answers")
-    assert paper_map(table, variable="within_task").layout.title.text.endswith("answers, within tasks")
-    assert "AUC: how well" in texts_of(paper_map(table))
-    assert "AUC" not in texts_of(fig)
-    assert "heads and 1 text&" in texts_of(paper_map(attention.assign(n=1)))
     assert "1 prompt&" in texts_of(paper_map(effects.assign(n=1)))
+    assert paper_map(table).layout.title.text.endswith("wrong answers")
     assert "1 answer, 1 wrong" in texts_of(paper_map(table.assign(n=1, n_wrong=1)))
     assert paper_map(attention, title="Mine").layout.title.text == "Mine"
     title = paper_map(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
@@ -168,6 +134,8 @@ def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> N
     moved = table.isel(role=[4, 0, 2, 1, 3])
     assert rectangles(paper_map(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
     assert data(asked).query("highlighted").role.unique().tolist() == ["last_q", "-2", "-1"]
+    alone = paper_map(table, highlight="-1")
+    assert data(alone).query("highlighted").role.unique().tolist() == ["-1"]
 
 
 def test_marks_hold_intervals_against_a_half() -> None:
@@ -182,22 +150,15 @@ def test_marks_hold_intervals_against_a_half() -> None:
 
 
 def test_what_the_map_is_held_against_stands_above_it() -> None:
-    texts = texts_of(paper_map(token_map_of(BY_HAND, roles=THREE)))
-    assert "400 answers, 150 wrong" in texts
-    assert "task alone: AUC 0.625" in texts
-    assert "AUC 0.500 to 0.500" in texts
-
-
-def test_an_auc_within_tasks_is_held_against_shuffled_labels_within_tasks() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
+    texts = texts_of(paper_map(table))
+    assert "400 answers, 150 wrong" in texts
+    assert "AUC 0.625" in texts
+    assert "AUC 0.500 to 0.500" in texts
     table["shuffled_within"] = table.auc * 0 + 0.47
-    texts = texts_of(paper_map(table, variable="within_task"))
-    assert "AUC 0.470 to 0.470" in texts
-    assert "task alone" not in texts
-
-
-def test_other_auc_of_the_probe_can_be_drawn() -> None:
-    fig = paper_map(token_map_of(BY_HAND, roles=THREE), variable="within_task")
+    fig = paper_map(table, variable="within_task")
+    assert "AUC 0.470 to 0.470" in texts_of(fig)
+    assert "AUC 0.625" not in texts_of(fig)
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
     assert fig.layout.coloraxis.colorbar.title.text.endswith("within tasks")
     assert data(fig).low.isna().all()
@@ -220,31 +181,6 @@ def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
     assert {name for name, *_ in marks(fig)} == {"largest"}
 
 
-def test_hover_names_layer_role_and_numbers() -> None:
-    trace = heatmaps(paper_map(token_map_of(BY_HAND, roles=("a<b>", *THREE[1:]))))[0]
-    assert trace.hovertemplate.startswith("<b>layer %{y}, %{text}</b>")
-    assert trace.text[1].tolist() == ["a&lt;b&gt;", "exact_answer_first", "y"]
-    np.testing.assert_allclose(trace.customdata[1][1], [0.55, 0.65, 0.5, 0.5], rtol=1e-6)
-    assert "within task %{customdata[2]:.3f}" in trace.hovertemplate
-
-
-def test_several_maps_are_several_panels_with_one_scale() -> None:
-    maps = [token_map_of(BY_HAND - 0.1 * i, roles=THREE)[["auc", "low", "high"]] for i in range(3)]
-    table = xr.concat(maps, dim=xr.IndexVariable("representation", ["mlp_post", "mlp_out", "resid_post"]))
-    fig = paper_map(table)
-    assert [trace.name for trace in heatmaps(fig)] == ["mlp_post", "mlp_out", "resid_post"]
-    assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
-    assert len(rectangles(fig)) == 3
-    assert texts_of(fig).count("largest: ") == 3
-
-
-def test_cells_without_a_number_leave_the_rest_readable() -> None:
-    fig = paper_map(token_map_of(np.full((2, 3), np.nan), roles=THREE))
-    assert "no value" in texts_of(fig)
-    assert {name for name, *_ in marks(fig)} == {"no value"}
-    assert data(fig).largest.sum() == 0
-
-
 def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() -> None:
     values = BY_HAND.copy()
     values[0, :2] = np.nan
@@ -257,32 +193,21 @@ def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() ->
     fig = paper_map(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
     assert "value: in 1 of 6" in texts_of(fig)
     assert "converge" not in texts_of(paper_map(table))
+    nothing = paper_map(token_map_of(np.full((2, 3), np.nan), roles=THREE))
+    assert {name for name, *_ in marks(nothing)} == {"no value"}
+    assert data(nothing).largest.sum() == 0
 
 
-def test_a_single_role_may_be_named_alone() -> None:
-    fig = paper_map(token_map_of(BY_HAND, roles=THREE), highlight=THREE[1])
-    assert data(fig).query("highlighted").role.unique().tolist() == [THREE[1]]
-
-
-def test_a_role_that_is_not_there_lists_near_matches() -> None:
+def test_what_is_refused() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    for wrong, message in (
+        (table.drop_vars("auc"), "auc, effect, attention"),
+        (table.rename(role="pos"), r"\(layer, role\).*got auc \(layer, pos\)"),
+        (table.assign_coords(layer=["a", "b"]), "whole numbers"),
+    ):
+        with pytest.raises(DataError, match=message):
+            paper_map(wrong)
     with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
-        paper_map(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
-
-
-def test_other_variables_are_refused() -> None:
+        paper_map(table, highlight=["exact_answer_frist"])
     with pytest.raises(OptionError, match="'low'"):
-        paper_map(token_map_of(BY_HAND, roles=THREE), variable="low")
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (token_map_of(BY_HAND, roles=THREE).drop_vars("auc"), "one of auc, effect, attention"),
-        (token_map_of(BY_HAND, roles=THREE).rename(role="pos"), r"over \(layer, role\).*got auc \(layer, pos\)"),
-        (token_map_of(BY_HAND, roles=THREE).assign_coords(layer=["a", "b"]), "whole numbers"),
-    ],
-    ids=["no auc", "no roles", "named layers"],
-)
-def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        paper_map(table)
+        paper_map(table, variable="low")

@@ -1,7 +1,6 @@
 """Questions and ready answers: labels and exact answers, against the authors' rules written anew."""
 
-import re
-from typing import Any
+import functools
 
 import numpy as np
 import pytest
@@ -71,14 +70,16 @@ def test_an_expression_takes_aliases_too() -> None:
     assert question.right_answers == ("12", "13")
     assert [question.judge(text).wrong for text in ("12", "so 13", "14 12")] == [False, False, True]  # type: ignore[union-attr]
     assert question.judge("none") is None
+    either = Question("?", "cook", wrong_answers=("man",))  # the option that comes first counts
+    assert [either.judge(text).wrong for text in ("man, cook", "cook, man")] == [True, False]  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("label", [True, 1, np.int64(1), np.bool_(True)])
-def test_labels_are_booleans(label: Any) -> None:
-    item = AnsweredItem("?", "a", "a", label, resamples=(("b", "b", label),))  # type: ignore[arg-type]
-    assert item.is_wrong is True
-    assert item.resamples == (Resample("b", "b", True),)
+def test_labels_are_booleans() -> None:
+    for label in (True, 1, np.int64(1), np.bool_(True)):
+        item = AnsweredItem("?", "a", "a", label, resamples=(("b", "b", label),))  # type: ignore[arg-type]
+        assert item.is_wrong is True
+        assert item.resamples == (Resample("b", "b", True),)
 
 
 def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
@@ -88,32 +89,33 @@ def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(
-    ("made", "error", "message"),
-    [
-        (lambda: Question("?", " "), DataError, "needs a right answer"),
+def test_items_that_say_too_little() -> None:
+    ready = functools.partial(AnsweredItem, "?", "a", "a")
+    for made, error, message in (
+        (lambda: Question(" ", "a"), DataError, "a prompt"),
+        (lambda: Question("?", " "), DataError, "right answer"),
+        (lambda: Question("?", "none", r"\d"), DataError, "'none'"),
+        (lambda: Question("?", "1", "("), OptionError, "regular expression"),
         (lambda: Question("?", "1", r"\d", wrong_answers=("2",)), OptionError, "not both"),
-        (lambda: Question("?", "a", aliases="ab"), DataError, "aliases must be texts"),
-        (lambda: Question("?", "a", wrong_answers=("",)), DataError, "wrong_answers must be texts"),
-        (lambda: AnsweredItem("?", " ", "a", True), DataError, "needs its text"),
-        (lambda: AnsweredItem(" ", "a", "a", True), DataError, "needs its prompt"),
-        (lambda: AnsweredItem("?", "a", "a"), DataError, "neither a label"),
-        (lambda: Question(None, "a"), DataError, "prompt must be a text; got None"),
-        (lambda: Question("?", 5), DataError, "answer must be a text; got 5"),
-        (lambda: Question("?", "a", aliases=None), DataError, "aliases must be texts"),
-        (lambda: AnsweredItem("?", None, "a", True), DataError, "text must be a text; got None"),
-        (lambda: AnsweredItem("?", "a", "a", "no"), DataError, "True, False, 1, 0 or None; got 'no'"),
-        (lambda: AnsweredItem("?", "a", "a", 2), DataError, "True, False, 1, 0 or None; got 2"),
-        (lambda: AnsweredItem("?", "a", "a", 0.0), DataError, "True, False, 1, 0 or None; got 0.0"),
-        (lambda: AnsweredItem("?", "a", "a", True, aliases=None), DataError, "aliases must be texts"),
-        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x",),)), DataError, "got ('x',)"),
-        (lambda: AnsweredItem("?", "a", "a", True, resamples=("xy",)), DataError, "got 'xy'"),
-        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x", None),)), DataError, "got ('x', None)"),
-        (lambda: AnsweredItem("?", "a", "a", True, resamples=None), DataError, "got None"),
-        (lambda: AnsweredItem("?", "a", "a", True, resamples=(("x", "x", "no"),)), DataError, "resample 'x'"),
-        (lambda: AnsweredItem("?", "a", "a", True, bos="twice"), UnknownNameError, "'twice'"),
-    ],
-)
-def test_items_that_say_too_little(made, error, message) -> None:
-    with pytest.raises(error, match=re.escape(message)):
-        made()
+        (lambda: Question("?", "a", aliases="ab"), DataError, "aliases must"),
+        (lambda: Question("?", "a", wrong_answers=("",)), DataError, "wrong_answers must"),
+        (lambda: Question(None, "a"), DataError, "prompt .* None"),
+        (lambda: Question("?", 5), DataError, "answer .* 5"),
+        (lambda: Question("?", "a", aliases=None), DataError, "aliases must"),
+        (lambda: AnsweredItem("?", " ", "a", True), DataError, "its text"),
+        (lambda: AnsweredItem(" ", "a", "a", True), DataError, "its prompt"),
+        (lambda: AnsweredItem("?", None, "a", True), DataError, "text .* None"),
+        (ready, DataError, "neither"),
+        (lambda: ready("no"), DataError, "got 'no'"),
+        (lambda: ready(2), DataError, "got 2"),
+        (lambda: ready(0.0), DataError, r"got 0\.0"),
+        (lambda: ready(True, aliases=None), DataError, "aliases must"),
+        (lambda: ready(True, resamples=(("x",),)), DataError, r"got \('x',\)"),
+        (lambda: ready(True, resamples=("xy",)), DataError, "got 'xy'"),
+        (lambda: ready(True, resamples=(("x", None),)), DataError, r"got \('x', None\)"),
+        (lambda: ready(True, resamples=None), DataError, "got None"),
+        (lambda: ready(True, resamples=(("x", "x", "no"),)), DataError, "'x'"),
+        (lambda: ready(True, bos="twice"), UnknownNameError, "'twice'"),
+    ):
+        with pytest.raises(error, match=message):
+            made()

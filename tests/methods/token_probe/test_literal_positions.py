@@ -63,7 +63,7 @@ def test_roles_are_those_of_the_authors() -> None:
     model = ScriptedModel({})
     model.tokenizer = tokenizer
     items, left = [], 0
-    for number in range(300):
+    for number in range(150):
         prompt = "".join(draws.choice(PIECES, 9)) + f"?{'a' * (number % 7)}{'b' * (number // 7)}"
         text = "".join(draws.choice(PIECES, draws.integers(3, 9)))
         start = int(draws.integers(len(text)))
@@ -72,7 +72,7 @@ def test_roles_are_those_of_the_authors() -> None:
             items.append(AnsweredItem(prompt, text, exact.swapcase(), bool(draws.integers(2))))
     settings = replace(CODE, roles=(*CODE.roles[:3], *CODE.roles[3:7], *CODE.roles[-8:]))
     answers, report = answer_questions(model, items, settings)
-    assert len(answers) > 120
+    assert len(answers) > 60
     for answer in answers:
         q_len = answer.shape.q_len
         exact = shortest_span(tokenizer, list(answer.tokens), answer.question.exact_answer, q_len)  # type: ignore[union-attr]
@@ -81,7 +81,7 @@ def test_roles_are_those_of_the_authors() -> None:
             assert answer.shape.position(role) == literal, (role, answer)
         left += answer.shape.first == q_len or answer.shape.last == answer.shape.length - 1
     # Among them answers that the preset of the paper's map leaves out, where roles coincide.
-    assert left > 30
+    assert left > 15
     assert report.kept == len(answers)
 
 

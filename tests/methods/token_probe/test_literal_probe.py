@@ -45,11 +45,11 @@ def test_the_preset_of_the_code_is_the_authors_probe(scale: float) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*questions left out")
 def test_unfinished_probes_are_kept_and_named() -> None:
-    model, questions = scripted(60)
+    model, questions = scripted(40)
     kept = hc.methods.token_probe.TokenProbeSettings(
         roles=("last_q", "exact_answer_last"), min_class=5, resamples=20, max_iter=1, unconverged="keep"
     )
-    with pytest.warns(StatisticsWarning, match="Judged as they were after 1 steps"):
+    with pytest.warns(StatisticsWarning, match="after 1 steps"):
         found = hc.methods.token_probe(model, questions, representation="resid_post", preset=kept)
     assert np.isfinite(found.auc).all()
     assert int(found.n_not_converged) == 8

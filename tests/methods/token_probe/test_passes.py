@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import BACKENDS, LAYOUTS, tiny_model
+from toy_cases import TOYS
+from toys import tiny_model
 
 from headcats.errors import ModelError, OptionError
 from headcats.methods.token_probe import passes
@@ -22,22 +23,20 @@ def texts() -> tuple[list[list[int]], list[list[int]]]:
     return made, [[0, len(text) - 1, len(text) // 2] for text in made]
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_they_are_what_one_hook_shows_of_one_text(layout: Any, backend: Any, representation: str) -> None:
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
+def test_they_are_what_one_hook_shows_of_one_text(layout: Any, backend: Any) -> None:
     model = HookedModel(tiny_model(layout, backend, n_layers=2).model)
     tokens, positions = texts()
-    found = dict(representations(model, tokens, positions, representation=representation))
-    assert list(found) == list(model.layers)
-    for layer, values in found.items():
-        assert values.shape == (5, 3, WIDTHS.get((layout, representation), 32))
-        for text, places, value in zip(tokens, positions, values, strict=True):
-            seen: list[torch.Tensor] = []
-            name = f"blocks.{layer}.{REPRESENTATIONS[representation]}"
-            keep = (name, lambda x, hook: seen.append(x.detach().clone()))  # noqa: B023
-            model.model.run_with_hooks(torch.tensor([text]), fwd_hooks=[keep])
-            assert np.abs(seen[0][0, places].flatten(1).numpy() - value).max() < 1e-4
+    for representation, hook in REPRESENTATIONS.items():
+        found = dict(representations(model, tokens, positions, representation=representation))
+        assert list(found) == list(model.layers)
+        for layer, values in found.items():
+            assert values.shape == (5, 3, WIDTHS.get((layout, representation), 32))
+            for text, places, value in zip(tokens, positions, values, strict=True):
+                seen: list[torch.Tensor] = []
+                keep = (f"blocks.{layer}.{hook}", lambda x, hook: seen.append(x.detach().clone()))  # noqa: B023
+                model.model.run_with_hooks(torch.tensor([text]), fwd_hooks=[keep])
+                assert np.abs(seen[0][0, places].flatten(1).numpy() - value).max() < 1e-4
 
 
 def test_the_residual_stream_is_that_of_transformers() -> None:

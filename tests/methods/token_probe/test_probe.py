@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -32,18 +31,18 @@ def test_the_area_is_that_of_scikit_learn_ties_included() -> None:
     assert area.low < area.value < area.high
 
 
-@pytest.mark.ci
 def test_the_interval_is_that_of_95_percent_over_draws_of_query_items() -> None:
     draws = np.random.default_rng(3)
     wrong, scores = draws.random(40) < 0.4, draws.normal(size=40)
-    prompts = judged(wrong, resamples=4000)
+    prompts = judged(wrong, resamples=2000)
     by_hand = []
-    for chosen in draws.integers(0, 40, (4000, 40)):
-        if 0 < wrong[chosen].sum() < 40:
-            by_hand.append(roc_auc_score(wrong[chosen], scores[chosen]))
+    for chosen in draws.integers(0, 40, (2000, 40)):
+        drawn, of_wrong = scores[chosen], wrong[chosen]
+        won = drawn[of_wrong][:, None] - drawn[~of_wrong]
+        by_hand.append(((won > 0) + (won == 0) / 2).mean())
     area = prompts.area(scores)
-    assert np.allclose((area.low, area.high), np.percentile(by_hand, (2.5, 97.5)), atol=0.01)
-    assert not np.allclose((area.low, area.high), np.percentile(by_hand, (5, 95)), atol=0.01)
+    assert np.allclose((area.low, area.high), np.percentile(by_hand, (2.5, 97.5)), atol=0.015)
+    assert not np.allclose((area.low, area.high), np.percentile(by_hand, (5, 95)), atol=0.015)
 
 
 def test_the_area_within_tasks_counts_pairs_of_one_task() -> None:
@@ -88,17 +87,19 @@ def test_prompts_of_one_item_are_one_draw() -> None:
     assert abs((again.high - again.low) - (once.high - once.low)) < 0.05
 
 
-@pytest.mark.parametrize("shift", [0.0, 1.0])
-def test_the_interval_holds_the_true_area(shift: float) -> None:
+@pytest.mark.parametrize(
+    ("shift", "n"), [(0.0, 50), (1.0, 50), *(pytest.param(shift, 300, marks=pytest.mark.slow) for shift in (0.0, 1.0))]
+)
+def test_the_interval_holds_the_true_area(shift: float, n: int) -> None:
     # P(N(shift, 1) > N(0, 1)) = Phi(shift / sqrt 2).
     truth = 0.5 * (1 + math.erf(shift / 2))
     draws = np.random.default_rng(4)
     inside = 0
-    for seed in range(100):
+    for seed in range(n):
         wrong = draws.random(80) < 0.5
         area = judged(wrong, seed=seed, resamples=300).area(draws.normal(size=80) + shift * wrong)
         inside += area.low <= truth <= area.high
-    assert inside >= 88
+    assert 0.88 * n <= inside < n
 
 
 def data(n: int = 200, width: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -135,16 +136,3 @@ def test_held_out_prompts_change_nothing_that_is_learned() -> None:
 def test_a_probe_that_does_not_converge_has_no_scores() -> None:
     features, wrong, test = data()
     assert probe_scores(features, wrong, test, dataclasses.replace(PAPER, max_iter=2)) == (None, False)
-
-
-def test_another_warning_of_the_fit_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    features, wrong, test = data()
-    fit = LogisticRegression.fit
-
-    def warning(self: LogisticRegression, *args: object) -> LogisticRegression:
-        warnings.warn("something else", UserWarning, stacklevel=1)
-        return fit(self, *args)
-
-    monkeypatch.setattr(LogisticRegression, "fit", warning)
-    with pytest.warns(UserWarning, match="something else"):
-        probe_scores(features, wrong, test, PAPER)

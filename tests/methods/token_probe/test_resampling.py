@@ -30,13 +30,13 @@ def test_draws() -> None:
 
 
 def test_answers_are_judged_as_the_greedy_one() -> None:
-    model, questions = scripted(8)
+    model, questions = scripted(4)
     # The script leaves nothing to chance: every draw is the greedy answer.
-    items, report = resampled(model, questions, n_samples=3, temperature=0.01, preset=CODE)
-    assert report.kept == len(items) == 8
+    items, report = resampled(model, questions, n_samples=2, temperature=0.01, preset=CODE)
+    assert report.kept == len(items) == 4
     for item, question in zip(items, questions, strict=True):
         assert (item.prompt, item.aliases, item.task) == (question.prompt, (question.exact_answer,), question.task)
-        assert item.resamples == ((item.text.strip(), item.exact_answer, item.wrong),) * 3
+        assert item.resamples == ((item.text.strip(), item.exact_answer, item.wrong),) * 2
     again, _ = resampled(model, items, n_samples=2, temperature=0.01, preset=CODE)
     assert [item.resamples[0].wrong for item in again] == [item.wrong for item in items]
 
@@ -48,11 +48,11 @@ def test_seeds_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [resampled(model, questions, seed=seed, **hot)[0] for seed in (0, 0, 1)]  # type: ignore[arg-type]
     assert drawn[0] == drawn[1] != drawn[2]
     assert {item.resamples[0].text for item in drawn[0]} != {item.resamples[1].text for item in drawn[0]}
-    with pytest.raises(OptionError, match="temperature must be above 0"):
+    with pytest.raises(OptionError, match="temperature"):
         resampled(model, questions, temperature=0)
-    with pytest.raises(OptionError, match="temperature must be above 0; got 'x'"):
+    with pytest.raises(OptionError, match=r"temperature .* 'x'"):
         resampled(model, questions, temperature="x")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="resampled takes a list of Question and AnsweredItem; got None"):
+    with pytest.raises(DataError, match=r"list of Question .* got None"):
         resampled(model, None)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="n_samples must be"):
         resampled(model, questions, n_samples=0)

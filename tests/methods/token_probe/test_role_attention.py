@@ -9,20 +9,20 @@ import torch
 import xarray as xr
 from batches import random_role_batch, role_batch
 from scripted import EXACT, VOCABULARY, ScriptedModel, scripted, spaced_tokenizer
-from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model
+from toy_cases import TOYS
+from toys import hf_model, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
-from headcats.figures import data
 from headcats.methods.token_probe import role_attention as attention
-from headcats.methods.token_probe.figure import layer_token
 from headcats.methods.token_probe.role_attention import attention_by_role
 from headcats.methods.token_probe.settings import PRESETS
-from headcats.models import generation, patterns
+from headcats.models import patterns
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 
 PAPER = PRESETS["orgad2025"]
+Asked = tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset]
 
 
 def by_hand(model: ScriptedModel) -> np.ndarray:
@@ -41,13 +41,12 @@ def by_hand(model: ScriptedModel) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def asked() -> tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset]:
+def asked() -> Asked:
     model, questions = scripted(12, share=(0.3, 0.7))
     return model, questions, attention_by_role(model, questions)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
 def test_attention_of_prompts_is_that_of_transformers(layout: Any, backend: Any) -> None:
     toy = tiny_model(layout, backend, n_layers=2)
     labels = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "last")
@@ -65,11 +64,8 @@ def test_attention_of_prompts_is_that_of_transformers(layout: Any, backend: Any)
     assert found.left_out == ""
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_attention_of_answers_is_that_of_transformers_on_one_text_at_a_time(backend: Any) -> None:
-    planned, questions = scripted(12, share=(0.3, 0.7))
-    model = ScriptedModel(planned.script, backend=backend)
-    found = attention_by_role(model, questions)
+def test_attention_of_answers_is_that_of_transformers_on_one_text_at_a_time(asked: Asked) -> None:
+    planned, _, found = asked
     expected = by_hand(planned)
     assert found.attention_by_head.dims == ("layer", "head", "role")
     assert found.attention.dims == ("layer", "role")
@@ -80,9 +76,7 @@ def test_attention_of_answers_is_that_of_transformers_on_one_text_at_a_time(back
     assert np.ptp(expected, axis=-1).min() > 0.01  # roles differ by more than the tolerance
 
 
-def test_answers_that_are_left_out_are_counted(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
-) -> None:
+def test_answers_that_are_left_out_are_counted(asked: Asked) -> None:
     model, _, found = asked
     short = sum(shape.length - shape.q_len < 5 for _, shape in model.wrong.values())
     assert short > 0
@@ -94,9 +88,7 @@ def test_answers_that_are_left_out_are_counted(
     assert (found.method, found.preset) == ("attention", "orgad2025")
 
 
-def test_answers_ended_by_the_limit_are_counted(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
-) -> None:
+def test_answers_ended_by_the_limit_are_counted(asked: Asked) -> None:
     model, questions, _ = asked
     cut = attention_by_role(model, questions, preset=hc.methods.token_probe.TokenProbeSettings(max_new_tokens=7))
     shapes = [shape for _, shape in model.wrong.values() if shape.length - shape.q_len >= 7]
@@ -105,7 +97,7 @@ def test_answers_ended_by_the_limit_are_counted(
     assert cut.preset == "custom"
 
 
-def test_roles_can_be_chosen(asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset]) -> None:
+def test_roles_can_be_chosen(asked: Asked) -> None:
     model, questions, found = asked
     some = attention_by_role(model, questions, roles=["-1", "last_q"])
     assert some.role.values.tolist() == ["-1", "last_q"]
@@ -114,55 +106,16 @@ def test_roles_can_be_chosen(asked: tuple[ScriptedModel, list[hc.methods.token_p
     xr.testing.assert_allclose(one.attention, found.attention.sel(role=["exact_answer_last"]))
 
 
-def test_texts_go_through_the_model_a_few_at_a_time(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, questions, found = asked
-    monkeypatch.setattr(generation, "TOKENS_AT_ONCE", 40)
-    xr.testing.assert_allclose(attention_by_role(model, questions), found, atol=1e-6)
+def test_prompts_and_questions_do_not_go_together(asked: Asked) -> None:
+    batch, question = random_role_batch(), asked[1][0]
+    for mixed, came in (([], "none"), ([batch, question], "PromptBatch and"), ([question, batch], "PromptBatch and")):
+        with pytest.raises(DataError, match=f"got {came}"):
+            attention_by_role(asked[0], mixed)
+    whole = next(one for one in asked[1] if len(one.answer.split()) > 6)
+    xr.testing.assert_identical(attention_by_role(asked[0], whole), attention_by_role(asked[0], [whole]))
 
 
-def test_figures_and_files_take_it(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], tmp_path: Any
-) -> None:
-    found = asked[2]
-    fig = layer_token(found, title="Attention", layout="paper")
-    frame = data(fig)
-    assert frame.variable.unique().tolist() == ["attention"]
-    assert frame[frame.highlighted].role.unique().tolist() == list(PAPER.roles[3:7])
-    assert np.abs(frame.value.to_numpy() - found.attention.values.ravel()).max() < 1e-6
-    box = next(trace for trace in fig.data if trace.name == "exact answer")
-    assert (min(box.x), max(box.x), min(box.y), max(box.y)) == (2.5, 6.5, -0.5, 1.5)
-    found.to_netcdf(tmp_path / "attention.nc", engine="h5netcdf")
-    xr.testing.assert_identical(xr.load_dataset(tmp_path / "attention.nc", engine="h5netcdf"), found)
-
-
-def test_the_public_name_takes_a_question_alone(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
-) -> None:
-    model, questions, _ = asked
-    sentence = next(one for one in questions if len(one.answer.split()) > 6)
-    xr.testing.assert_identical(
-        hc.methods.token_probe.attention_by_role(model, sentence),
-        hc.methods.token_probe.attention_by_role(model, [sentence]),
-    )
-
-
-@pytest.mark.parametrize(
-    ("mixed", "came"),
-    [((), "none of either"), ((0, 1), "PromptBatch and Question"), ((1, 0), "PromptBatch and Question")],
-)
-def test_prompts_and_questions_do_not_go_together(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], mixed: tuple[int, ...], came: str
-) -> None:
-    both: list[Any] = [random_role_batch(), asked[1][0]]
-    with pytest.raises(DataError, match=f"got {came}"):
-        attention_by_role(asked[0], [both[place] for place in mixed])
-
-
-def test_unusable_questions_are_refused(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
-) -> None:
+def test_unusable_questions_are_refused(asked: Asked) -> None:
     model, _, _ = asked
     unknown = hc.methods.token_probe.Question("1 plus unheard →", "the sum is 8 5 now", EXACT)
     with pytest.raises(DataError, match="1 word unknown"):
@@ -173,14 +126,12 @@ def test_unusable_questions_are_refused(
         attention_by_role(silent, questions)
 
 
-def test_bad_options_are_refused(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
-) -> None:
+def test_bad_options_are_refused(asked: Asked) -> None:
     model, questions, _ = asked
     batch: PromptBatch = random_role_batch()
-    with pytest.raises(DataError, match="at least one role"):
+    with pytest.raises(DataError, match="one role"):
         attention_by_role(model, batch, roles=[])
-    with pytest.raises(OptionError, match="each named once"):
+    with pytest.raises(OptionError, match="named once"):
         attention_by_role(model, questions, roles=[])
     with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
         attention_by_role(model, questions, roles=["exact_answer_frist"])
@@ -191,7 +142,7 @@ def test_bad_options_are_refused(
 
 
 def test_models_without_patterns_or_tokenizer_are_refused_before_they_answer(
-    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], monkeypatch: pytest.MonkeyPatch
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, questions, _ = asked
     bare = HookedModel(model.model, tokenizer=spaced_tokenizer())

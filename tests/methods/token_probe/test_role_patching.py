@@ -9,7 +9,8 @@ import pytest
 import torch
 from batches import role_batch
 from planted import planted_model, slot_batch
-from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
+from toy_cases import TOYS
+from toys import random_tokens, tiny_model
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.token_probe.role_attention import attention_by_role
@@ -34,8 +35,7 @@ def gapped(model: Any, labels: tuple[str, ...] = LABELS, n: int = 12) -> PromptB
 
 
 @pytest.mark.parametrize("quantity", ["resid", "attn_out"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
 def test_effects_are_those_of_one_hook_at_a_time(layout: Any, backend: Any, quantity: str) -> None:
     model = tiny_model(layout, backend, n_layers=2).model
     batch = gapped(model)
@@ -65,23 +65,6 @@ def test_effects_are_those_of_one_hook_at_a_time(layout: Any, backend: Any, quan
     assert float(abs(found.effect).max()) > 0.05
 
 
-@pytest.mark.parametrize("quantity", ["resid", "attn_out"])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_single_token_roles_are_positions_of_transformer_lens(backend: Any, quantity: str) -> None:
-    from transformer_lens import patching
-
-    model = tiny_model("gpt2", backend, n_layers=2).model
-    labels = ("bos", "x1", "between1", "y1", "x_query", "last")
-    batch = gapped(model, labels)
-    _, cache = model.run_with_cache(batch.clean)
-    sweep = {"resid": patching.get_act_patch_resid_pre, "attn_out": patching.get_act_patch_attn_out}[quantity]
-    with torch.no_grad():
-        theirs = sweep(model, batch.corrupted, cache, lambda logits: diff(logits[:, -1], batch).mean())
-    clean, corrupted = (diff(adapt(model).logits(tokens), batch).mean() for tokens in (batch.clean, batch.corrupted))
-    expected = (theirs - corrupted) / (clean - corrupted)
-    assert np.abs(patching_by_role(model, batch, quantity=quantity).effect.values - expected.numpy()).max() < 1e-4
-
-
 def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
     model = planted_model({(1, 2): 1})
     batch = slot_batch(1, n=20, task="t")
@@ -96,13 +79,6 @@ def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
     assert looks.attention_by_head.sel(layer=1, head=2, role="slot1") > 0.95
     best = looks.attention_by_head.argmax(("layer", "head", "role"))
     assert [int(best[axis]) for axis in ("layer", "head", "role")] == [1, 2, 1]
-
-
-def test_tables_name_the_tasks_of_their_prompts() -> None:
-    model, batch = planted_model({(1, 2): 1}), slot_batch(1, n=8, task="t")
-    assert patching_by_role(model, [batch, replace(batch, task="u")]).attrs["task"] == "t, u"
-    assert attention_by_role(model, batch).attrs["task"] == "t"
-    assert "task" not in patching_by_role(model, replace(batch, task="")).attrs
 
 
 def test_batches_of_different_length_are_aligned_by_role() -> None:
@@ -122,6 +98,9 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
     both = patching_by_role(model, [short, long])
     assert both.role.values.tolist() == ["bos", "slot1", "slot2", "query"]
     assert both.attrs["left_out"] == "extra"
+    assert both.attrs["task"] == attention_by_role(model, short).attrs["task"] == "t"
+    assert patching_by_role(model, [short, replace(short, task="u")]).attrs["task"] == "t, u"
+    assert "task" not in patching_by_role(model, replace(short, task="")).attrs
     assert both.n.values.tolist() == [20] * 4
     assert both.n_items.values.tolist() == [12] * 4  # the items of both have the same names
     one, other = (patching_by_role(model, batch, roles=["slot2"]) for batch in (short, long))
@@ -135,7 +114,7 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
 
 def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     model = planted_model({(1, 2): 1})
-    batch = slot_batch(1, n=20, task="t")
+    batch = slot_batch(1, n=8, task="t")
     whole, looks = patching_by_role(model, batch), attention_by_role(model, batch)
     monkeypatch.setattr(PromptBatch, "in_parts", functools.partialmethod(PromptBatch.in_parts, max_tokens=12))
     assert abs(patching_by_role(model, batch).effect - whole.effect).max() < 1e-6
@@ -155,27 +134,22 @@ def test_prompts_without_roles_have_their_end() -> None:
 def test_bad_input_is_refused() -> None:
     model = tiny_model("gpt2", n_layers=1).model
     batch = gapped(model)
-    with pytest.raises(OptionError, match="'resid' or 'attn_out'; got 'mlp'"):
-        patching_by_role(model, batch, quantity="mlp")
-    with pytest.raises(UnknownNameError, match="'logit_diff'"):
-        patching_by_role(model, batch, metric="logit_dif")
-    with pytest.raises(DataError, match="has no role 'y7'"):
-        patching_by_role(model, batch, roles=["y7"])
-    with pytest.raises(DataError, match="one role"):
-        patching_by_role(model, batch, roles=[])
-    with pytest.raises(DataError, match="several PromptBatch"):
-        patching_by_role(model, [])
-    with pytest.raises(DataError, match="no clear gap"):
-        patching_by_role(model, replace(batch, corrupted=batch.clean))
-    without = replace(batch, corrupted_labels=(("a", "b", "c", "d", "e", "f"),) * 12)
-    with pytest.raises(DataError, match=r"corrupted prompt of .* no role 'y1'"):
-        patching_by_role(model, without, roles=["y1"])
-    with pytest.raises(DataError, match="No role is in every prompt"):
-        patching_by_role(model, without)
+    without = replace(batch, corrupted_labels=(tuple("abcdef"),) * 12)
+    for batches, options, error, message in (
+        (batch, {"quantity": "mlp"}, OptionError, "'resid' or 'attn_out'; .*'mlp'"),
+        (batch, {"metric": "logit_dif"}, UnknownNameError, "'logit_diff'"),
+        (batch, {"roles": ["y7"]}, DataError, "'y7'"),
+        (batch, {"roles": []}, DataError, "one role"),
+        ([], {}, DataError, "several PromptBatch"),
+        (replace(batch, corrupted=batch.clean), {}, DataError, "clear gap"),
+        (without, {"roles": ["y1"]}, DataError, "corrupted .* 'y1'"),
+        (without, {}, DataError, "No role"),
+    ):
+        with pytest.raises(error, match=message):
+            patching_by_role(model, batches, **options)
 
 
-@pytest.mark.parametrize("quantity", ["resid", "attn_out"])
-def test_prompts_of_unequal_length_are_matched_by_role(quantity: str) -> None:
+def test_prompts_of_unequal_length_are_matched_by_role() -> None:
     """`x1` has two tokens in half of the clean prompts, and one in all corrupted ones: it is patched in the others."""
     model = tiny_model("llama", n_layers=2).model
     longer = random_tokens(4, 6, seed=6)
@@ -189,14 +163,11 @@ def test_prompts_of_unequal_length_are_matched_by_role(quantity: str) -> None:
         replace(batch, answer=gap.argmax(-1), distractor=gap.argmin(-1), keys=tuple(f"{n} {k}" for k in range(4)))
         for n, batch in enumerate((short, long))
     )
-    mixed, alone = (
-        patching_by_role(model, batches, quantity=quantity, roles=["y1", "x1"]) for batches in ([long, short], [short])
-    )
+    mixed, alone = (patching_by_role(model, batches, roles=["y1", "x1"]) for batches in ([long, short], [short]))
     assert mixed.n.sel(role="y1") == 8
     assert mixed.n.sel(role="x1") == 4
     np.testing.assert_allclose(mixed.effect.sel(role="x1"), alone.effect.sel(role="x1"), atol=1e-5)
-    hook = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}[quantity]
-    seen: list[torch.Tensor] = []
+    hook, seen = "hook_resid_pre", []
     model.run_with_hooks(long.clean, fwd_hooks=[(f"blocks.1.{hook}", lambda x, hook: seen.append(x.detach().clone()))])
 
     def patch(x: torch.Tensor, hook: Any) -> torch.Tensor:
@@ -205,6 +176,6 @@ def test_prompts_of_unequal_length_are_matched_by_role(quantity: str) -> None:
 
     with torch.no_grad():
         patched = model.run_with_hooks(long.corrupted, fwd_hooks=[(f"blocks.1.{hook}", patch)])[:, -1]
-    alone = patching_by_role(model, long, quantity=quantity, roles=["y1"])
+    alone = patching_by_role(model, long, roles=["y1"])
     change = (diff(patched, long) - diff(logits["corrupted"], long)).mean()
     assert abs(float(alone.effect.sel(layer=1, role="y1") * alone.gap[0]) - float(change)) < 1e-4

@@ -8,29 +8,26 @@ from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, Toke
 PAPER = PRESETS["orgad2025"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"roles": ()}, "at least one, each named once"),
-        ({"roles": ("last_q", "last_q")}, "at least one, each named once"),
-        ({"test_share": 1.0}, "test_share of the token probe must be between 0 and 1"),
-        ({"penalty_strength": 0.0}, "penalty_strength above 0"),
-        ({"min_exact_tokens": 0}, "min_exact_tokens of the token probe must be at least 1; got 0"),
-        ({"resamples": 0}, "resamples of the token probe must be at least 1"),
-    ],
-)
-def test_settings_out_of_range(options, message):
-    with pytest.raises(OptionError, match=message):
-        TokenProbeSettings(**options)
+def test_settings_out_of_range() -> None:
+    for name, value, message in (
+        ("roles", (), "named once"),
+        ("roles", ("last_q", "last_q"), "named once"),
+        ("test_share", 1.0, "test_share"),
+        ("penalty_strength", 0.0, "penalty_strength above 0"),
+        ("min_exact_tokens", 0, "min_exact_tokens .* got 0"),
+        ("resamples", 0, "resamples"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            TokenProbeSettings(**{name: value})
+    for name in ("features", "coinciding", "stop_token", "unconverged"):
+        with pytest.raises(UnknownNameError, match=f"{name} 'rav'"):
+            TokenProbeSettings(**{name: "rav"})
 
 
-@pytest.mark.parametrize("role", ["lastq", "0", "8", "-0", "exact_answer", 3])
-def test_unknown_roles(role):
-    with pytest.raises(UnknownNameError, match="Unknown token role"):
-        TokenProbeSettings(roles=("last_q", role))
-
-
-def test_any_place_from_the_end_is_a_role():
+def test_unknown_roles() -> None:
+    for role in ("lastq", "0", "8", "-0", "exact_answer", 3):
+        with pytest.raises(UnknownNameError, match=rf"role '?{role}"):
+            TokenProbeSettings(roles=("last_q", role))
     assert TokenProbeSettings(roles=("-12",)).roles == ("-12",)
 
 
@@ -56,14 +53,3 @@ def test_the_preset_of_the_code() -> None:
     assert (PAPER.features, PAPER.coinciding, PAPER.stop_token, PAPER.unconverged) == (
         "standardised", "leave_out", "leave_out", "leave_out",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["features", "coinciding", "stop_token", "unconverged"])
-def test_named_options(name: str) -> None:
-    with pytest.raises(UnknownNameError, match=f"Unknown {name} 'rav' of the token probe"):
-        TokenProbeSettings(**{name: "rav"})  # type: ignore[arg-type]
-
-
-def test_settings_cannot_change() -> None:
-    with pytest.raises(AttributeError):
-        TokenProbeSettings().test_share = 0.5  # type: ignore[misc]

@@ -56,26 +56,26 @@ def test_types_are_those_of_the_authors(exact: list[str], n_alike: int) -> None:
     assert subtypes(tally(resamples, ["Paris"]), n=N) == literal_types(drawn, "Paris", N)
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
+def test_types_of_thirty_answers() -> None:
+    many = {f"City {letter}": 3 for letter in "abcdefghij"}
+    for counts, expected in (
         ({"Paris": 30}, {"consistently_correct"}),
         ({"Paris": 20, "Rome": 10}, {"consistently_correct"}),
         ({"Rome": 30}, {"consistently_incorrect"}),
         ({"Rome": 16, "Paris": 14}, {"consistently_incorrect", "two_competing"}),
         ({"NO ANSWER": 20, "Rome": 10}, {"refuses"}),
-        ({f"City {letter}": 3 for letter in "abcdefghij"}, {"many_answers"}),
-        ({"Paris": 3} | {f"City {letter}": 3 for letter in "abcdefghi"}, {"many_answers"}),
+        (many, {"many_answers"}),
+        ({"Paris": 3, **dict(list(many.items())[:9])}, {"many_answers"}),
         ({"Paris": 8, "Rome": 9, "Oslo": 7, "Bonn": 6}, {"two_competing"}),
-    ],
-)
-def test_types_of_thirty_answers(counts: dict[str, int], expected: set[str]) -> None:
-    drawn = [(f"It is {exact}.", exact) for exact, count in counts.items() for _ in range(count)]
-    item = AnsweredItem("?", "It is Rome.", "Rome", aliases=("Paris",), resamples=tuple(drawn), task="capitals")
-    types = error_types([item])
-    assert {name for name in ERROR_TYPES if bool(types.is_type.sel(error_type=name)[0])} == expected
-    assert int(types.n_right[0]) == counts.get("Paris", 0)
-    assert (int(types.n_resamples), int(types.wrong[0]), types.task.item()) == (30, 1, "capitals")
+        ({"Paris": 8, "Rome": 13, "Oslo": 9}, {"two_competing"}),
+        ({"Rome": 15, "Oslo": 15}, {"consistently_incorrect"}),
+    ):
+        drawn = [(f"It is {exact}.", exact) for exact, count in counts.items() for _ in range(count)]
+        item = AnsweredItem("?", "It is Rome.", "Rome", aliases=("Paris",), resamples=tuple(drawn), task="capitals")
+        types = error_types([item])
+        assert {name for name in ERROR_TYPES if bool(types.is_type.sel(error_type=name)[0])} == expected
+        assert int(types.n_right[0]) == counts.get("Paris", 0)
+        assert (int(types.n_resamples), int(types.wrong[0]), types.task.item()) == (30, 1, "capitals")
 
 
 def test_a_label_of_a_resample_counts_before_its_text() -> None:
@@ -86,7 +86,7 @@ def test_a_label_of_a_resample_counts_before_its_text() -> None:
 def test_items_without_as_many_resamples_are_refused() -> None:
     drawn = (("Rome", "Rome"),)
     items = [AnsweredItem(f"{n}?", "Rome", "Rome", aliases=("Paris",), resamples=drawn * n) for n in (2, 3)]
-    with pytest.raises(DataError, match="2 in 1 items, 3 in 1 items"):
+    with pytest.raises(DataError, match=r"2 in 1 .* 3 in 1"):
         error_types(items)
     with pytest.raises(DataError, match="resampled_exact_answers"):
         error_types([AnsweredItem("?", "Rome", "Rome", True)])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from architectures import tiny_bridge
-from toys import LAYOUTS, random_tokens, tiny_model
+from toys import random_tokens, tiny_model
 from transformers.activations import NewGELUActivation
 
 from headcats.models.adapter import HookedModel, adapt
@@ -19,9 +19,9 @@ TOKENS = random_tokens(3, LENGTH)
 FIRSTS = (LENGTH - 1, LENGTH - 3, 1, 0)
 
 
-@pytest.fixture(params=LAYOUTS)
-def model(request: pytest.FixtureRequest) -> HookedModel:
-    return adapt(tiny_model(request.param, "bridge", n_layers=3).model)
+@pytest.fixture
+def model(layout: Any) -> HookedModel:
+    return adapt(tiny_model(layout).model)
 
 
 def torch_hooks(model: HookedModel) -> int:
@@ -40,32 +40,26 @@ def positions_of(model: HookedModel, hook: str, *, first: int) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize("first", FIRSTS)
-def test_it_is_the_models_own_run(model: HookedModel, first: int) -> None:
-    logits, z = model.capture(TOKENS)
-    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
-    assert (recording.logits - logits).abs().max() < 1e-5
-    assert list(recording.z) == list(model.layers)
-    for layer in model.layers:
-        assert recording.z[layer].shape[1] == LENGTH - first
-        assert (recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5
+@pytest.mark.both_versions
+def test_it_is_the_models_own_run(model: HookedModel) -> None:
+    for tokens, first in [*((TOKENS, first) for first in FIRSTS), (TOKENS[:, :1], 0)]:
+        logits, z = model.capture(tokens)
+        recording = record_bridge(model, Continued.alone(tokens), first=first)
+        assert (recording.logits - logits).abs().max() < 1e-5
+        assert list(recording.z) == list(model.layers)
+        for layer in model.layers:
+            assert recording.z[layer].shape[1] == tokens.shape[1] - first
+            assert (recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5
 
 
-@pytest.mark.parametrize("first", FIRSTS)
-def test_the_last_block_does_what_is_read_and_no_more(model: HookedModel, first: int) -> None:
+@pytest.mark.both_versions
+def test_the_last_block_does_what_is_read_and_no_more(model: HookedModel) -> None:
     for layer in model.layers:
         expected = 1 if layer == model.layers[-1] else LENGTH
-        assert positions_of(model, f"blocks.{layer}.mlp.hook_out", first=first) == [expected]
+        assert positions_of(model, f"blocks.{layer}.mlp.hook_out", first=LENGTH - 3) == [expected]
 
 
-def test_a_single_token(model: HookedModel) -> None:
-    recording = record_bridge(model, Continued.alone(TOKENS[:, :1]), first=0)
-    logits, z = model.capture(TOKENS[:, :1])
-    assert (recording.logits - logits).abs().max() < 1e-5
-    assert (recording.z[0] - z[0]).abs().max() < 1e-5
-
-
-@pytest.mark.parametrize("first", FIRSTS)
+@pytest.mark.parametrize("first", [LENGTH - 1, 1])
 def test_keys_and_values_of_the_last_block_are_those_of_a_whole_run(model: HookedModel, first: int) -> None:
     layer = model.layers[-1]
     found = record_bridge(model, Continued.alone(TOKENS), first=first)._prefixes[layer]
@@ -110,10 +104,10 @@ def test_nothing_is_left_on_the_model(model: HookedModel, fails: bool, monkeypat
     assert not model.logits(TOKENS).isnan().any()
 
 
-@pytest.mark.parametrize("first", FIRSTS)
 def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
-    model: HookedModel, first: int, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    first = LENGTH - 3
     monkeypatch.setattr(FixedPrefix, "update", lambda self, keys, values, *_, **__: (keys, values))
     assert positions_of(model, f"blocks.{model.layers[-1]}.mlp.hook_out", first=first) == [LENGTH, LENGTH]
     logits, z = model.capture(TOKENS)
@@ -122,12 +116,10 @@ def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
     assert all((recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5 for layer in model.layers)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("first", [LENGTH - 1, 2])
-def test_keys_in_fp32_beside_values_in_16_bits(first: int, dtype: torch.dtype) -> None:
+def test_keys_in_fp32_beside_values_in_16_bits() -> None:
     """The norm of OLMo-2's keys gives fp32."""
-    model = adapt(tiny_bridge.__wrapped__("olmo2").to(dtype))  # tests share the one that is kept
-    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
+    model = adapt(tiny_bridge.__wrapped__("olmo2").to(torch.bfloat16))  # tests share the one that is kept
+    recording = record_bridge(model, Continued.alone(TOKENS), first=2)
     recording.block(0, None, fresh=2, edit=None, last_only=False)
     logits = model.logits(TOKENS)
     assert (recording.logits - logits).abs().max() < 0.05 * logits.abs().max()
@@ -140,7 +132,7 @@ def test_a_recording_does_not_hold_the_cache(model: HookedModel) -> None:
 
 def test_blocks_that_run_in_another_order_are_refused(model: HookedModel) -> None:
     with (
-        pytest.raises(Unreplayable, match="blocks do not run"),
+        pytest.raises(Unreplayable, match="blocks"),
         _Run(list(model.model.blocks)[::-1], Continued.alone(TOKENS), LENGTH - 1),
     ):
         model.logits(TOKENS)

@@ -1,10 +1,10 @@
 """A replayed HookedTransformer gives the numbers of the model's own hooked run, in every layout."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
+from covering import spread
 from models.replay.hooked_layouts import (
     HOOKED_LAYOUTS,
     N_HEADS,
@@ -31,16 +31,6 @@ TOLERANCE = 1e-5
 HEADS = [(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
 # Behind the window, across it, and everything.
 FIRSTS = (LAST, LENGTH - 3, 2, 0)
-
-
-@pytest.fixture(params=HOOKED_LAYOUTS)
-def name(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
-@pytest.fixture
-def model(name: str) -> HookedModel:
-    return hooked_layout(name)
 
 
 def replacements(model: HookedModel, tokens: torch.Tensor = TOKENS) -> dict[int, torch.Tensor]:
@@ -98,36 +88,37 @@ def hooked(model: HookedModel, new: dict[int, torch.Tensor], first: int, tokens:
     )
 
 
-@pytest.mark.parametrize("first", FIRSTS)
-def test_every_head_alone(model: HookedModel, first: int, record_property: Any) -> None:
+@pytest.mark.parametrize(("layout", "first"), spread(HOOKED_LAYOUTS, [(first,) for first in FIRSTS]))
+def test_every_head_alone(layout: str, first: int) -> None:
+    model = hooked_layout(layout)
     new = replacements(model)
     recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
-    found, expected = read(recording, grow(recording, new)), hooked(model, new, first)
-    difference = float((found - expected).abs().max())
-    record_property("largest difference", difference)
-    assert difference <= TOLERANCE
-    effects = (expected - model.logits(TOKENS).unsqueeze(1)).abs().amax(-1)
-    assert effects.min() > 1e-2
+    logits, z = model.capture(TOKENS)
+    assert (recording.logits - logits).abs().max() <= TOLERANCE
+    assert recording.logits.dtype == torch.float32
+    rows = None
+    for layer in range(N_LAYERS):
+        assert (recording.z[layer] - z[layer][:, first:]).abs().max() <= TOLERANCE
+        rows = recording.block(layer, rows, fresh=1, edit=None, last_only=layer == N_LAYERS - 1)
+    assert (read(recording, rows[:, :, 0]) - logits.unsqueeze(1)).abs().max() <= TOLERANCE
+    expected = hooked(model, new, first)
+    assert (read(recording, grow(recording, new)) - expected).abs().max() <= TOLERANCE
+    assert (read(recording, grow(recording, new, cut=False)) - expected).abs().max() <= TOLERANCE
+    assert (expected - logits.unsqueeze(1)).abs().amax(-1).min() > 1e-2
 
 
-@pytest.mark.parametrize("layout", [name for name in HOOKED_LAYOUTS if name not in ("mixtral", "gpt_oss")])
-def test_exact_in_float64(layout: str) -> None:
+def test_exact_in_float64() -> None:
     # What differs in fp32 is rounding. (Experts of TransformerLens are fp32 whatever the configuration says.)
-    model = HookedModel(build_hooked(layout, dtype=torch.float64))
-    new = replacements(model)
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
-    assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() < 1e-6
+    for layout in ("neox", "gemma3"):
+        model = HookedModel(build_hooked(layout, dtype=torch.float64))
+        new = replacements(model)
+        recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
+        assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() < 1e-6, layout
 
 
-@pytest.mark.parametrize("first", [LAST, 4])
-def test_last_positions_alone_are_the_last_of_all(model: HookedModel, first: int) -> None:
-    new = replacements(model)
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
-    assert (grow(recording, new) - grow(recording, new, cut=False)).abs().max() <= TOLERANCE
-
-
-@pytest.mark.parametrize("first", [LAST, 4])
-def test_rows_are_changed_again(model: HookedModel, first: int) -> None:
+@pytest.mark.parametrize(("layout", "first"), [("gemma2", LAST), ("mixtral", 4)])
+def test_rows_are_changed_again(layout: str, first: int) -> None:
+    model = hooked_layout(layout)
     # Two rows: heads 0 and 1 of layer 0 and head 2 of layer 1; head 3 of layer 1 and heads 0 and 2 of layer 2.
     new = replacements(model)
     plan: list[tuple[dict[int, list[int]], int]] = [({0: [0, 1]}, 1), ({0: [2], 1: [3]}, 1), ({1: [0, 2]}, 0)]
@@ -148,22 +139,8 @@ def test_rows_are_changed_again(model: HookedModel, first: int) -> None:
         assert (found[:, row] - model.logits(TOKENS, edits=edits)).abs().max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("first", FIRSTS)
-def test_rows_without_edit_are_the_unpatched_run(model: HookedModel, first: int) -> None:
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
-    logits, z = model.capture(TOKENS)
-    assert (recording.logits - logits).abs().max() <= TOLERANCE
-    assert recording.logits.dtype == torch.float32
-    rows = None
-    for layer in range(N_LAYERS):
-        assert (recording.z[layer] - z[layer][:, first:]).abs().max() <= TOLERANCE
-        rows = recording.block(layer, rows, fresh=1, edit=None, last_only=layer == N_LAYERS - 1)
-    assert rows is not None
-    assert (read(recording, rows[:, :, 0]) - logits.unsqueeze(1)).abs().max() <= TOLERANCE
-
-
-def test_blocks_do_not_change_their_rows(model: HookedModel) -> None:
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=6)
+def test_blocks_do_not_change_their_rows() -> None:
+    recording = record_hooked_transformer(hooked_layout("gpt2"), Continued.alone(TOKENS), first=6)
     rows = recording.block(0, None, fresh=2, edit=None, last_only=False)
     for last_only in (False, True):
         before = rows.clone()
@@ -172,26 +149,24 @@ def test_blocks_do_not_change_their_rows(model: HookedModel) -> None:
         assert torch.equal(*again)
 
 
-@pytest.mark.parametrize("first", [LAST, 4])
-@pytest.mark.parametrize("limit", [1, 300, 1500])
-@pytest.mark.parametrize("layout", ["gpt2", "gemma2", "gpt_oss"])
-def test_in_parts(layout: str, first: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = hooked_layout(layout)
-    new = replacements(model)
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
-    expected = grow(recording, new)
-    monkeypatch.setattr(shared_attention, "_SCORES_ON_CPU", limit)
-    monkeypatch.setattr(hooked_block, "_MLP_CHUNK", 5)
-    assert (grow(recording, new) - expected).abs().max() <= TOLERANCE
+def test_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for layout, limit, first in (("gpt2", 1, LAST), ("gemma2", 300, 4), ("gpt_oss", 1500, LAST)):
+        model = hooked_layout(layout)
+        new = replacements(model)
+        recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
+        expected = grow(recording, new)
+        with monkeypatch.context() as patch:
+            patch.setattr(shared_attention, "_SCORES_ON_CPU", limit)
+            patch.setattr(hooked_block, "_MLP_CHUNK", 5)
+            assert (grow(recording, new) - expected).abs().max() <= TOLERANCE, layout
 
 
-@pytest.mark.parametrize("layout", ["gpt2", "gemma2", "no_norms"])
-def test_some_logits(layout: str) -> None:
-    model = hooked_layout(layout)
-    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=LAST)
-    residual = grow(recording, replacements(model))
-    for seed in range(2):
-        ids = torch.randint(60, (3, 2), generator=torch.Generator().manual_seed(seed))
+def test_some_logits() -> None:
+    for layout in ("gpt2", "gemma2", "no_norms"):
+        model = hooked_layout(layout)
+        recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=LAST)
+        residual = grow(recording, replacements(model))
+        ids = torch.randint(60, (3, 2), generator=torch.Generator().manual_seed(0))
         expected = read(recording, residual).gather(2, ids.unsqueeze(1).expand(-1, residual.shape[1], -1))
         for _ in range(2):
             some = recording.read_some(residual, ids)
@@ -199,12 +174,12 @@ def test_some_logits(layout: str) -> None:
             assert (some - expected).abs().max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("layout", WINDOWED)
-def test_a_window_shuts_positions_out(layout: str) -> None:
+def test_a_window_shuts_positions_out() -> None:
     # Otherwise a window that is ignored would go unnoticed.
-    model, wide = hooked_layout(layout), HookedModel(build_hooked(layout, window_size=LENGTH))
     assert LENGTH > 2 * WINDOW
-    assert (model.logits(TOKENS) - wide.logits(TOKENS)).abs().max() > 1e-2
+    for layout in WINDOWED:
+        model, wide = hooked_layout(layout), HookedModel(build_hooked(layout, window_size=LENGTH))
+        assert (model.logits(TOKENS) - wide.logits(TOKENS)).abs().max() > 1e-2, layout
 
 
 def test_long_prompts_of_models_that_extend_their_tables() -> None:
@@ -217,9 +192,8 @@ def test_long_prompts_of_models_that_extend_their_tables() -> None:
     assert (read(recording, grow(recording, new))[:, -3] - model.logits(tokens, edits=edit)).abs().max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("layout", ["llama", "mistral", "neox"])
-def test_a_single_prompt_and_short_ones(layout: str) -> None:
-    model = hooked_layout(layout)
+def test_a_single_prompt_and_short_ones() -> None:
+    model = hooked_layout("mistral")
     for tokens, first in ((TOKENS[:1], 4), (TOKENS[:1], LAST), (TOKENS[:, :1], 0), (TOKENS[:2, :2], 1)):
         new = replacements(model, tokens)
         recording = record_hooked_transformer(model, Continued.alone(tokens), first=first)
@@ -227,17 +201,16 @@ def test_a_single_prompt_and_short_ones(layout: str) -> None:
         assert difference.abs().max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("layout", ["gpt2", "gptj", "mistral"])
-def test_little_is_kept(layout: str) -> None:
+def test_little_is_kept() -> None:
     tokens = random_tokens(1, 40)
-    recording = record_hooked_transformer(hooked_layout(layout), Continued.alone(tokens), first=39)
+    recording = record_hooked_transformer(hooked_layout("mistral"), Continued.alone(tokens), first=39)
     for layer in recording._layers:
         for value in (layer.residual, layer.prefix.keys, layer.prefix.values):
             assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
     for value in recording.z.values():
         assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
     shared = [layer.prefix.keys.shape[2] for layer in recording._layers]
-    assert shared == [WINDOW - 1 if layout == "mistral" else 39] * N_LAYERS
+    assert shared == [WINDOW - 1] * N_LAYERS
 
 
 def test_left_padding_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +252,9 @@ def test_changed_weights_are_used() -> None:
     assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() <= TOLERANCE
 
 
-@pytest.mark.parametrize("layout", ["gpt2", "llama", "gemma2", "gemma3", "olmo2"])
-@pytest.mark.parametrize("first", [LAST, 4])
-def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """As near to fp32 as the model's own hooked run in bfloat16 is."""
+    layout, first = "gemma3", 4
     exact = hooked_layout(layout)
     model = HookedModel(build_hooked(layout, dtype=torch.bfloat16))
     assert model.dtype == torch.bfloat16

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from toys import LAYOUTS, random_tokens, tiny_model
+from toys import random_tokens, tiny_model
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
@@ -17,22 +17,22 @@ TOKENS = random_tokens(PROMPTS, LENGTH)
 LAYER = 1
 
 
-@pytest.fixture(params=LAYOUTS)
-def model(request: pytest.FixtureRequest) -> HookedModel:
-    return adapt(tiny_model(request.param, "bridge", n_layers=3).model)
+@pytest.fixture
+def model(layout: Any) -> HookedModel:
+    return adapt(tiny_model(layout).model)
 
 
 def shapes_of(model: HookedModel, hook: str, seen: list[tuple[int, ...]]) -> Any:
     return model.model.hook_dict[hook].register_forward_hook(lambda module, args, output: seen.append(output.shape[:2]))
 
 
-@pytest.mark.parametrize("one_sequence", [False, True])
-def test_spread_and_gather_are_the_reverse_of_each_other(one_sequence: bool) -> None:
-    layout = RowLayout(prompts=2, width=3, one_sequence=one_sequence)
+def test_spread_and_gather_are_the_reverse_of_each_other() -> None:
     rows = torch.arange(2 * 4 * 3 * 5).view(2, 4, 3, 5)
-    gathered = layout.gather(rows)
-    assert gathered.shape == ((2, 12, 5) if one_sequence else (8, 3, 5))
-    assert torch.equal(layout.spread(gathered), rows)
+    for one_sequence, shape in ((False, (8, 3, 5)), (True, (2, 12, 5))):
+        row_layout = RowLayout(prompts=2, width=3, one_sequence=one_sequence)
+        gathered = row_layout.gather(rows)
+        assert gathered.shape == shape
+        assert torch.equal(row_layout.spread(gathered), rows)
 
 
 def test_fresh_rows_come_last() -> None:
@@ -41,8 +41,9 @@ def test_fresh_rows_come_last() -> None:
     assert with_fresh(changed, unpatched, 0) is changed
 
 
-@pytest.mark.parametrize(("first", "last_only"), [(LENGTH - 1, False), (FIRST, False), (FIRST, True)])
-@pytest.mark.parametrize("changed", [0, 2])
+@pytest.mark.parametrize(
+    ("first", "last_only", "changed"), [(LENGTH - 1, False, 2), (FIRST, False, 0), (FIRST, True, 2)]
+)
 def test_attention_is_run_for_changed_rows_alone(model: HookedModel, first: int, last_only: bool, changed: int) -> None:
     """And the MLP for all of them, whose numbers are those of rows that all go through the attention."""
     recording = record_bridge(model, Continued.alone(TOKENS), first=first)

@@ -62,6 +62,7 @@ def test_what_an_example_holds(model: hc.HookedModel) -> None:
     assert 0.5 < one.clean.p <= 1
 
 
+@pytest.mark.both_versions
 def test_patterns_of_a_head_that_looks_at_all_tokens_alike(model: hc.HookedModel) -> None:
     (one,) = examples(model, [prompts(["w40"])], HEADS, n=1)
     by_hand = np.tril(np.ones((11, 11))) / np.arange(1, 12)[:, None]
@@ -72,14 +73,8 @@ def test_patterns_of_a_head_that_looks_at_all_tokens_alike(model: hc.HookedModel
     assert np.abs(one.clean.patterns[Head(1, 3)] - one.corrupted.patterns[Head(1, 3)]).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("n", "tasks", "expected"),
-    [
-        (2, ["a", "b"], {"a": 1, "b": 1}),
-        (3, ["a", "b"], {"a": 2, "b": 1}),
-        (1, ["a", "b"], {"a": 1}),
-        (2, ["a"], {"a": 2}),
-    ],
-)
-def test_prompts_are_spread_over_tasks(n: int, tasks: list[str], expected: dict[str, int]) -> None:
-    assert spread(n, tasks) == expected
+def test_prompts_are_spread_over_tasks() -> None:
+    assert spread(2, ["a", "b"]) == {"a": 1, "b": 1}
+    assert spread(3, ["a", "b"]) == {"a": 2, "b": 1}
+    assert spread(1, ["a", "b"]) == {"a": 1}
+    assert spread(2, ["a"]) == {"a": 2}

@@ -75,8 +75,9 @@ def words(element: ElementTree.Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-@pytest.mark.ci
-def test_it_draws_every_picture_and_asks_for_nothing(text: str, browser: Browser, tmp_path: Path) -> None:
+def test_it_draws_every_picture_asks_for_nothing_and_fits_a_narrow_window(
+    text: str, browser: Browser, tmp_path: Path
+) -> None:
     path = tmp_path / "view.html"
     path.write_text(text, encoding="utf-8")
     with drawn(browser, path, size=(1300, 900)) as tab:
@@ -84,20 +85,13 @@ def test_it_draws_every_picture_and_asks_for_nothing(text: str, browser: Browser
         tab.page.wait_for_function(f"{LOOK}.every(([, dark]) => dark > 1000)")
         pictures = tab.page.evaluate(LOOK)
         assert tab.page.evaluate(HIDDEN) == 0
+        tab.page.set_viewport_size({"width": 500, "height": 900})
+        assert tab.page.evaluate(HIDDEN) == 0
         assert errors(tab) == []
         assert tab.requests == [path.as_uri()]
     heads, sides = ("L1H6", "L0H3"), ("clean", "corrupted")
     assert [one[0] for one in pictures] == [f"prompt-{n}-{h}-{s}" for n in (1, 2) for h in heads for s in sides]
     assert all(width > 400 for _, _, width in pictures)
-
-
-@pytest.mark.ci
-def test_it_fits_a_narrow_window(text: str, browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "view.html"
-    path.write_text(text, encoding="utf-8")
-    with drawn(browser, path, size=(500, 900)) as tab:
-        tab.page.wait_for_function(DRAWN)
-        assert tab.page.evaluate(HIDDEN) == 0
 
 
 def test_nothing_comes_from_elsewhere(text: str) -> None:

@@ -64,8 +64,6 @@ def test_another_form_of_its_pages_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         draw([pattern()])
 
 
-@pytest.mark.parametrize(
-    ("length", "pictures", "expected"), [(23, 16, 23), (400, 16, 136), (400, 1, 400), (2000, 1, 547), (400, 10**6, 16)]
-)
-def test_long_prompts_are_cut(length: int, pictures: int, expected: int) -> None:
-    assert tokens_that_fit(length, pictures=pictures) == expected
+def test_long_prompts_are_cut() -> None:
+    for length, pictures, shown in ((23, 16, 23), (400, 16, 136), (400, 1, 400), (2000, 1, 547), (400, 10**6, 16)):
+        assert tokens_that_fit(length, pictures=pictures) == shown

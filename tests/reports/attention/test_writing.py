@@ -1,5 +1,6 @@
 """From a results folder to its views: the right pages, whole or not at all, and refusals before anything is written."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -28,18 +29,13 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def written(model: hc.HookedModel, finished: Path, tmp_path_factory: pytest.TempPathFactory) -> writing.Views:
+def written(model: hc.HookedModel, counting_run: Path, tmp_path_factory: pytest.TempPathFactory) -> writing.Views:
     """Views of the counting study."""
     folder = tmp_path_factory.mktemp("written") / "results"
-    shutil.copytree(finished, folder)
+    shutil.copytree(counting_run, folder)
     return write_views(model, folder, heads=2, prompts=3)
 
 
-def test_it_is_public() -> None:
-    assert hc.write_views is write_views
-
-
-@pytest.mark.ci
 def test_one_page_for_each_category(written: writing.Views) -> None:
     assert {view.category: view.file for view in written.views} == {
         "Knowledge": "knowledge.html",
@@ -58,24 +54,21 @@ def test_one_page_for_each_category(written: writing.Views) -> None:
     assert "Prompt 3: always_b" in text
 
 
-def test_the_index_says_the_same(written: writing.Views) -> None:
+def test_the_index_says_the_same_and_no_path_of_this_machine(written: writing.Views) -> None:
     index = json.loads((written.folder / "index.json").read_text(encoding="utf-8"))
     assert index["by"] == written.by
     assert index["left_out"] == dict(written.left_out)
     for entry, view in zip(index["views"], written.views, strict=True):
         assert (entry["file"], entry["category"], entry["what"]) == (view.file, view.category, view.what)
         assert (tuple(entry["heads"]), tuple(entry["tasks"])) == (view.heads, view.tasks)
-
-
-def test_no_path_of_this_machine_is_told(written: writing.Views) -> None:
-    for name, content in files(written.folder).items():
-        assert str(written.folder.parent.parent).encode() not in content, name
+    for file in written.folder.iterdir():
+        assert str(written.folder.parent.parent).encode() not in file.read_bytes(), file.name
 
 
 def test_the_pictures_are_of_the_prompts_of_the_run(
-    model: hc.HookedModel, finished: Path, written: writing.Views
+    model: hc.HookedModel, counting_run: Path, written: writing.Views
 ) -> None:
-    plan = {"suite": SUITE, "n_prompts": 40, "n_demos": 2}
+    plan = {"suite": SUITE, "n_prompts": 12, "n_demos": 2}
     (batch,) = hc.task_prompts(model, "always_a", **plan)
     text = (written.folder / "knowledge.html").read_text(encoding="utf-8")
     assert f"“{batch.items[0]}”" in text
@@ -83,7 +76,6 @@ def test_the_pictures_are_of_the_prompts_of_the_run(
     assert json.dumps({"tokens": tokens})[1:-1].replace("<", "\\u003c") in text
 
 
-@pytest.mark.ci
 def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.HookedModel, folder: Path) -> None:
     write_views(model, folder, heads=1, prompts=1)
     before = files(folder)
@@ -97,7 +89,6 @@ def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.Hook
     assert after == before
 
 
-@pytest.mark.ci
 def test_only_the_tasks_that_are_shown_are_written_as_prompts(
     model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,24 +114,23 @@ def test_a_page_that_fails_leaves_the_folder_as_it_was(
     assert files(folder) == before
 
 
-@pytest.mark.parametrize("option", ["heads", "prompts"])
-@pytest.mark.parametrize("value", [0, -1, True])
-def test_numbers_out_of_range_are_refused_first(option: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=rf"^{option} must .*1; got {value}\."):
-        write_views("no such model", "no such folder", **{option: value})
+def test_numbers_out_of_range_are_refused_first() -> None:
+    for option, value in itertools.product(("heads", "prompts"), (0, -1, True)):
+        with pytest.raises(OptionError, match=rf"^{option} must .*1; got {value}\."):
+            write_views("no such model", "no such folder", **{option: value})
 
 
-def test_what_is_no_results_folder_is_refused(model: hc.HookedModel, finished: Path, tmp_path: Path) -> None:
+def test_what_is_no_results_folder_is_refused(model: hc.HookedModel, counting_run: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="not a results folder"):
         write_views(model, tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     with pytest.raises(DataError, match="other way round"):
-        write_views(finished, finished)
+        write_views(counting_run, counting_run)
     # Below the types that tests check at run time.
     with pytest.raises(DataError, match="other way round"):
-        writing._folder(finished, model)
+        writing._folder(counting_run, model)
     with pytest.raises(DataError, match="folder; got DataTree"):
-        writing._folder(model, hc.load(finished))
+        writing._folder(model, hc.load(counting_run))
 
 
 def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -151,7 +141,6 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
-@pytest.mark.ci
 def test_only_another_suite_that_is_named_can_be_refused(
     model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,10 +162,8 @@ def test_categories_that_differ_in_capitals_have_files_of_their_own() -> None:
     assert all("/" not in name for name in named.values())
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_importing_the_package_needs_no_torch() -> None:
-    code = (
-        "import sys, headcats.reports.attention\n"
-        "print([name for name in ('torch', 'circuitsvis') if name in sys.modules])"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = "import sys, headcats.reports.attention; print({'torch', 'circuitsvis'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

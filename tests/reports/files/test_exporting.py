@@ -26,10 +26,10 @@ HELPING, SUPPRESSING = (1, 2), (0, 1)
 TASKS = {"plural": "Linguistic", "capital": "Knowledge", "unclear": "Knowledge"}
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    """A head that helps both tasks, one that hurts them more, and a task without a gap."""
-    folder, rng = ResultsFolder(tmp_path / "results"), np.random.default_rng(0)
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A head that helps both tasks, one that hurts them more, and a task without a gap; never written to."""
+    folder, rng = ResultsFolder(tmp_path_factory.mktemp("exported") / "results"), np.random.default_rng(0)
     for task, size in zip(TASKS, (0.4, 0.2, 0.0), strict=True):
         differences = 0.01 * rng.standard_normal((24, 2, 3))
         differences[:, *HELPING] += size
@@ -70,17 +70,17 @@ class TestTables:
 
     def test_what_cannot_be_written(self, results: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
-        with pytest.raises(OptionError, match="format must be 'csv', 'parquet' or 'mib'; got 'xlsx'"):
+        with pytest.raises(OptionError, match=r"'csv', 'parquet' or 'mib'; got 'xlsx'"):
             hc.export(results, out, format="xlsx")
         with pytest.raises(UnknownNameError, match=r"Unknown task 'plurl'.*'plural'"):
             hc.export(results, out, format="csv", tasks=["plurl"])
-        with pytest.raises(DataError, match=r"hc\.export takes the results"):
+        with pytest.raises(DataError, match=r"hc\.export takes"):
             hc.export(hc.score(hc.load(results), method="denoising_patch"), out, format="csv")  # type: ignore[arg-type]
-        with pytest.raises(OptionError, match=r"names end in \.json; got 'out'"):
+        with pytest.raises(OptionError, match=r"\.json; got 'out'"):
             hc.export(results, out, format="mib")
-        with pytest.raises(DataError, match="No head has an effect on these tasks"):
+        with pytest.raises(DataError, match="No head has"):
             hc.export(results, tmp_path / "out.json", format="mib", tasks=["unclear"])
-        assert {path.name for path in tmp_path.iterdir()} == {"results"}
+        assert list(tmp_path.iterdir()) == []
 
 
 class ReadGraph:
@@ -167,18 +167,15 @@ class TestBenchmark:
         graph = ReadGraph(json.dumps(node_graph(effect, MODEL), allow_nan=False))
         assert set(graph.scores) - set(graph.scored) == {"input", "m0", "m1", "a0.h0"}
 
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"d_model": None}, "do not record the shape of their model"),
-            ({"n_layers": 3}, "the same number of heads in every layer; planted has 3, 3 in the layers 0, 1 of 3"),
-            ({"heads": (3, 2)}, "the same number of heads in every layer"),
-        ],
-    )
-    def test_a_model_that_the_benchmark_cannot_hold(self, changes: dict[str, object], message: str) -> None:
+    def test_a_model_that_the_benchmark_cannot_hold(self) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
-        with pytest.raises(DataError, match=message):
-            node_graph(effect, replace(MODEL, **changes))
+        for changes, message in (
+            ({"d_model": None}, "shape of their model"),
+            ({"n_layers": 3}, "planted has 3, 3 in"),
+            ({"heads": (3, 2)}, "planted has 3, 2 in"),
+        ):
+            with pytest.raises(DataError, match=message):
+                node_graph(effect, replace(MODEL, **changes))
 
     def test_parallel_blocks_are_said(self) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})

@@ -1,3 +1,5 @@
+"""Numbers of every head as the page holds them: what comes back, and what gives way to the limit of its size."""
+
 import base64
 import zlib
 
@@ -69,6 +71,16 @@ def test_what_does_not_fit_is_named_and_the_first_is_always_there():
     assert whole.left_out == []
     for about, one in zip(whole.about, every, strict=True):
         np.testing.assert_allclose(unpacked(about, whole.data)["effect"], one.values["effect"], atol=1e-4)
+
+
+def test_the_room_is_for_all_rows_together():
+    draw = np.random.default_rng(0)
+    every = [rows(*draw.random((3, 5, 10, 10)), label=name) for name in ("first", "second", "third")]
+    one, two = (len(deflated(pack(every[:n], room=10**6).data)) for n in (1, 2))
+    assert one < two - 100
+    packed = pack(every, room=two)
+    assert packed.left_out == ["third"]
+    assert len(deflated(packed.data)) <= two
 
 
 def test_packed_bytes_are_base64_of_a_zlib_stream():

@@ -1,19 +1,13 @@
-"""Figures of joint methods in the browser, and the page on paper."""
+"""Figures of joint methods in the browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Tab
-from playwright.sync_api import Browser
 from reports.page.saved_runs import gated_run, run_without_heads
 
 import headcats as hc
 
-pytestmark = pytest.mark.ci
-
-PAPER = 690  # pixels between the margins of A4
 # Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the layers, along y the heads.
 PLACE = """([layer, head]) => {
   const plot = document.querySelector("#figure-always_any_0 .plot");
@@ -35,13 +29,13 @@ def gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def gated(browser: Browser, gates: Path) -> Iterator[Tab]:
+def gated(opened, gates: Path):
     """That report, opened."""
-    with Tab.on(browser, gates, width=1440) as found:
+    with opened(gates) as found:
         yield found
 
 
-def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab):
+def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated):
     gated.page.click("nav a[data-tab='tab-method']")
     for layer, head in ((0, 3), (2, 1), (1, 0)):
         gated.page.locator("#figure-always_any_0").scroll_into_view_if_needed()
@@ -53,20 +47,8 @@ def test_a_click_on_a_figure_of_a_joint_method_gives_that_head(gated: Tab):
         gated.page.keyboard.press("Escape")
 
 
-def test_a_run_that_says_nothing_about_heads_asks_for_none(browser: Browser, tmp_path: Path):
+def test_a_run_that_says_nothing_about_heads_asks_for_none(opened, tmp_path: Path):
     page = hc.report(run_without_heads(tmp_path / "results"))
-    with Tab.on(browser, page, width=390, address="#L0H1") as tab:
+    with opened(page, width=390, address="#L0H1") as tab:
         assert not tab.page.is_visible("#find")
         assert not tab.page.is_visible("#head")
-
-
-def test_on_paper_nothing_is_cut_off(browser: Browser, page: Path):
-    with Tab.on(browser, page, width=1440) as tab:
-        tab.page.set_viewport_size({"width": PAPER, "height": 900})
-        tab.page.emulate_media(media="print")
-        tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        widths = tab.page.evaluate(
-            "[...document.querySelectorAll('main table, main .around')].map((one) => one.getBoundingClientRect().right)"
-        )
-        assert max(widths) <= PAPER
-        tab.page.evaluate("dispatchEvent(new Event('afterprint'))")

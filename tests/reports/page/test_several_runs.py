@@ -5,17 +5,18 @@ import re
 import numpy as np
 import pytest
 from covering import some
+from reports.page.read_pages import said
 from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 
 import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, StorageWarning
 from headcats.evidence.comparison.agreement import agreement, pairs
-from headcats.reports.page.several.compared import compare_runs
+from headcats.reports.page.one_run import read_run
+from headcats.reports.page.several.compared import _corresponds, _named, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.page.several.maps import side_by_side
 from headcats.reports.page.several.sections import MOVES_MARK, side_by_side_heads
-from headcats.reports.page.several.writing import write_several
 from headcats.results.finding import Table
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{StatisticsWarning.__module__}.{StatisticsWarning.__name__}")
@@ -40,9 +41,8 @@ def compared(folders):
 
 def test_names_are_the_ends_of_paths(compared, tmp_path):
     assert list(compared.runs) == ["seed0", "seed1"]
-    for parent in "ab":
-        written_run(tmp_path / parent / "run", FIRST)
-    assert list(compare_runs([tmp_path / "a" / "run", tmp_path / "b" / "run"], Reading()).runs) == ["a/run", "b/run"]
+    runs = [written_run(tmp_path / parent / "run", FIRST) for parent in "ab"]
+    assert list(_named(runs)) == ["a/run", "b/run"]
 
 
 def test_methods_that_both_have_are_offered(compared):
@@ -93,7 +93,7 @@ def test_a_panel_for_every_run_with_one_switch(compared):
     grounds = [trace for trace in figure.data if trace.type == "heatmap"]
     assert len(grounds) == 2
     pointed = grounds[1].text[2][1]
-    assert pointed == "<b>L1H2</b><br>seed0: Knowledge<br>seed1: no category"
+    assert pointed.split("<br>")[:2] == ["<b>L1H2</b>", "seed0: Knowledge"]
     # Only members of the category are coloured, in both panels.
     coloured = [trace.name for trace, seen in zip(figure.data, views["Translation"], strict=True) if seen]
     assert coloured.count("Translation") == 2
@@ -114,48 +114,58 @@ def test_a_row_for_every_head_with_a_column_for_every_run(compared):
     by_head = {row[:2]: row[2:] for row in tables[0].rows}
     assert len(by_head) == 4
     assert re.fullmatch(r"0\.[34]\d\d in \(\d+%\)", by_head["L1H2", "Knowledge"][0])
-    assert by_head["L1H2", "Knowledge"][2:] == (MOVES_MARK, "in and out, a difference found")
+    assert by_head["L1H2", "Knowledge"][2] == MOVES_MARK
+    assert by_head["L1H2", "Knowledge"][3].endswith("found")
     assert by_head["L0H1", "Knowledge"][2:] == ("", "")
 
 
-def test_the_page_holds_it_all_without_scripts(folders, tmp_path):
-    target, _ = write_several(folders, tmp_path / "page.html", Reading())
-    page = target.read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    "name", some(["<b>bold</b> & 'more'", "\u202eright to left", "$x$ %{y} {{ 7*7 }}", "n" * 200], 1)
+)
+def test_the_page_of_results_in_a_dictionary_holds_it_all_without_scripts(name, folders, tmp_path):
+    results = {name: hc.load(folders[0]), "other": hc.load(folders[1])}
+    page = hc.report(results, tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("<noscript><svg") == 2
     assert page.count(MOVES_MARK) >= 2
-    assert re.search(r"<h1>Attention heads of seed0, seed1</h1>", page)
+    heading = re.findall(r"<h1>(.*)</h1>", page)[0]
+    assert heading.endswith(", other")
+    assert "49" not in heading
+    assert "<b>bold</b>" not in page
+    assert "\u202e" not in page
     assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", page.split("<script")[0])
 
 
-def test_results_in_memory_in_a_dictionary(folders, tmp_path):
-    results = {"before": hc.load(folders[0]), "after": hc.load(folders[1])}
-    page = hc.report(results, tmp_path / "page.html")
-    assert "Attention heads of before, after" in page.read_text(encoding="utf-8")
-    for tree in results.values():
+def test_results_in_memory_need_a_file_and_are_numbered(folders):
+    results = [hc.load(folder) for folder in folders]
+    for tree in results:
         tree.encoding.clear()
     with pytest.raises(OptionError, match="needs a file"):
-        hc.report(list(results.values()))
-    assert list(compare_runs(list(results.values()), Reading()).runs) == ["results 1", "results 2"]
+        hc.report(results)
+    assert list(_named(results)) == ["results 1", "results 2"]
 
 
 def test_one_in_a_list_is_the_page_of_one_run(folders, tmp_path):
-    target = hc.report([folders[0]], tmp_path / "one.html")
-    assert "Attention heads of toy" in target.read_text(encoding="utf-8")
+    assert "answer.ran" in said([folders[0]], "answer", tmp_path / "one.html")
 
 
 def test_the_file_is_named_after_the_runs(folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert hc.report(folders).name == "report-seed0-seed1.html"
+    monkeypatch.setattr("headcats.reports.page.several.writing.document", lambda *given, **options: "")
     assert hc.report(folders, method="mean_ablation").name == "report-seed0-seed1-mean_ablation@all.html"
 
 
-def test_heads_of_other_models_are_not_matched(folders, tmp_path):
+def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     wide = written_run(tmp_path / "wide", SECOND, shape=(3, 6), model="wide", weights="two")
     compared = compare_runs([folders[0], wide], Reading())
     assert not compared.corresponds
-    page = hc.report([folders[0], wide], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert 'id="structure"' in page
-    assert "side_by_side_heads" not in page.split("<style>")[1].split("</style>")[1].split("<script")[0]
+    shown = []
+    monkeypatch.setattr(
+        "headcats.reports.page.several.writing.document",
+        lambda material, tabs, **more: shown.extend(tab.name for tab in tabs) or "",
+    )
+    hc.report([folders[0], wide], tmp_path / "page.html")
+    assert "tab-structure" in shown
+    assert "tab-side_by_side_heads" not in shown
     figure, _ = side_by_side(compared.protocols[0].overlaps, categories=list(KINDS), corresponds=False)
     assert figure.layout.xaxis2.matches is None
     widths = [np.diff(figure.layout[name].domain) for name in ("xaxis", "xaxis2")]
@@ -164,12 +174,12 @@ def test_heads_of_other_models_are_not_matched(folders, tmp_path):
 
 def test_revisions_of_one_name_are_matched(tmp_path):
     runs = [
-        written_run(tmp_path / f"step{n}", FIRST, weights=f"{n}", revision=f"step{n}" if has_name else None)
+        read_run(written_run(tmp_path / f"step{n}", {}, weights=f"{n}", revision=f"step{n}" if has_name else None))
         for n, has_name in ((1, True), (2, True), (3, False), (4, False))
     ]
-    assert compare_runs(runs[:2], Reading()).corresponds
+    assert _corresponds(runs[:2])
     # Two folders of one name need not be of one training.
-    assert not compare_runs(runs[2:], Reading()).corresponds
+    assert not _corresponds(runs[2:])
 
 
 def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
@@ -199,7 +209,7 @@ def test_a_run_without_the_method_is_named(folders, tmp_path):
 def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):
     target = tmp_path / "page.html"
     empty = written_run(tmp_path / "empty", {}, tasks={})
-    with pytest.raises(DataError, match="empty: no task was scored"):
+    with pytest.raises(DataError, match="empty: "):
         hc.report([folders[0], empty], target)
     with pytest.raises(OptionError, match="given twice"):
         hc.report([folders[0], folders[0].parent / "." / "seed0"], target)
@@ -228,14 +238,3 @@ def test_a_damaged_block_is_missed_and_the_rest_stands(folders, tmp_path):
         page = hc.report([folders[0], damaged], tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'id="checks"' in page
     assert block.name in page
-
-
-@pytest.mark.parametrize(
-    "name", some(["<b>bold</b> & 'more'", "\u202eright to left", "$x$ %{y} {{ 7*7 }}", "n" * 200], in_ci=1)
-)
-def test_names_are_text(name, folders, tmp_path):
-    results = {name: hc.load(folders[0]), "other": hc.load(folders[1])}
-    page = hc.report(results, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<b>bold</b>" not in page
-    assert "\u202e" not in page
-    assert "49" not in re.findall(r"<h1>(.*)</h1>", page)[0]

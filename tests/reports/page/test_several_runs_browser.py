@@ -1,15 +1,14 @@
 """The page of several runs in a browser: one switch for all panels, linked heads, rows that move."""
 
 import json
+import re
 
 import pytest
-from browser import Tab
-from covering import some
 from reports.page.synthetic_runs import PATCH, written_run
 
 import headcats as hc
 
-pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 MEMBERS = ([(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 3), (2, 0)])
 
 
@@ -30,8 +29,8 @@ def several(tmp_path_factory):
 
 
 @pytest.fixture
-def tab(browser, several):
-    with Tab.on(browser, several, width=1440) as found:
+def tab(opened, several):
+    with opened(several) as found:
         yield found
 
 
@@ -59,8 +58,8 @@ def test_a_head_is_marked_in_every_run_and_its_panel_names_them(tab):
     boxes = json.loads(tab.page.evaluate(f"JSON.stringify({plot}.layout.shapes)"))
     assert {(box["x0"], box["y0"], box["xref"]) for box in boxes} == {(0.5, 1.5, "x"), (0.5, 1.5, "x2")}
     verdicts = tab.page.inner_text("#head .verdicts")
-    assert "seed0, denoising patch: Knowledge" in verdicts
-    assert "seed1, denoising patch: no category" in verdicts
+    assert re.search("seed0.*: Knowledge", verdicts)
+    assert re.search("seed1.*: no category", verdicts)
 
 
 def test_only_rows_that_move(tab):
@@ -74,8 +73,8 @@ def test_only_rows_that_move(tab):
     assert rows.count() == 8
 
 
-@pytest.mark.parametrize(("width", "dark"), some([(1440, False), (390, True), (1440, True), (390, False)], in_ci=2))
-def test_nothing_stands_in_the_way(browser, several, width, dark):
-    with Tab.on(browser, several, width=width, dark=dark) as found:
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
+def test_nothing_stands_in_the_way(opened, several, width, dark):
+    with opened(several, width=width, dark=dark) as found:
         assert found.page.evaluate("document.documentElement.scrollWidth") == width
         assert found.weighty_findings() == []

@@ -3,22 +3,23 @@
 import numpy as np
 import xarray as xr
 
-from headcats.reports.text.agreement import replicates
+from headcats.reports.text.agreement import replicate_findings, replicates
+from headcats.results.finding import Table
 
 
-def members(*inside, known=True, category="Knowledge"):
-    """Three heads of one layer, some of them in the category."""
-    member = np.isin(np.arange(3), inside).astype(np.int8)
+def members(*inside, known=True, category="Knowledge", n=3):
+    """Heads of one layer, some of them in the category."""
+    member = np.isin(np.arange(n), inside).astype(np.int8)
     names = ("category", "layer", "head")
-    effect = np.full((1, 1, 3), 0.5 if known else np.nan)
-    variables = {"member": member[None, None], "suppressing": np.zeros((1, 1, 3), dtype=np.int8)}
+    effect = np.full((1, 1, n), 0.5 if known else np.nan)
+    variables = {"member": member[None, None], "suppressing": np.zeros((1, 1, n), dtype=np.int8)}
     return xr.Dataset(
         {name: (names, held) for name, held in variables.items()}
         | {prefix + name: (names, effect) for prefix in ("", "suppressing_")
            for name in ("effect", "low", "high", "p_value", "q_value")}
-        | {f"{prefix}tasks": (names, np.full((1, 1, 3), "")) for prefix in ("", "suppressing_")}
+        | {f"{prefix}tasks": (names, np.full((1, 1, n), "")) for prefix in ("", "suppressing_")}
         | {name: ("category", [1]) for name in ("n_tasks", "min_tasks")},
-        coords={"category": [category], "layer": [2], "head": np.arange(3)},
+        coords={"category": [category], "layer": [2], "head": np.arange(n)},
     )  # fmt: skip
 
 
@@ -43,3 +44,12 @@ def test_protocols_without_numbers_do_not_count():
 def test_protocols_of_other_categories_are_not_counted_together():
     assert replicates({"a": members(0), "b": members(0, category="Linguistic")}, sign="helping") == []
     assert replicates({"a": members(0)}, sign="helping") == []
+
+
+def test_many_heads_are_counted_and_not_all_named():
+    found = replicate_findings({"a": members(*range(20), n=20), "b": members(*range(20), n=20)}, sign="helping")
+    (table,) = (finding for finding in found if isinstance(finding, Table))
+    (row,) = table.rows
+    named = row[-1]
+    assert "20: L2H0 L2H1" in named
+    assert named.endswith("and 8 more")

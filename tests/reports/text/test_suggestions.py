@@ -104,15 +104,15 @@ def test_every_option_that_is_named_is_one_of_run():
     assert len(named) == 14
 
 
-@pytest.mark.parametrize("changed", [{"model": {"name": "my-folder"}}, {"of": "mine"}, {"tasks": ["mine", "plural"]}])
-def test_what_no_command_can_name_is_not_named(changed):
+def test_what_no_command_can_name_is_not_named():
     """A model of a local folder, a suite or a task of a notebook."""
-    said = advice("head_gating", **changed)
-    assert said.startswith("repeat the run")
-    assert "--methods head_gating " in said
-    assert "(methods=['head_gating'])" in said
-    assert "same folder" in said
-    assert "`" not in said
+    for changed in ({"model": {"name": "my-folder"}}, {"of": "mine"}, {"tasks": ["mine", "plural"]}):
+        said = advice("head_gating", **changed)
+        assert said.startswith("repeat the run")
+        assert "--methods head_gating " in said
+        assert "(methods=['head_gating'])" in said
+        assert "same folder" in said
+        assert "`" not in said
 
 
 def test_a_suite_without_the_tasks_that_a_method_needs():
@@ -153,19 +153,13 @@ def message(error, *arguments):
     return str(found.value)
 
 
-@pytest.mark.parametrize(
-    ("held", "command"),
-    [
-        ("ov_relation", RELATIONS),
-        ("function_probe", PROBE),
-        ("token_probe", "`headcats figure layer_token r --method token_probe --out layer_token.html`"),
-    ],
-)
-def test_results_without_a_scored_task_name_what_they_hold(held, command):
-    refusal = message(OptionError, held_results(held), FOLDER, None)
-    assert refusal.startswith("A map reads")
-    assert f"only {held}. " in refusal
-    assert refusal.endswith(f": {command}.")
+def test_results_without_a_scored_task_name_what_they_hold():
+    tokens = "`headcats figure layer_token r --method token_probe --out layer_token.html`"
+    for held, command in {"ov_relation": RELATIONS, "function_probe": PROBE, "token_probe": tokens}.items():
+        refusal = message(OptionError, held_results(held), FOLDER, None)
+        assert refusal.startswith("A map reads")
+        assert f"only {held}. " in refusal
+        assert refusal.endswith(f": {command}.")
     misspelt = message(UnknownNameError, held_results(held), FOLDER, "mean_ablaton")
     assert re.findall(r"'(\w+)'", misspelt)[:2] == ["mean_ablaton", "mean_ablation"]
     assert misspelt.endswith(f" {refusal}")
@@ -173,14 +167,14 @@ def test_results_without_a_scored_task_name_what_they_hold(held, command):
 
 def test_a_joint_method_names_the_figure_that_draws_it():
     alone = message(OptionError, held_results("ov_relation"), FOLDER, "ov_relation")
-    assert alone.startswith("ov_relation is a joint method")
-    assert alone.endswith(f"; {RELATIONS} draws it.")
+    assert alone.startswith("ov_relation is a joint")
+    assert RELATIONS in alone
     both = held_results("ov_relation", scored=["mean_ablation@last"])
     refusal = message(OptionError, both, FOLDER, "ov_relation@last")
-    assert refusal.startswith(f"{alone} A map reads")
-    assert re.search(r"choose .* (\S+) with --method\.$", refusal)[1] == "mean_ablation@last"
+    assert refusal.startswith(alone)
+    assert refusal.endswith("mean_ablation@last with --method.")
     absent = message(OptionError, held_results("function_probe"), FOLDER, "ov_relation")
-    assert absent.startswith("ov_relation is a joint method")
+    assert absent.startswith("ov_relation is a joint")
     assert "hold function_probe. " in absent
     assert absent.endswith(f": {PROBE}.")
     assert "draws" not in absent
@@ -219,46 +213,46 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
     )
 
 
-@pytest.mark.parametrize(
-    ("made", "command"),
-    [
-        (manifest(), "headcats run"),
-        (manifest(methods=[LABELS[0], *reversed(LABELS[1:])]), "headcats run"),
-        (manifest(methods=LABELS[1:]), f"headcats run --methods {','.join(LABELS[1:])}"),
-        (
-            manifest(methods=["mean_ablation@all", *LABELS[:3]]),
-            f"headcats run --methods mean_ablation@all,{','.join(LABELS[:3])}",
-        ),
-        (
-            manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["ov_relation"]),
-            "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
-        ),
-        (
-            manifest(suite="sentences", tasks=[], methods=["token_probe"], model={"name": "mini-cognitive"}, n_demos=0),
-            "headcats run --suite sentences",
-        ),
-        (
-            manifest(model={"name": "gpt2", "revision": "607a30d", "dtype": "bfloat16"}),
-            "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
-        ),
-        (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
-        (
-            manifest(suite_source="", tasks=["b", "a"]),
-            'hc.run(model, suite=your_suite, tasks=["a", "b"])',
-        ),
-        (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
-        (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
-        (manifest(min_logit_diff=0.5), "headcats run --min-logit-diff 0.5"),
-        (manifest(answers="single"), "headcats run --answers single"),
-        (
-            manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
-            "headcats run --suite ./own.py:mine --tasks a,b",
-        ),
-        (
-            manifest(tasks=["plural", "mine"], methods=["ov_relation"]),
-            'hc.run(model, methods=["ov_relation"], tasks=["plural", "mine"])',
-        ),
-    ],
-)
-def test_what_is_not_the_default_is_named(made, command):
-    assert repeat_command(made) == command
+REPEATED = [
+    (manifest(), "headcats run"),
+    (manifest(methods=[LABELS[0], *reversed(LABELS[1:])]), "headcats run"),
+    (manifest(methods=LABELS[1:]), f"headcats run --methods {','.join(LABELS[1:])}"),
+    (
+        manifest(methods=["mean_ablation@all", *LABELS[:3]]),
+        f"headcats run --methods mean_ablation@all,{','.join(LABELS[:3])}",
+    ),
+    (
+        manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["ov_relation"]),
+        "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
+    ),
+    (
+        manifest(suite="sentences", tasks=[], methods=["token_probe"], model={"name": "mini-cognitive"}, n_demos=0),
+        "headcats run --suite sentences",
+    ),
+    (
+        manifest(model={"name": "gpt2", "revision": "607a30d", "dtype": "bfloat16"}),
+        "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
+    ),
+    (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
+    (
+        manifest(suite_source="", tasks=["b", "a"]),
+        'hc.run(model, suite=your_suite, tasks=["a", "b"])',
+    ),
+    (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
+    (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
+    (manifest(min_logit_diff=0.5), "headcats run --min-logit-diff 0.5"),
+    (manifest(answers="single"), "headcats run --answers single"),
+    (
+        manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
+        "headcats run --suite ./own.py:mine --tasks a,b",
+    ),
+    (
+        manifest(tasks=["plural", "mine"], methods=["ov_relation"]),
+        'hc.run(model, methods=["ov_relation"], tasks=["plural", "mine"])',
+    ),
+]
+
+
+def test_what_is_not_the_default_is_named():
+    for made, command in REPEATED:
+        assert repeat_command(made) == command

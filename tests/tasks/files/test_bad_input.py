@@ -3,11 +3,14 @@
 import pickle
 
 import pytest
+from for_each import for_each
 from tasks.files.layout_files import COGQA, RELATION, write
 
 import headcats as hc
 from headcats.errors import DataError
+from headcats.tasks.files.repeated_rows import CONTRADICTORY, DUPLICATE
 
+EMPTY, SEVERAL = "nothing in column 'output'", "several values in column 'output'"
 CSV = "input,output\nFrance,Paris\nItaly,Rome\n"
 
 
@@ -16,22 +19,22 @@ def only(path):
     return task
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("bom.csv", b"\xef\xbb\xbf" + CSV.encode()),
-        ("windows.csv", CSV.replace("\n", "\r\n")),
-        ("spaces.csv", CSV.replace("Paris", "  Paris ")),
-        ("case.csv", CSV.replace("input,output", "Input, OUTPUT ")),
-        ("quoted.csv", CSV.replace("France", '"France"')),
-        ("synonyms.csv", CSV.replace("input,output", "id,question,answer").replace("F", "1,F").replace("I", "2,I")),
-        ("tabs.tsv", CSV.replace(",", "\t")),
-        ("leading.json", [["France", " Paris"], [" Italy", "Rome"]]),
-        ("bom.json", "\ufeff" + '[["France", "Paris"], ["Italy", "Rome"]]'),
-        ("lines.jsonl", '{"x": "France", "y": "Paris"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
-        ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
-    ],
-)
+UNDERSTOOD = [
+    ("bom.csv", b"\xef\xbb\xbf" + CSV.encode()),
+    ("windows.csv", CSV.replace("\n", "\r\n")),
+    ("spaces.csv", CSV.replace("Paris", "  Paris ")),
+    ("case.csv", CSV.replace("input,output", "Input, OUTPUT ")),
+    ("quoted.csv", CSV.replace("France", '"France"')),
+    ("synonyms.csv", CSV.replace("input,output", "id,question,answer").replace("F", "1,F").replace("I", "2,I")),
+    ("tabs.tsv", CSV.replace(",", "\t")),
+    ("leading.json", [["France", " Paris"], [" Italy", "Rome"]]),
+    ("bom.json", "\ufeff" + '[["France", "Paris"], ["Italy", "Rome"]]'),
+    ("lines.jsonl", '{"x": "France", "y": "Paris"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
+    ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
+]
+
+
+@for_each("name,content", UNDERSTOOD)
 def test_what_is_understood(tmp_path, name, content):
     task = only(write(tmp_path / name, content))
     assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
@@ -54,15 +57,15 @@ def test_every_dropped_row_is_counted(tmp_path):
     task = only(write(tmp_path / "capitals.json", rows))
     assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
     assert task.drops.dropped == {
-        "nothing in column 'output'": 2,
-        "several values in column 'output'": 1,
+        EMPTY: 2,
+        SEVERAL: 1,
         "empty row": 1,
-        "same input with another output": 3,
-        "duplicate of an earlier row": 1,
+        CONTRADICTORY: 3,
+        DUPLICATE: 1,
     }
     assert task.drops.kept + sum(task.drops.dropped.values()) == len(rows)
     assert task.drops.examples["empty row"] == "capitals.json, record 9"
-    assert "record 3" in task.drops.examples["same input with another output"]
+    assert "record 3" in task.drops.examples[CONTRADICTORY]
 
 
 def test_empty_lines_of_a_table_are_rows(tmp_path):
@@ -73,79 +76,75 @@ def test_empty_lines_of_a_table_are_rows(tmp_path):
 def test_prompts_that_contrast_nothing_are_dropped(tmp_path):
     rows = "clean,corrupted,answer,wrong\na,a, b, c\na,b, c, c\na,b, c, d\na,b, c, d\n"
     drops = only(write(tmp_path / "a.csv", rows)).drops
-    assert drops.dropped == {
-        "clean equals corrupted": 1,
-        "answer equals distractor": 1,
-        "duplicate of an earlier row": 1,
-    }
+    assert drops.dropped == {"clean equals corrupted": 1, "answer equals distractor": 1, DUPLICATE: 1}
 
 
 def test_one_clean_prompt_with_two_corruptions_is_two_rows(tmp_path):
     rows = "clean,corrupted,answer,wrong\na,b, c, d\na,e, c, d\nf,g, h, i\nf,j, k, i\n"
     task = only(write(tmp_path / "a.csv", rows))
     assert [pair.corrupted for pair in task.pairs(9, seed=0)] == ["b", "e"]
-    assert task.drops.dropped == {"same input with another output": 2}
+    assert task.drops.dropped == {CONTRADICTORY: 2}
 
 
 def test_whole_numbers_become_text_where_every_row_has_one(tmp_path):
     assert only(write(tmp_path / "a.json", [["7", 8], ["9", 10]])).pairs(9, seed=0) == [("7", "8"), ("9", "10")]
     assert only(write(tmp_path / "a.csv", "input,output\n07,8.50\n")).pairs(9, seed=0) == [("07", "8.50")]
     for rows in ([["7", 8], ["9", "ten"]], [["7", "eight"], ["9", 10]]):
-        with pytest.raises(DataError, match=r"b\.json, record 2: column 'output'"):
+        with pytest.raises(DataError, match=r"b\.json, record 2: .*'output'"):
             hc.suite(write(tmp_path / "b.json", rows))
     for value in (8.5, True, {"a": 1}, [1]):
-        with pytest.raises(DataError, match=r"c\.json, record 1: column 'output' must hold text"):
+        with pytest.raises(DataError, match=r"c\.json, record 1: .*'output'"):
             hc.suite(write(tmp_path / "c.json", [["7", value]]))
 
 
 NUMBERS = {"prompts": [{"clean": [1, 2], "corrupt": [2, 1], "answers": [1], "wrong_answers": [0]}]}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.csv", b"", r"empty\.csv is empty"),
-        ("bare.json", b" \n", r"bare\.json is empty"),
-        ("header.csv", "input,output\n", r"header\.csv holds no usable row"),
-        ("first.csv", "\ninput,output\n", r"first\.csv, line 1"),
-        ("latin.csv", b"input,output\na,b\nSpain,Espa\xf1a\n", r"latin\.csv, line 3: not text in UTF-8"),
-        ("latin.json", '[["Spain",\n"Espa\xf1a"]]'.encode("latin-1"), r"latin\.json, line 2: not text in UTF-8"),
-        ("semicolons.csv", "input;output\na;b\n", r"semicolons\.csv, line 1: .*separated by ';': write .* with ','"),
-        ("commas.tsv", "input,output\na,b\n", r"commas\.tsv, line 1: .*separated by ','"),
-        ("wide.csv", "input,output\na,b\nc,d,e\n", r"wide\.csv, line 3: expected 2 cells"),
-        ("quotes.csv", 'input,output\na,b\n"c"d,e\n', r"quotes\.csv, line 3"),
-        ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has the column 'input' twice"),
-        ("twice.json", '[["a", "b"], {"x": 1, "x": 2}]', r"twice\.json: an object has the field 'x' twice"),
-        ("twice.jsonl", '{"x": "a", "x": "b"}\n["c", "d"]\n', r"twice\.jsonl, line 1: .* the field 'x' twice"),
-        ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' could each be the 'input'"),
-        ("columns.csv", "country,capital\na,b\n", r"columns\.csv: unknown layout.*'country', 'capital'.*rename"),
-        ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
-        ("object.json", {"France": "Paris"}, r"object\.json: unknown layout.*'France'"),
-        ("number.json", "7", r"number\.json: unknown layout"),
-        ("list.json", "[]", r"list\.json: expected a list of records"),
-        ("texts.json", ["a"], r"texts\.json: expected a list of records"),
-        ("ragged.json", [{"x": "a", "y": "b"}, {"x": "c"}], r"ragged\.json, record 2: field 'y' is missing"),
-        ("mixed.json", [{"x": "a", "y": "b"}, ["c", "d"]], r"mixed\.json, record 2: expected an object"),
-        ("short.json", [["a", "b"], ["c"]], r"short\.json, record 2: expected a list of 2"),
-        ("cut.json", '[["a", "b"', r"cut\.json is neither JSON \(.*\) nor JSON Lines \(line 1"),
-        ("deep.json", "[" * 100_000, r"deep\.json is neither JSON"),
-        ("half.json", '[["\\ud800", "b"]]', r"half\.json, record 1: expected text; .* half of a surrogate pair"),
-        ("nul.json", '[["a\\u0000", "b"]]', r"nul\.json, record 1: expected text; got 'a.x00', .* the character NUL"),
-        ("samples.json", {"samples": 3}, r"samples\.json: 'samples' must be a list"),
-        ("subject.json", {"samples": [{"subject": "a"}]}, r"subject\.json: samples lack 'object'"),
-        ("slot.json", RELATION | {"prompt_templates": ["The capital is"]}, r"slot\.json: the template.*\{\}"),
-        ("templates.json", RELATION | {"prompt_templates": "a"}, r"'prompt_templates' must be a list"),
-        ("one.json", RELATION | {"samples": RELATION["samples"][1:]}, r"one\.json: every answer is the same"),
-        ("tensor.json", NUMBERS, r"tensor\.json, record 1: column 'clean' must hold text"),
-        ("ids.csv", "clean,corrupted,correct_idx,incorrect_idx\na,b,1,2\n", r"ids\.csv.*correct_idx.*suite\.toml"),
-        ("step.json", [{**COGQA[0], "generated": [{"answer": "a"}]}], r"step\.json, entry 1, step 1: field 'sub"),
-        ("bare_cogqa.json", [{**COGQA[0], "generated": []}], r"bare_cogqa\.json holds no function"),
-        ("junk.parquet", b"PAR1 and no more", r"junk\.parquet cannot be read as a table"),
-        ("words.xlsx", b"PK\x03\x04", r"words\.xlsx is an archive"),
-        ("notes.txt", b"a b", r"notes\.txt is not a file of data"),
-        ("mine.py", b"x = 1", r"mine\.py is not.*mine\.py:name"),
-    ],
-)  # fmt: skip
+REFUSED = [
+    ("empty.csv", b"", r"empty\.csv is empty"),
+    ("bare.json", b" \n", r"bare\.json is empty"),
+    ("header.csv", "input,output\n", r"header\.csv holds no usable row"),
+    ("first.csv", "\ninput,output\n", r"first\.csv, line 1"),
+    ("latin.csv", b"input,output\na,b\nSpain,Espa\xf1a\n", r"latin\.csv, line 3: .*UTF-8"),
+    ("latin.json", '[["Spain",\n"Espa\xf1a"]]'.encode("latin-1"), r"latin\.json, line 2: .*UTF-8"),
+    ("semicolons.csv", "input;output\na;b\n", r"semicolons\.csv, line 1: .*';'.*','"),
+    ("commas.tsv", "input,output\na,b\n", r"commas\.tsv, line 1: .*','"),
+    ("wide.csv", "input,output\na,b\nc,d,e\n", r"wide\.csv, line 3: expected 2 cells"),
+    ("quotes.csv", 'input,output\na,b\n"c"d,e\n', r"quotes\.csv, line 3"),
+    ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has .* 'input' twice"),
+    ("twice.json", '[["a", "b"], {"x": 1, "x": 2}]', r"twice\.json: .* 'x' twice"),
+    ("twice.jsonl", '{"x": "a", "x": "b"}\n["c", "d"]\n', r"twice\.jsonl, line 1: .* the field 'x' twice"),
+    ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' .*'input'"),
+    ("columns.csv", "country,capital\na,b\n", r"columns\.csv: unknown layout.*'country', 'capital'.*rename"),
+    ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
+    ("object.json", {"France": "Paris"}, r"object\.json: unknown layout.*'France'"),
+    ("number.json", "7", r"number\.json: unknown layout"),
+    ("list.json", "[]", r"list\.json: expected a list"),
+    ("texts.json", ["a"], r"texts\.json: expected a list"),
+    ("ragged.json", [{"x": "a", "y": "b"}, {"x": "c"}], r"ragged\.json, record 2: field 'y' is missing"),
+    ("mixed.json", [{"x": "a", "y": "b"}, ["c", "d"]], r"mixed\.json, record 2: expected an object"),
+    ("short.json", [["a", "b"], ["c"]], r"short\.json, record 2: .* list of 2"),
+    ("cut.json", '[["a", "b"', r"cut\.json is neither JSON .* \(line 1"),
+    ("deep.json", "[" * 100_000, r"deep\.json is neither JSON"),
+    ("half.json", '[["\\ud800", "b"]]', r"half\.json, record 1: .*surrogate"),
+    ("nul.json", '[["a\\u0000", "b"]]', r"nul\.json, record 1: .*NUL"),
+    ("samples.json", {"samples": 3}, r"samples\.json: 'samples'"),
+    ("subject.json", {"samples": [{"subject": "a"}]}, r"subject\.json: samples lack 'object'"),
+    ("slot.json", RELATION | {"prompt_templates": ["The capital is"]}, r"slot\.json: the template.*\{\}"),
+    ("templates.json", RELATION | {"prompt_templates": "a"}, r"'prompt_templates'"),
+    ("one.json", RELATION | {"samples": RELATION["samples"][1:]}, r"one\.json: every answer"),
+    ("tensor.json", NUMBERS, r"tensor\.json, record 1: column 'clean'"),
+    ("ids.csv", "clean,corrupted,correct_idx,incorrect_idx\na,b,1,2\n", r"ids\.csv.*correct_idx.*suite\.toml"),
+    ("step.json", [{**COGQA[0], "generated": [{"answer": "a"}]}], r"step\.json, entry 1, step 1: field 'sub"),
+    ("bare_cogqa.json", [{**COGQA[0], "generated": []}], r"bare_cogqa\.json holds no function"),
+    ("junk.parquet", b"PAR1 and no more", r"junk\.parquet cannot be read"),
+    ("words.xlsx", b"PK\x03\x04", r"words\.xlsx is an archive"),
+    ("notes.txt", b"a b", r"notes\.txt is not"),
+    ("mine.py", b"x = 1", r"mine\.py is not.*mine\.py:name"),
+]  # fmt: skip
+
+
+@for_each("name,content,message", REFUSED)
 def test_one_sentence_names_the_file_and_what_to_do(tmp_path, name, content, message):
     with pytest.raises(DataError, match=message) as caught:
         hc.suite(write(tmp_path / name, content))
@@ -157,7 +156,7 @@ class Fires:
         return (open, ("fired", "w"))
 
 
-@pytest.mark.parametrize("name", ["evil.pkl", "evil.PT", "evil.bin", "evil.json", "evil.csv", "evil.parquet", "evil"])
+@for_each("name", ["evil.pkl", "evil.PT", "evil.bin", "evil.json", "evil.csv", "evil.parquet", "evil"])
 def test_pickles_are_refused_and_never_opened(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path / "data" / name, pickle.dumps(Fires()))

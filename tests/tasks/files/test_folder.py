@@ -1,6 +1,7 @@
 """A folder as a suite: names, categories, suite.toml, and what may not be in it."""
 
 import pytest
+from for_each import for_each
 from tasks.files.layout_files import COGQA, FUNCTION_VECTORS, IOI_CSV, MAPS, RELATION, write
 
 import headcats as hc
@@ -61,10 +62,11 @@ def test_settings(folder):
     assert [each.colour for each in suite.categories][2:] == list(SPARE_COLOURS[: len(suite.categories) - 2])
     (capitals,) = suite.named(["capitals"])
     assert suite.category_of(capitals).name == "Knowledge"
-    assert capitals.source == "an atlas; word pairs (input → output); world/capitals.json"
+    assert (capitals.source.split("; ")[0], capitals.source.split("; ")[-1]) == ("an atlas", "world/capitals.json")
+    templates = ("{} is governed from", "The capital of {} is")
     assert {pair.clean for pair in capitals.pairs(9, seed=0)} == {
-        "France is governed from", "Italy is governed from", "The capital of France is", "The capital of Italy is",
-    }  # fmt: skip
+        template.format(country) for template in templates for country in ("France", "Italy")
+    }
 
 
 def test_a_file_alone_takes_the_settings_beside_it(folder):
@@ -90,29 +92,29 @@ def test_functions_stay_categories_in_a_subfolder(tmp_path):
     assert [each.name for each in hc.suite(tmp_path).categories] == ["Retrieval", "Math Calculation"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name = ", "suite.toml is not TOML"),
-        ("names = 'a'", "Unknown key 'names' in suite.toml. Did you mean 'name'"),
-        ("name = 3", "expected 'name' as text"),
-        ("categories = 3", r"expected \[categories\] as a table"),
-        ("[categories]\nA = 'redd'", r"suite\.toml: Category 'A' has no colour: expected #rrggbb, .*; got 'redd'"),
-        ("[categories]\nA = 3", "Category 'A' has no colour"),
-        ('[categories]\n" " = "red"', r"suite\.toml: A category needs a name .* got ' ', which is blank"),
-        ('[categories]\n"a\\u0000b" = "red"', "NUL"),
-        ('[files."no.json"]', "there is no file 'no.json'"),
-        ('[files."README.md"]', "'README.md' is not a file of data"),
-        ('[files."../outside.json"]', "leaves the folder"),
-        ('[files."/etc/hostname"]', "leaves the folder"),
-        ('[files]\n"top.tsv" = 3', "expected a table of settings"),
-        ('[files."top.tsv"]\nkind = "a"', "Unknown key 'kind'"),
-        ('[files."top.tsv"]\ntemplate = 3', "expected 'template'"),
-        ('[files."top.tsv"]\nsource = ""', "expected 'source' as text"),
-        ('[files."top.tsv"]\ntemplate = "no slot"', r"top\.tsv: the template"),
-        ('[files."names/ioi.csv"]\ntemplate = "{} is"', r"ioi\.csv holds finished prompts"),
-    ],
-)
+WRONG = [
+    ("name = ", "not TOML"),
+    ("names = 'a'", "'names'.*mean 'name'"),
+    ("name = 3", "expected 'name' as text"),
+    ("categories = 3", r"\[categories\]"),
+    ("[categories]\nA = 'redd'", r"suite\.toml: .*'A' .*got 'redd'"),
+    ("[categories]\nA = 3", "'A' has no colour"),
+    ('[categories]\n" " = "red"', "got ' '"),
+    ('[categories]\n"a\\u0000b" = "red"', "NUL"),
+    ('[files."no.json"]', "no file 'no.json'"),
+    ('[files."README.md"]', "'README.md'"),
+    ('[files."../outside.json"]', "leaves the folder"),
+    ('[files."/etc/hostname"]', "leaves the folder"),
+    ('[files]\n"top.tsv" = 3', "expected a table"),
+    ('[files."top.tsv"]\nkind = "a"', "Unknown key 'kind'"),
+    ('[files."top.tsv"]\ntemplate = 3', "expected 'template'"),
+    ('[files."top.tsv"]\nsource = ""', "expected 'source' as text"),
+    ('[files."top.tsv"]\ntemplate = "no slot"', r"top\.tsv: the template"),
+    ('[files."names/ioi.csv"]\ntemplate = "{} is"', r"ioi\.csv holds finished"),
+]
+
+
+@for_each("text,message", WRONG)
 def test_settings_that_cannot_be_meant(folder, text, message):
     write(folder.parent / "outside.json", MAPS)
     with pytest.raises(DataError, match=message):

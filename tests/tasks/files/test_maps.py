@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from for_each import for_each
 from tasks.files.layout_files import write
 
 import headcats as hc
@@ -85,7 +86,7 @@ def test_what_is_dropped_is_counted_and_named(maps):
     assert all("adj_antonym.json" in example for example in task.drops.examples.values())
 
 
-@pytest.mark.parametrize("content", ["", "[]", "[[]]", '[["a"]]', '[["a", "b"], ["c"]]', '[["a", null]]'])
+@for_each("content", ["", "[]", "[[]]", '[["a"]]', '[["a", "b"], ["c"]]', '[["a", null]]'])
 def test_a_file_without_pairs_is_named(maps, content):
     relation(maps, "word_to_synonym", content)
     with pytest.raises(DataError, match=r"word_to_synonym\.json"):

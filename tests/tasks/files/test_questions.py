@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from for_each import for_each
 
 from headcats.errors import DataError
 from headcats.tasks.files.question_layouts import LAYOUTS
 from headcats.tasks.files.questions import Question, read_questions
+from headcats.tasks.files.repeated_rows import DUPLICATE
 
 CHOICES = {"label": ["A", "B", "C"], "text": ["bank", "tree", "sea"]}
 ROWS: dict[str, dict[str, Any]] = {
@@ -34,11 +36,11 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("layout", ROWS)
+@for_each("layout", ROWS)
 def test_every_layout_gives_the_same_question(layout: str) -> None:
     (found,) = read_questions([ROWS[layout]])
     assert found == Question(1, "Where is money?", "bank", ("bank", "sea", "tree"))
-    assert found.item == "Where is money?\nbank"
+    assert found.item == f"{found.text}\nbank"
 
 
 def test_files_are_read_unchanged(tmp_path: Path) -> None:
@@ -53,7 +55,7 @@ def test_files_are_read_unchanged(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("question,answer\nOne?,1\nTwo?,2\n", encoding="utf-8")
     read = {name: list(read_questions(tmp_path / name)) for name in ("task.json", "train.jsonl", "train.parquet")}
     assert all([question.answer for question in found] == ["bank"] for found in read.values())
-    assert read_questions(str(tmp_path / "train.jsonl")).rows.report.dropped == {"duplicate of an earlier row": 1}
+    assert read_questions(str(tmp_path / "train.jsonl")).rows.report.dropped == {DUPLICATE: 1}
     assert list(read_questions(tmp_path / "pairs.csv")) == [Question(2, "One?", "1"), Question(3, "Two?", "2")]
 
 
@@ -65,7 +67,8 @@ def test_solutions_are_those_of_problems_with_a_final_answer() -> None:
     ]
     found = read_questions(rows)
     assert list(found) == [Question(1, "1 + 1?", "It is 2.")]
-    assert found.rows.report.dropped == {"another answer to an earlier question": 1, "no answer key": 1}
+    assert found.rows.report.dropped.pop("no answer key") == 1
+    assert list(found.rows.report.dropped.values()) == [1]  # another answer to the same problem
 
 
 def test_rows_in_another_language_than_most_are_counted() -> None:
@@ -83,7 +86,8 @@ def test_a_row_without_letters_and_japanese_in_either_script_are_of_one_language
     asked = ["日本国憲法?", "これはなに?", "テレビ?", "1 + 1?", "What?"]
     read = read_questions([{"question": text, "answer": str(number)} for number, text in enumerate(asked)])
     assert [question.number for question in read] == [1, 2, 3, 4]
-    assert read.rows.report.dropped == {"in another language or script (LATIN, most are CJK)": 1}
+    ((reason, count),) = read.rows.report.dropped.items()
+    assert ("LATIN, most are CJK" in reason, count) == (True, 1)
 
 
 def test_a_fixed_question_with_other_options_is_another_item() -> None:
@@ -95,13 +99,13 @@ def test_a_fixed_question_with_other_options_is_another_item() -> None:
 
 def test_what_is_no_file_of_questions(tmp_path: Path) -> None:
     (tmp_path / "words.csv").write_text("french,german\nun,eins\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"words\.csv: unknown layout .*'french'.*'answerkey'"):
+    with pytest.raises(DataError, match=r"words\.csv: .*'french'.*'answerkey'"):
         read_questions(tmp_path / "words.csv")
     for nothing in (None, 3):
-        with pytest.raises(DataError, match=f"a list of records .* got {nothing}"):
+        with pytest.raises(DataError, match=f"got {nothing}"):
             read_questions(nothing)
     with pytest.raises(DataError, match="no such file"):
         read_questions(tmp_path / "none.json")
-    with pytest.raises(DataError, match=r"0 kept; 1 no answer key \(e\.g\. the items, record 1\)"):
+    with pytest.raises(DataError, match=r"0 kept; 1 .*record 1\)"):
         read_questions([ROWS["CommonsenseQA"] | {"answerKey": ""}])
     assert len(LAYOUTS) == 7

@@ -1,0 +1,104 @@
+"""Commands in this process, through the same `main` that the installed `headcats` calls."""
+
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from cli.done import JOINT_TASKS, QUICK, Done
+
+from headcats import cli
+
+
+@pytest.fixture
+def headcats(capfd, monkeypatch, tmp_path):
+    """Function: arguments -> exit code, stdout, stderr of one command, run in an empty folder."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    def command(*arguments) -> Done:
+        monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+        capfd.readouterr()
+        code = 0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return Done(code, *capfd.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def run_quickly(headcats, counting_model_folder):
+    """Function: further arguments -> `headcats run` of the counting suite, without pages that take time."""
+
+    def command(*arguments) -> Done:
+        return headcats("run", "--model", counting_model_folder, *QUICK, "--no-views", *arguments)
+
+    return command
+
+
+@pytest.fixture
+def no_page(monkeypatch):
+    """Runs write no report: it takes longer than they do."""
+    monkeypatch.setattr("headcats.reports.page.writing.report", lambda folder: folder / "report.html")
+
+
+@pytest.fixture(scope="module")
+def results(counting_run: Path, tmp_path_factory) -> Path:
+    """A copy of the finished run without its evidence; tests only add what `map` writes."""
+    without = shutil.ignore_patterns("evidence*")
+    return Path(shutil.copytree(counting_run, tmp_path_factory.mktemp("cli") / "results", ignore=without))
+
+
+# ------------------------------------------------------------------------------------------------------ joint methods
+
+
+@pytest.fixture(scope="package")
+def relations(mini, tmp_path_factory) -> Path:
+    """A folder with `ov_relation` of a few tasks; never written to."""
+    import headcats as hc
+
+    folder = tmp_path_factory.mktemp("joint") / "r"
+    hc.run(mini, methods=["ov_relation"], tasks=JOINT_TASKS.split(","), out=folder, progress=False)
+    return folder
+
+
+@pytest.fixture
+def scored(relations, tmp_path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(relations, tmp_path / "r"))
+
+
+@pytest.fixture
+def two_methods(tmp_path, relations) -> Path:
+    """The same results with made-up gates."""
+    import json
+
+    from headcats.results.folder import ResultsFolder
+
+    target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(relations)
+    manifest = source.read_manifest()
+    gates, about = gates_block(), {"categories": json.dumps(manifest.category_entries())}
+    target.write_block("_suite", "ov_relation", source.read_block("_suite", "ov_relation"))
+    target.write_block("_suite", "head_gating:preset=chg-mini", gates.assign_attrs(about))
+    manifest.methods = ("ov_relation", "head_gating:preset=chg-mini", "function_probe", "token_probe")
+    manifest.beside = ()
+    target.write_manifest(manifest)
+    return target.path
+
+
+def gates_block():
+    """What head_gating finds in two data sets with three seeds: noise."""
+    import numpy as np
+    import xarray as xr
+
+    draws, grid = np.random.default_rng(0), ("dataset", "seed", "layer", "head")
+    names = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance")
+    made = {name: (grid, draws.random((2, 3, 6, 8))) for name in names}
+    axes = {"dataset": ["Knowledge", "Linguistic"], "seed": [0, 1, 2], "layer": range(6), "head": range(8)}
+    return xr.Dataset(made, coords=axes, attrs={"method": "head_gating", "model": "mini"})

@@ -1,0 +1,205 @@
+"""`headcats compare` on folders that were written without a model: one, several of one model, different models."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from simulated import CATEGORIES, NAMES, block
+from typer.testing import CliRunner
+
+from headcats import cli
+from headcats.errors import DataError
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
+from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+
+TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
+A, B = (0, 0), (1, 2)
+DENOISING, MEAN = "denoising_patch@last, logit_diff", "mean_ablation@all, logit_diff"
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+
+
+def write(
+    path: Path,
+    labels: dict[str, tuple[int, int] | None],
+    *,
+    shape=(2, 4),
+    items=24,
+    weights="w",
+    approximation="",
+    tasks=TASKS,
+    refused=(),
+    **plan,
+) -> Path:
+    """A results folder in which each label finds one head on every task, or none."""
+    folder, rng = ResultsFolder(path), np.random.default_rng(0)
+    for task in tasks:
+        for label, place in labels.items():
+            differences = 0.05 * rng.standard_normal((48, *shape))
+            if place is not None:
+                differences[:, place[0], place[1]] += 0.5
+            about = {"approximation": approximation} if approximation else {}
+            folder.write_block(task, label, block(differences, items=np.arange(48) % items).assign_attrs(about))
+    folder.write_manifest(
+        Manifest(
+            plan=PlanRecord(**{"metrics": ("logit_diff",), "corruption": "other_task", "seed": 0} | plan),
+            model=ModelRecord("planted", weights_hash=weights),
+            categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES[:2]),
+            tasks={
+                task: TaskRecord(TASKS[task], refusal="too hard" if task in refused else "")
+                for task in (*tasks, *refused)
+            },
+            methods=tuple(labels),
+        )
+    )
+    return path
+
+
+def compare(*arguments: object) -> str:
+    """All details that the command prints, cells of tables separated by single spaces."""
+    done = CliRunner().invoke(cli.app, ["compare", "--details", *map(str, arguments)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(monkeypatch, tmp_path):
+    """Short names of folders: long ones are folded in tables."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_one_folder_compares_its_protocols_and_halves():
+    write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@all": B})
+    said = compare("r", "--halves", 2, "--csv", "pairs.csv")
+    assert "rule fdr(alpha=0.05" in said
+    assert f"3 {MEAN} 1 1" in said
+    assert "Algorithmic: Jaccard above" in said
+    assert "1 1.00 0.00" in said
+    lowest = f"Jaccard 0.00 (median of 3 pairs 0.00), between {DENOISING} (1 head) and {MEAN} (1 head)"
+    assert lowest in said
+    assert "method 1 1.00 (1.00 to 1.00) 0.12" in said
+    assert "method, positions 2 0.00 (0.00 to 0.00)" in said
+    assert "these 3 protocols (helping)" in said
+    assert "Knowledge 0 1: L0H0 2: L0H0 L1H2" in said
+    assert "(helping), 2 splits" in said
+    assert "Algorithmic 1|1 1|1 2 1.00 (1.00 to 1.00)" in said
+    listed = pd.read_csv("pairs.csv")
+    assert len(listed) == 2 * 3
+    assert listed["jaccard"].tolist() == [1, 0, 0, 1, 0, 0]
+
+
+def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
+    from headcats.categories import membership
+
+    write(Path("r"), {"denoising_patch@last": A})
+    judged, calls = membership.categorize, []
+
+    def categorize(*given, **options):
+        calls.append(given)
+        if len(calls) == 2:
+            raise DataError("too few items here")
+        return judged(*given, **options)
+
+    monkeypatch.setattr("headcats.categories.map_tables.categorize", categorize)
+    said = compare("r", "--halves", 2)
+    assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
+    assert "`compared`: in how" in said
+    assert "1 of 2 splits" in said
+    assert "too few items" in said
+
+
+def test_several_folders_of_one_model_say_what_differs():
+    write(Path("a"), {"denoising_patch@last": A})
+    write(Path("b"), {"denoising_patch@last": A}, corruption="shuffled_labels")
+    said = compare("a", "b")
+    assert "corruption other_task" in said
+    assert f"2 {DENOISING}, shuffled_labels 1 1" in said
+    assert "Knowledge 1 1 1 1.00" in said
+    assert "Halves" not in said
+
+
+def test_protocols_without_heads_are_told_from_those_that_disagree():
+    write(Path("n"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@last": None})
+    said = compare("n", "--halves", 0)
+    assert "Knowledge: 1 of 3 protocols" in said
+    assert f"({MEAN.replace('@all', '@last')})" in said
+    assert f"Jaccard 1.00, between {DENOISING}" in said
+    said = compare("n", "--halves", 2, "--method", "mean_ablation")
+    assert "Algorithmic 0|0 0|0 0 - " in said
+
+
+def test_without_any_head_there_is_nothing_to_agree_on():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
+    write(Path("b"), {"denoising_patch@last": A}, items=3, seed=1)
+    said = compare("a", "b", "--sign", "suppressing")
+    assert "Knowledge: no protocol" in said
+    assert "2 protocols (suppressing)" in said
+    assert "┃ in all ┃ in" in said
+    assert "Knowledge 0 0" in said
+    assert f"Left out: {DENOISING}, seed 1: fdr(alpha=0.05)" in said
+
+
+def test_one_protocol_is_not_compared_with_itself():
+    write(Path("r"), {"denoising_patch@last": A}, items=6)
+    said = compare("r", "--halves", 1)
+    assert "no second protocol" in said
+    assert "at least half" not in said
+    assert "1 of 1 splits" in said
+
+
+def test_different_models_compare_their_structure():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
+    write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
+    said = compare("a", "b", "--csv", "sizes.csv")
+    assert "weights_hash w v" in said
+    assert "structure is compared" in said
+    assert "Knowledge b 1 0 0.07 2.00 1.00" in said
+    assert "Algorithmic and Knowledge 1.00 (0.12) 1.00 (0.07)" in said
+    assert "between a and b: - over" in said
+    assert pd.read_csv("sizes.csv")["size"].tolist() == [1, 1, 1, 1]
+    assert ", helping heads)" in said
+    said = compare("a", "b", "--sign", "suppressing")
+    assert ", suppressing heads)" in said
+    assert "Knowledge b 0 0 0.00" in said
+
+
+def test_categories_that_nobody_scored_are_not_empty_ones():
+    half = {task: TASKS[task] for task in ("t0", "t1")}
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half, refused=["t2"])
+    said = compare("a", "--halves", 2)
+    assert f"1 {DENOISING} 1 - 2 noising" in said
+    assert "`-`: not judged" in said
+    assert "Algorithmic 1 1 1 1.00" in said
+    assert "Knowledge - - - - - -" in said
+    assert "Knowledge: not judged (" in said
+    assert "Knowledge - - " in said.split("Heads over these", 1)[1].split("Halves", 1)[0], "over all protocols"
+    assert "Knowledge - 0 - - - `compared`" in said, "the halves"
+    write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
+    said = compare("a", "b", "--csv", "pairs.csv")
+    assert "tasks 2, without t2 3" in said
+    assert f"3 {DENOISING}, 3 tasks 1 1" in said
+    assert f"2 of 3 protocols; only {DENOISING}, 3 tasks finds 1" in said
+    assert "method, tasks 1 1.00" in said
+    assert "by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
+    listed = pd.read_csv("pairs.csv")
+    assert listed["differ_in"].tolist() == ["method", "tasks", "method, tasks"] * 2
+    assert listed["heads_second"].isna().tolist() == [False] * 3 + [True, False, False]
+    assert listed["both"].isna().tolist() == [False] * 3 + [True] * 3
+
+
+def test_fewer_than_no_halves_are_refused_by_the_parser():
+    refused = CliRunner().invoke(cli.app, ["compare", "r", "--halves", "-1"])
+    assert refused.exit_code == 2
+    assert "--halves" in refused.output
+
+
+def test_approximations_beside_exact_numbers_are_named():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A})
+    write(Path("s"), {"attribution_patch@last": A}, approximation="first order")
+    said = compare("a", "s", "--halves", 0)
+    assert "attribution_patch@last" in said
+    assert "not patched effects" in said

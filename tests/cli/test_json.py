@@ -1,0 +1,224 @@
+"""`--json` of every command: valid JSON on stdout and nothing else, with the keys that the help names."""
+
+import importlib
+import json
+import re
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from cli.done import QUICK
+from cli.test_compare import A, write
+from counting import SUITE
+
+import headcats as hc
+from headcats.cli.commands import callback
+from headcats.errors import StatisticsWarning, StorageError
+from headcats.results.declaration import registered_declarations
+
+
+def not_json(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+@pytest.fixture
+def answered(headcats):
+    """Function: arguments -> what is printed, whose keys are all named in the help of the command."""
+
+    def command(name, *arguments):
+        done = headcats(name, *arguments, "--json")
+        assert done.code == 0, done.err
+        found = json.loads(done.out, parse_constant=not_json)
+        assert {key for row in rows([found]) for key in row} <= named_in_help(name)
+        return found
+
+    return command
+
+
+def rows(value):
+    """Every mapping that stands in a list; mappings elsewhere go from names to what they name."""
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, dict))
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from rows(one)
+
+
+def named_in_help(command):
+    """Words in backticks of what the help says of the keys, also where it leads to another command."""
+    keys = callback(command).__doc__.partition("Keys of `--json`")[2]
+    others = re.findall(r"`headcats (\w+) --json`", keys)
+    return set(re.findall(r"`(\w+)`", keys)).union(*map(named_in_help, others))
+
+
+@pytest.mark.usefixtures("no_page")
+def test_run_with_a_profile(answered, counting_model_folder):
+    plan = ["--model", counting_model_folder, *QUICK, "--out", "r", "--methods", "denoising_patch", "--quiet"]
+    found = answered("run", *plan, "--profile")
+    assert (found["folder"], found["model"], found["suite"]) == ("r", "model", SUITE)
+    assert found["methods"] == ["denoising_patch@last"]
+    refused = {row["task"]: row["refusal"] for row in found["tasks"]}
+    assert "accuracy 0.00" in refused.pop("shifted")
+    assert set(refused.values()) == {None}
+    assert {row["head"] for row in found["map"]["heads"]} == {"L0H0"}
+    assert found["files"] == {"map": "r/overlap_map.html", "report": "r/report.html"}
+    assert found["views"] == ["r/views/knowledge.html", "r/views/linguistic.html"]
+    seconds = {row["purpose"]: row["seconds"] for row in found["profile"]}
+    purposes = {"model", "metrics", "sweeps", "prompts", "saving", "statistics", "pages", "loading", "other"}
+    assert set(seconds) == purposes
+    assert min(seconds.values()) >= 0
+    assert seconds["model"] > 0 < seconds["metrics"]
+
+
+def test_map(answered, results):
+    found = answered("map", results, "--csv")
+    assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "sentences", "files"}
+    assert {row["head"] for row in found["heads"]} == {"L0H0"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        members = hc.categorize(hc.score(hc.load(results), method="denoising_patch"))
+    listed = hc.categories.head_table(hc.overlap(members))
+    assert [row["effect"] for row in found["heads"]] == pytest.approx(listed["effect"].tolist(), abs=0)
+    assert found["heads"][0]["tasks"] == ["always_a", "always_b"]
+    assert [row["category"] for row in found["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert found["categories"][2] | {"judged": False, "tasks": 0} == found["categories"][2]
+    for row in found["categories"][:2]:
+        one = members.sel(category=row["category"])
+        counted = [row[key] for key in ("tasks", "tasks_needed", "heads", "heads_without_effect")]
+        assert counted == [one[name].item() for name in ("n_tasks", "min_tasks", "size", "size_expected")]
+    assert [row["k"] for row in found["shared"]] == [1, 2, 3]
+    assert len(found["overlap"]) == 3
+    assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
+    assert any("smallest reachable p" in line for line in found["sentences"])
+
+
+def test_where_no_head_can_be_judged_the_reason_is_there(headcats):
+    write(Path("r"), {"denoising_patch@last": A}, items=3)
+    done = headcats("map", "r", "--json")
+    assert json.loads(done.out)["not_judged"]
+    assert "Note: No head" in done.err
+    assert done.code == 0
+
+
+def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(
+    headcats, counting_model_folder, monkeypatch
+):
+    # Advice on other suites takes long: study/test_doable_suites.py.
+    monkeypatch.setattr("headcats.study.doable_suites._can_do_some", lambda *given, **options: False)
+    refused = ["--model", counting_model_folder, *QUICK, "--tasks", "shifted", "--json"]
+    done = headcats("validate", *refused)
+    assert done.code == 3
+    assert set(json.loads(done.out)["shifted"]) <= named_in_help("validate")
+    headcats("run", *refused, "--out", "r").check_one_message("accuracy 0.00")
+
+
+def test_plan(answered, headcats):
+    study = ["--tasks", "plural,antonym", "--methods", "denoising_patch,zero_ablation@last", "--n-prompts", "8"]
+    found = answered("plan", "--shape", "llama-3-8b", "--devices", "2", *study)
+    assert found["shape"]["name"] == "llama-3-8b"
+    assert [row["part"] for row in found["parts"]] == ["unpatched runs", "denoising_patch@last", "zero_ablation@last"]
+    assert set(found["parts"][0]) | set(found) | set(found["shape"]) | set(found["hardware"]) <= named_in_help("plan")
+    assert found["hours"] == pytest.approx(found["device_hours"] / 2)
+    headcats("plan", "--shape", "llama-3-70b", *study, "--json").check_one_message("--devices 2")
+
+
+def test_figure(answered, results, tmp_path):
+    found = answered("figure", "head_grid", results, "--out", "x.html")
+    assert set(found) == named_in_help("figure") == {"figure", "file", "title"}
+    assert Path(found["file"]).exists()
+
+
+def test_compare(answered, results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    found = answered("compare", folder, "--halves", 1, "--csv", "pairs.csv")
+    protocols = {row["protocol"]: row["heads"] for row in found["protocols"]}
+    assert {"denoising_patch@last, logit_diff", "mean_ablation@all, logit_diff"} < set(protocols)
+    assert protocols["denoising_patch@last, logit_diff"] == {"Knowledge": 1, "Linguistic": 1, "Algorithmic": None}
+    assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
+    assert found["replicated"][0]["any"] == ["L0H0"]
+    assert found["halves"]["splits"] == 1
+    assert found["methods"] is found["models"] is found["differences"] is None
+    assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
+    two = answered("compare", folder, folder, "--method", "mean_ablation")
+    assert two["differences"] == {}
+    assert two["files"] == {}, "not saved"
+
+
+def test_evidence_and_its_figure(headcats, answered, results, counting_model_folder, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
+    headcats(*figure, "--json").check_one_message("`headcats evidence")
+    found = answered("evidence", folder, "--model", counting_model_folder, "--n-prompts", 4, "--relabellings", 19)
+    assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert {row["verdict"] for row in found["verdicts"]} == {"inconclusive"}
+    assert found["error_rate"] == 0.0  # three labellings of three tasks: none can be told from the others
+    assert sorted(f"{name}.nc" for name in found["tables"]) == sorted(found["files"])
+    assert found["tables"]["specificity"]["coords"]["category"]["data"][0] == "Knowledge"
+    assert found["options"]["relabellings"] == 19
+    assert found["reading"]
+    title = answered(*figure)["title"]
+    for part in ("denoising_patch@last", "logit_diff", "model"):
+        assert part in title
+    for others in (["--method", "mean_ablation"], ["--sign", "suppressing"], ["--rule", "threshold:value=0.2"]):
+        assert headcats(*figure, *others).code == 2, others
+
+
+def test_report(headcats, answered, results, monkeypatch):
+    monkeypatch.setattr("headcats.reports.page.one_run.first_screen", lambda material: None)
+    monkeypatch.setattr("headcats.reports.page.one_run.document", lambda material, tabs, **first: material.mapped)
+    found = answered("report", results, "--method", "mean_ablation", "--out", "page.html")
+    assert found == {"sentences": [], "files": {"report": "page.html"}}
+    assert set(found) | {"report"} == named_in_help("report")
+    assert Path("page.html").read_text(encoding="utf-8") == "mean_ablation@all"
+    for wrong in (["--method", "no_method"], ["--out", "page.pdf"]):
+        headcats("report", results, *wrong, "--json").check_one_message(wrong[1])
+
+
+def test_views(answered, counting_run, counting_model_folder, tmp_path):
+    # Their model is a folder that they keep the path of: as far from this copy as from the original.
+    folder = shutil.copytree(counting_run, tmp_path / "r")
+    found = answered("views", folder, "--model", counting_model_folder, "--heads", 1, "--prompts", 1)
+    assert [row["heads"] for row in found["views"]] == [["L0H0"], ["L0H0"]]
+    assert all(Path(path).exists() for path in found["files"].values())
+    assert list(found["left_out"]) == ["Algorithmic"]
+
+
+def test_merge(headcats, answered):
+    write(Path("a"), {"denoising_patch@last": A}, tasks={"t0": "Algorithmic", "t2": "Knowledge"})
+    write(Path("b"), {"noising_patch@last": A}, tasks={"t1": "Algorithmic"})
+    found = answered("merge", "a", "b", "--out", "all")
+    assert found == {"folder": "all", "tasks": ["t0", "t2", "t1"], "joint_methods": [], "losses": []}
+    small = answered("merge", "all", "--out", "small", "--store", "compact")
+    assert {loss["store"] for loss in small["losses"]} == {"compact"}
+    assert {*found, *small["losses"][0]} == named_in_help("merge") - {"whole"}
+    headcats("merge", "a", "nowhere", "--out", "more").check_one_message("nowhere")
+    headcats("merge", "a", "--out", "all").check_one_message("all holds results")
+
+
+def test_list(answered):
+    for kind in ("tasks", "suites", "methods", "rules", "metrics", "figures", "presets"):
+        found = answered("list", kind)
+        more = {"tasks": {"category", "suite"}, "methods": {"kind", "paper", "cost"}}
+        assert all(set(entry) == {"name", "what"} | more.get(kind, set()) for entry in found)
+    assert named_in_help("list") == {"name", "what", "n"}.union(*more.values())
+    assert all(set(entry) == {"name", "n"} for entry in answered("list"))
+    entries = {entry["name"]: entry for entry in answered("list", "methods")}
+    for name, declaration in registered_declarations().items():
+        assert [entries[name][key] for key in ("kind", "paper", "cost")] == [
+            getattr(declaration, key) for key in ("kind", "paper", "cost")
+        ]
+    assert entries["ov_relation"]["kind"] == "joint"
+
+
+def test_a_map_of_a_folder_that_cannot_be_written_has_its_numbers_and_no_page(answered, headcats, results, monkeypatch):
+    def refuse(*_):
+        raise StorageError("Could not write overlap_map.html: Permission denied.")
+
+    # As an attribute of the package, its module is hidden by the decorator of that name.
+    monkeypatch.setattr(importlib.import_module("headcats.figures.figure"), "write", refuse)
+    found = answered("map", results)
+    assert found["files"] == {"map": None}
+    assert found["heads"]
+    done = headcats("map", results)
+    assert done.code == 0
+    assert "Permission denied" in done.text

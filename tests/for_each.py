@@ -1,0 +1,44 @@
+"""A test of many cheap cases as one item, which reports every case that fails."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def for_each(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: `parametrize` in one item; several names, separated by commas, take tuples.
+
+    Every case has its own `tmp_path` and `monkeypatch`; other fixtures are shared.
+    """
+    fields = names.split(",")
+    rows = [tuple(case) if len(fields) > 1 else (case,) for case in cases]
+    assert rows
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def every_case(**fixtures: Any) -> None:
+            failed = []
+            for number, row in enumerate(rows):
+                own = dict(zip(fields, row, strict=True))
+                if "tmp_path" in fixtures:
+                    own["tmp_path"] = fixtures["tmp_path"] / f"case{number}"
+                    own["tmp_path"].mkdir()
+                with pytest.MonkeyPatch.context() as monkeypatch:
+                    if "monkeypatch" in fixtures:
+                        own["monkeypatch"] = monkeypatch
+                    try:
+                        test(**fixtures | own)
+                    except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - listed below
+                        failed.append(f"{row}: {type(error).__name__}: {error}")
+            if failed:
+                pytest.fail("\n".join(failed))
+
+        signature = inspect.signature(test)
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in fields]
+        every_case.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return every_case
+
+    return decorate
