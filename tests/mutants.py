@@ -132,12 +132,16 @@ def caught_by(mutant: Mutant, copy: Path) -> str:
     return ""
 
 
-def _first_failure(tests: list[Path], copy: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-n2", *map(str, tests)],
-        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
-        env=os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"},
+def _python(arguments: list[str], copy: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python with the copy of the package; without `PYTHONSAFEPATH` it would find that of the current folder."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
+        env=os.environ | {"PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
+
+
+def _first_failure(tests: list[Path], copy: Path) -> str:
+    done = _python(["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-n2", *map(str, tests)], copy)
     if done.returncode in (0, 5):  # all passed, or there is none
         return ""
     named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
@@ -153,6 +157,9 @@ def main() -> int:
     survivors = 0
     with tempfile.TemporaryDirectory() as home:
         copy = Path(shutil.copytree(ROOT / "headcats", Path(home) / "headcats")).parent
+        found = _python(["-c", "import headcats; print(headcats.__file__)"], copy).stdout.strip()
+        if not found.startswith(str(copy)):
+            sys.exit(f"The tests would import {found}, not the copy in {copy}.")
         for number, mutant in enumerate(drawn(chosen.n, chosen.seed), 1):
             found = caught_by(mutant, copy)
             survivors += not found

@@ -10,10 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
-import pytest
-import run_tutorials
 from for_each import for_each
-from run_tutorials import FIGURE, notebooks
+from run_tutorials import notebooks
 from tutorial_pictures import MOST, references
 
 import headcats as hc
@@ -136,49 +134,8 @@ def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
     assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
 
 
-@every_notebook
-def test_notebook_asks_before_it_shows_and_answers_after(path):
-    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells]
-    (asked,) = (place for place, source in enumerate(sources) if "**Predict:**" in source)
-    (answered,) = (place for place, source in enumerate(sources) if "**Answer:**" in source)
-    assert answered > asked + 1
-    assert re.search(r"\*\*Predict:\*\*[^\n]*(\n[^\n]+)*\?", sources[asked])
-
-
 def test_badges_of_the_readme_lead_to_tutorials():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     linked = re.findall(r"\((https://colab\.research\.google\.com/(?!assets/)[^)]*)\)", readme)
     assert linked != []
     assert set(linked) <= {f"{COLAB}{name}.ipynb" for name in NAMES}
-
-
-def test_the_tutorial_of_today_is_run_alone(monkeypatch):
-    run = []
-    monkeypatch.setattr(run_tutorials, "_run", lambda path, pictures: run.append(path) or (path.name, 0.0, ""))
-    assert run_tutorials.main(["--of-today"]) == 0
-    assert (len(run), run[0] in notebooks()) == (1, True)
-    run_tutorials.main([])
-    assert sorted(run[1:]) == notebooks()
-
-
-@pytest.mark.slow
-def test_running_tutorials_fails_where_one_fails(tmp_path):
-    shows = f"display({{'{FIGURE}': {{'data': []}}}}, raw=True)"
-    warns = f"{shows}; print('IProgress not found')"
-    sources = {"broken": "assert 1 == 2, 'not so'", "blank": "1", "warns": warns, "fine": shows}
-    paths = [tmp_path / f"{name}.ipynb" for name in sources]
-    for path, source in zip(paths, sources.values(), strict=True):
-        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
-
-    def run(*arguments):  # in a process of its own: the event loops of nbclient are closed with it
-        script = [sys.executable, str(ROOT / "tests" / "run_tutorials.py"), *arguments]
-        return subprocess.run(script, capture_output=True, text=True, check=False)
-
-    done = run(*map(str, paths), "--jobs", "3")
-    assert done.returncode == 1, done.stderr
-    outcomes = re.findall(r"(\w+)\.ipynb  (\w+)", done.stdout)
-    assert outcomes == [("broken", "FAILED"), ("blank", "FAILED"), ("warns", "FAILED"), ("fine", "passed")]
-    assert "not so" in done.stderr
-    assert re.search(r"blank\.ipynb: .*figure", done.stderr)
-    assert re.search(r"warns\.ipynb: .*ipywidgets", done.stderr)
-    assert run(str(paths[-1])).returncode == 0

@@ -1,6 +1,5 @@
 """Items of a user that raise, give something else or write into what they get: each is named, and harms no other."""
 
-import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Mapping
@@ -328,15 +327,6 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     assert method.on_task(inputs, positions="last").identical(block)
 
 
-def test_a_plan_of_memory_that_is_none() -> None:
-    def planned(value: Any) -> None:
-        misbehaving.BEHAVIOUR["memory_plan"] = giving(value)
-        method.memory_plan(None, None)
-
-    method = declared("task", "OnTask")
-    assert not_refused(planned, {str(value): value for value in (3, {"peak": 1}, "1 GB")}, "by `memory_plan`") == []
-
-
 MEMBERS = {
     "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
     "positions": ["", 3],
@@ -595,17 +585,3 @@ def test_a_template(member: str) -> None:
     texts = {"text", "text alone"} if member in ("answer", "query") else set()  # which these may give
     cases = {name: behaves for name, behaves in (WRONG | RENDERED).items() if name not in texts}
     assert not_refused(rendered, cases, "Template 'bad'") == []
-
-
-def test_what_is_no_template() -> None:
-    def planned(item: Any) -> None:
-        registry.register("template", "bad", item)
-        plan(suite_source=["plural"], template="bad", n_prompts=4)
-
-    items = {"none": None, "text": "text", "number": 3, "lambda": lambda: None}
-    assert not_refused(planned, items, "Template 'bad'") == []
-
-
-def test_a_template_is_text() -> None:
-    fields = {field.name: field.name for field in dataclasses.fields(Template)}
-    assert not_refused(lambda field: dataclasses.replace(ARROW, **{field: None}), fields, "") == []

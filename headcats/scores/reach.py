@@ -8,12 +8,10 @@ from jaxtyping import Float
 
 from headcats.statistics.distributions import t_quantile
 from headcats.statistics.multiplicity import discoveries_needed, items_for
-from headcats.statistics.pooled_null import critical_value
+from headcats.statistics.pooled_null import ROUNDING, critical_value
 from headcats.statistics.task import Estimate
 
 POWER = 0.8
-# Shares of the gap below this are the rounding of constant differences.
-ROUNDING = 1e-9
 _MOST_ITEMS = 1024
 
 
@@ -29,7 +27,7 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
     `(standard error + floor) * critical value + standard error * t(.8)`, with the value that the studentized effect has
     to reach for a two-sided p of `alpha / tests` (or the smallest reachable p, if that is larger: heads are then found
     together only) and `n_items - 1` degrees of freedom. Where a rule has a `min_effect`, that comes on top.
-    In shares of the gap; NaN where no standard error is known.
+    In shares of the gap; NaN where no standard error is known, 0 where only rounding scatters.
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
     level = np.maximum(alpha / max(tests, 1), scores["smallest_p"].values) / 2
@@ -41,8 +39,9 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
                 level[row], scores["null_t"].values[row], scores["rank"].values, scores.attrs["null_draws"]
             )
             median = float(np.median(finite))
-            width = median + scores.attrs["error_floor"]
-            smallest[row] = width * critical + median * t_quantile(1 - POWER, n_items - 1) if width > 0 else 0.0
+            floor = scores.attrs["error_floor"]
+            found = (median + floor) * critical + median * t_quantile(1 - POWER, n_items - 1)
+            smallest[row] = found if max(median, floor) > ROUNDING else 0.0
     return smallest
 
 
@@ -54,12 +53,14 @@ def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
     standard errors, with what is added to all of them, fall with the root of the items, by Student's t. At most 1024.
     """
     tests = max(int(scores["p_value"].notnull().sum()), 1)
-    errors = np.nanmedian(np.where(scores["standard_error"] > 0, scores["standard_error"], np.nan), axis=None)
+    errors = scores["standard_error"].values
+    errors = errors[errors > ROUNDING]
     n_items = float(scores["n_items"].median())
     # The median of chi-squared by its degrees of freedom (Wilson & Hilferty 1931): below 1, so errors of few items are
     # too small in the median.
     root = math.sqrt(n_items / (1 - 2 / (9 * max(n_items - 1, 1))) ** 3)
-    error_of_one, floor_of_one = float(errors) * root, scores.attrs["error_floor"] * root
+    error_of_one = float(np.median(errors)) * root if len(errors) else 0.0
+    floor_of_one = scores.attrs["error_floor"] * root
     items = np.arange(max(items_for(alpha / tests), 2), _MOST_ITEMS)
     error, floor, freedom = error_of_one / np.sqrt(items), floor_of_one / np.sqrt(items), items - 1
     width = (error + floor) * t_quantile(alpha / tests / 2, freedom)

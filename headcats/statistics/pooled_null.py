@@ -1,7 +1,8 @@
 """What the studentized effect of a head without effect looks like, from the data: pooled over heads and tasks.
 
 The statistic is `(effect - tested effect) / (standard error + floor)`; the floor is the tenth percentile of all
-standard errors, so that a head whose items happen to agree does not stand out by that alone. Its distribution under
+standard errors beyond rounding, so that a head whose items happen to agree does not stand out by that alone, and never
+below `ROUNDING`, so that effects no larger than rounding do not either. The distribution of the statistic under
 the null comes from the scatter of items around their effects: items are drawn with replacement, the statistic of the
 draw is computed, and the draws of all heads and tasks are put together. A p value is a rank among them.
 
@@ -31,8 +32,9 @@ LEAST_DRAWS, DRAWS_PER_TEST = 50_000, 50
 KEPT_DRAWS = 100
 """Draws that are kept whole for every task: studies in which no head has an effect."""
 ROUNDING = 1e-5
-"""Share of the gap: items that deviate by no more do so by the rounding of fp32 metrics, which differs between
-processors."""
+"""Share of the mean gap: items that deviate by no more do so by the rounding of fp32 metrics, which differs between
+processors. Logits are right to some 1e-6, so where the gap is less than a tenth of a nat, rounding can be larger, and
+counts as scatter."""
 # Numbers of items that get a distribution of their own; others use that of the next smaller one, which is wider.
 _LEVELS = 8
 # Ranks that are kept of every distribution, from each end; neighbours differ by 4 %.
@@ -46,7 +48,7 @@ class PooledNull:
     """Null distribution of the studentized effect."""
 
     floor: float
-    """Added to every standard error; in shares of the gap."""
+    """Added to every standard error; in shares of the gap, at least `ROUNDING`."""
     draws: int
     """How many draws the distributions are of."""
     rank: Int[np.ndarray, " rank"]
@@ -70,15 +72,16 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
     """The null distribution for every task, from the scatter of items around the effects of all tasks.
 
     Args:
-        scatter: Task -> what each item adds to the deviation of an effect: rows sum to 0. NaN for heads without a
-            number. Tasks with a single item have no distribution and get that of t with one degree of freedom.
+        scatter: Task -> what each item adds to the deviation of an effect, in shares of the gap: rows sum to 0. NaN for
+            heads without a number. Tasks with a single item have no distribution and get that of t with one degree of
+            freedom.
         seed: Seed of the draws.
         jobs: Threads; the draws are the same.
     """
     errors = {task: standard_errors(values) for task, values in scatter.items()}
     pool = np.concatenate([errors[task][scatters(values)] for task, values in scatter.items()] or [[]])
     pool = pool[np.isfinite(pool)]
-    floor = float(np.percentile(pool, FLOOR_PERCENTILE)) if len(pool) else 0.0
+    floor = max(ROUNDING, float(np.percentile(pool, FLOOR_PERCENTILE))) if len(pool) else ROUNDING
     n_items = {task: len(values) for task, values in scatter.items()}
     levels = np.unique([n for n in n_items.values() if n > 1] or [2])
     if len(levels) > _LEVELS:

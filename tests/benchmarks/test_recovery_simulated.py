@@ -1,14 +1,13 @@
 """What recovery says of simulated studies, on small ones: nothing found where nothing is, and what is planted found."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
-from recovery_parts import claims, label_worlds, null, planted, worlds
+from recovery_parts import label_worlds, null, planted, worlds
 from recovery_parts.analysis import called, scored
-from recovery_parts.generator import METHOD, Design, noise, results, without_items
+from recovery_parts.generator import METHOD, Design, results
 from recovery_parts.label_partitions import PROMPTS, Bench
 from recovery_parts.label_worlds import LabelStudy, verdicts
 from recovery_parts.repeat import repeat
@@ -29,54 +28,6 @@ def drawn(seed: int = 0) -> np.random.Generator:
 
 def blocks(tree: xr.DataTree) -> list[xr.Dataset]:
     return [node[f"{METHOD}@last"].to_dataset() for node in tree.children.values()]
-
-
-# ---------------------------------------------------------------------------------------------- what is simulated
-@pytest.mark.parametrize(("within_item", "between_heads"), [(0.5, 0.3), (0.0, 0.3), (0.5, 0.0)])
-def test_noise_has_unit_variance_heavy_tails_and_the_declared_correlations(within_item, between_heads):
-    design = Design(layers=1, heads=3, within_item=within_item, between_heads=between_heads)
-    found = noise(design, drawn(), item=np.repeat(np.arange(60_000), 2))
-    np.testing.assert_allclose(found.mean(axis=0), 0, atol=0.02)
-    np.testing.assert_allclose(found.var(axis=0), 1, atol=0.05)
-    first, second = found[::2], found[1::2]
-    for head in range(3):
-        assert np.corrcoef(first[:, head], second[:, head])[0, 1] == pytest.approx(within_item, abs=0.03)
-    np.testing.assert_allclose(np.corrcoef(found.T)[np.triu_indices(3, k=1)], between_heads, atol=0.03)
-    # Beyond 5 standard deviations a normal variable has 6e-7 of its mass.
-    assert (np.abs(found) > 5).mean() > 1e-4
-
-
-def test_planted_effects_are_exact_without_noise_and_scored_as_such_with_some():
-    design = Design(categories=2, tasks=3, layers=3, heads=4, sd=0.0, by_distractor=0.25)
-    effects = drawn().choice([-0.1, 0.0, 0.2], size=(design.n_tasks, design.n_heads))
-    for truth, block in zip(effects, blocks(results(design, effects, rng=drawn(1))), strict=True):
-        difference = (block["patched"] - block["corrupted"]).sel(metric="logit_diff")
-        found = difference.transpose("prompt", "layer", "head").values.reshape(block.sizes["prompt"], -1)
-        np.testing.assert_allclose(found.mean(axis=0), truth, atol=1e-12)
-        np.testing.assert_allclose(found.std(axis=0), 0.25 * np.abs(truth), atol=1e-12)
-    noisy = score(results(dataclasses.replace(design, sd=0.1, by_distractor=0.0), effects, rng=drawn(2)), method=METHOD)
-    np.testing.assert_allclose(noisy["effect"].values.reshape(effects.shape), effects, atol=0.1)
-    np.testing.assert_allclose(noisy["gap"], 1.0, atol=0.06)
-
-
-def test_without_items_every_prompt_is_an_item_and_nothing_else_changes():
-    design = Design(categories=2, tasks=3, layers=3, heads=4)
-    tree = results(design, np.zeros((design.n_tasks, design.n_heads)), rng=drawn())
-    for kept, hidden in zip(blocks(tree), blocks(without_items(tree)), strict=True):
-        assert len(set(hidden["item"].values)) == 64 > len(set(kept["item"].values))
-        xr.testing.assert_identical(kept.drop_vars("item"), hidden.drop_vars("item"))
-
-
-def test_truth_depends_on_min_tasks_as_the_partial_conjunction_does():
-    design = Design(categories=2, tasks=3, layers=1, heads=4)
-    effects = np.array(
-        [[0.1, 0.1, 0.1, -0.1], [0.1, 0.1, 0.0, -0.1], [0.1, 0.0, 0.0, 0.1], *([[0.0, 0.0, 0.2, 0.0]] * 3)]
-    )
-    second = [False, False, True, False]
-    expected = {1: [True] * 4, "half": [True, True, False, False], "n": [True, False, False, False]}
-    for min_tasks, first in expected.items():
-        assert worlds.members(design, effects, min_tasks=min_tasks).tolist() == [first, second]
-    assert worlds.members(design, -effects, min_tasks="half").tolist() == [[False, False, False, True], [False] * 4]
 
 
 def test_verdicts_are_those_of_the_tool_with_all_its_draws():
@@ -140,29 +91,6 @@ def test_strong_effects_are_found_with_their_signs_and_sets():
     # Heads that matter in single tasks are members for one task, and only for that.
     of_all = 3 * 2 + 2 * 2 + 3 + 1
     assert [rows[planted.STRICT, m]["true"] for m in ("1", "half", "n")] == [of_all + 6, of_all, of_all]
-
-
-def test_members_far_above_the_bar_are_found_and_others_are_not():
-    tiny = Design(categories=2, tasks=3, layers=2, heads=6, prompts=16, items=(16, 16))
-    few = World(own=2, two=0, three=0, mixed=0, suppressing=0, single=0, short=0)
-    assert claims.recall(tiny, few, 0.6, drawn()) == (1.0, 1.0, 0.0)
-    assert claims.recall(tiny, few, 0.06, drawn())[0] < 0.5
-
-
-def test_heads_above_the_bar_in_too_few_tasks_are_no_members():
-    quiet = Design(categories=1, layers=4, heads=6, prompts=32, items=(32, 32), sd=0.02)
-    assert claims.false_share(quiet, 8, drawn()) == 0.0
-
-
-def test_equal_heads_are_out_nowhere():
-    out, everywhere = claims.equal_effects(Design(categories=2, tasks=3, layers=2, heads=6, sd=0.02), drawn())
-    assert (out, everywhere) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize("noise", claims.COVERED)
-def test_intervals_cover(noise):
-    design = Design(categories=2, tasks=6, noise=noise, prompts=16, items=(16, 16))
-    assert claims.coverage(design, drawn()) > 0.9
 
 
 # --------------------------------------------------------------------------------------------- labels of categories

@@ -12,7 +12,6 @@ RESULTS, OVERLAP = "the results that hc.run or hc.load returns", "the overlap th
 NAMED = "takes a dictionary, name of a"
 MISTAKES = {
     "hc.categorize(results)": f"hc.categorize takes {SCORES}; got {RESULTS}. Pass hc.score(results, method=...).",
-    "hc.categorize(members)": f"hc.categorize takes {SCORES}; got {MEMBERS}. Pass the scores that went into it.",
     "hc.categorize('r')": f"hc.categorize takes {SCORES}; got the text 'r'. Pass hc.score(hc.load(folder), ",
     "hc.categorize(block)": (
         f"hc.categorize takes {SCORES}; got a Dataset of patched, clean, corrupted. It is made by "
@@ -20,50 +19,33 @@ MISTAKES = {
     ),
     "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
-    "hc.overlap(results)": f"hc.overlap takes {MEMBERS}; got {RESULTS}. Pass hc.categorize(hc.score(results, ",
     "hc.categories.relation_members(results)": "expects one table, an xarray.Dataset with `score` over (rela",
     "hc.methods.head_gating.always_any(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
     "hc.methods.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
-    "hc.methods.function_probe.importance_effects(block)": "takes what function_probe returns, with `importance`; got ",
-    "hc.methods.head_gating.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",
     "hc.score(results, method='head_gating')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.methods.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
     "hc.methods.function_vector.steer(mini, 'icl', results)": ("returns, or a list of heads; got a DataTree"),
-    "hc.overlap(None)": f"hc.overlap takes {MEMBERS}; got None.",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.categories.replicated(members)": (
         f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'
     ),
-    "hc.categories.replicated({'a': scores})": f"takes {MEMBERS}; run 'a' is {SCORES}. Pass hc.categorize(scores).",
     "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
-    "hc.evidence.agreement([members, members])": (
-        f'{NAMED} protocol -> {MEMBERS}; got a list of 2. Write hc.evidence.agreement({{"first": ..., "second": ...}}).'
-    ),
     "hc.evidence.category_structure(members)": (
         f"{NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "
         'hc.evidence.category_structure({"name": hc.overlap(memberships)}).'
     ),
-    "hc.evidence.category_structure({'A': members})": (
-        f"takes {OVERLAP}; model 'A' is {MEMBERS}. Pass hc.overlap(memberships)."
-    ),
-    "hc.evidence.judge_protocols([results])": f"{NAMED} run -> {RESULTS}; got a list of 1.",
-    "hc.evidence.judge_protocols('r')": 'Write hc.evidence.judge_protocols({"name": hc.load(folder)}).',
     "hc.evidence.judge_protocols(results)": 'Write hc.evidence.judge_protocols({"name": results}).',
     "hc.evidence.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
     "hc.evidence.judge_protocols({})": "needs the results of at least one run",
-    "hc.evidence.half_agreement('r', judge)": f"takes {RESULTS}; got the text 'r'. Pass hc.load(folder).",
     "hc.evidence.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns",
     "hc.evidence.half_agreement(results, judge)": f"takes {MEMBERS}; judge returned {SCORES}.",
     "hc.categorize(scores, rule='fdr')": (
         "hc.categorize takes a rule with its options; got the name 'fdr'. Write "
         "rule=hc.rules.fdr(alpha=0.05, min_effect=0.05)."
     ),
-    "hc.categorize(scores, rule='threshold:value=1')": "got the name 'threshold:value=1'. Write rule=hc.rules.thresh",
     "hc.categorize(scores, rule=hc.rules.fdr)": "got the function fdr. Write rule=hc.rules.fdr(alpha=0.05, ",
     "hc.categorize(scores, rule=3)": "hc.categorize takes a rule with its options; got an int.",
-    "hc.evidence.judge_protocols({'a': results}, rule='fdr')": "takes a rule with its options; got the name",
     "hc.run_evidence(results, 'mini')": "takes the model first and the results second; got them the other way round",
-    "hc.run_evidence('r', mini)": "takes the model first and the results second; got them the other",
     "hc.run_evidence('mini', scores)": f"hc.run_evidence takes {RESULTS}; got {SCORES}.",
 }
 

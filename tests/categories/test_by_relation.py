@@ -101,13 +101,6 @@ def test_overlap_figures_and_head_table_take_them():
     assert hc.overlap(found, sign="suppressing", draws=50)["set"].values.tolist() == [["", ""], ["B", ""]]
 
 
-def test_runs_of_several_seeds_can_be_combined():
-    other = relations()
-    other["score"] = other["score"].where(other["layer"] == 1, 0.0)
-    found = hc.categories.replicated({"first": members(), "other": members(other)}, by="always")
-    assert (found.member.sel(category="A") != 1).all()
-
-
 def test_schema_is_that_of_categorize():
     """Names that `hc.categorize` always gives, but for what only data with draws have."""
     found = members()

@@ -1,5 +1,6 @@
 """Categories of tasks of which some lack the donors of a second corruption."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -18,12 +19,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*(of a single task|stay empty).
 WRONG = np.random.default_rng(9).uniform(0, 0.2, (6, 1, 4))  # what any donor does: task, head
 
 
-def scores_of(controlled: list[int], *, effects: tuple[float, ...] = (0.6, 0.0, 0.0, -0.6)) -> xr.Dataset:
-    """Six Algorithmic tasks and four heads; `effects` come on top of what donors of a second corruption do."""
+@functools.cache
+def scores_of(*controlled: int) -> xr.Dataset:
+    """Six Algorithmic tasks and four heads, of which the first helps and the last suppresses; donors of a second
+    corruption do no more than `WRONG`."""
     rng = np.random.default_rng(1)
     blocks, controls = {}, {}
     for number in range(6):
-        blocks[f"t{number}"] = block(WRONG[number] + np.array(effects) + rng.normal(0, 0.05, (40, 1, 4)))
+        blocks[f"t{number}"] = block(WRONG[number] + np.array([0.6, 0.0, 0.0, -0.6]) + rng.normal(0, 0.05, (40, 1, 4)))
         controls[f"t{number}"] = block(WRONG[number] + rng.normal(0, 0.05, (40, 1, 4)))
     results = tree(blocks, categories=dict.fromkeys(blocks, NAMES[0]))
     for number in controlled:
@@ -35,7 +38,7 @@ def scores_of(controlled: list[int], *, effects: tuple[float, ...] = (0.6, 0.0, 
 
 class TestNullCalibrated:
     def test_only_tasks_with_null_effects_count(self) -> None:
-        scores = scores_of([0, 2, 5])
+        scores = scores_of(0, 2, 5)
         with pytest.warns(StatisticsWarning, match=r"reads null_effect.*: t1, t3, t4"):
             members = categorize(scores, rule=rules.null_calibrated())
         whole = categorize(scores.sel(task=["t0", "t2", "t5"]), rule=rules.null_calibrated())
@@ -44,29 +47,28 @@ class TestNullCalibrated:
         assert members["member"].sel(category="Algorithmic").values[0].tolist() == [1, -1, -1, -1]
 
     def test_wrong_donors_alone_make_no_member_however_few_tasks_have_them(self) -> None:
-        for controlled in ([0, 1, 2, 3, 4], [0]):
+        for controlled in ((0, 1, 2), (0,)):
             with pytest.warns(StatisticsWarning, match="reads null_effect"):
-                members = categorize(scores_of(controlled), rule=rules.null_calibrated())
+                members = categorize(scores_of(*controlled), rule=rules.null_calibrated())
             inside = members["member"].sel(category="Algorithmic").values[0]
             assert (inside[0], inside[3]) == (1, -1)
 
     def test_data_without_effects_are_not_drawn_for_it(self) -> None:
-        members = categorize(scores_of([0, 1, 2, 3, 4, 5]), rule=rules.null_calibrated())
+        members = categorize(scores_of(*range(6)), rule=rules.null_calibrated())
         assert np.isnan(members["size_expected"]).all()
         assert members["probability"].sel(category="Algorithmic").values[0, 0] == 1.0
 
     def test_without_any_null_effect_it_is_told(self) -> None:
         with pytest.raises(DataError, match="second_corruption_patch"):
-            categorize(scores_of([]), rule=rules.null_calibrated())
-        scores = scores_of([0])
-        scores["null_effect"] = scores["null_effect"] * np.nan
+            categorize(scores_of(), rule=rules.null_calibrated())
+        scores = scores_of(0)
         with pytest.raises(DataError, match="reads null_effect"):
-            categorize(scores, rule=rules.null_calibrated())
+            categorize(scores.assign(null_effect=scores["null_effect"] * np.nan), rule=rules.null_calibrated())
 
 
 class TestTaskSpecificEffects:
     def test_they_are_reduced_like_effects(self) -> None:
-        scores = scores_of([0, 1, 2, 3, 4, 5])
+        scores = scores_of(*range(6))
         members = categorize(scores, min_tasks=4).sel(category="Algorithmic")
         for name in ("specific_effect", "specific_low", "specific_high"):
             ordered = np.sort(scores[name].values, axis=0)
@@ -75,7 +77,7 @@ class TestTaskSpecificEffects:
         np.testing.assert_allclose(members["specific_effect"].values[0], [0.6, 0, 0, -0.6], atol=0.03)
 
     def test_the_head_list_shows_them_beside_the_effect(self) -> None:
-        members = categorize(scores_of([0, 1, 2, 3, 4, 5]))
+        members = categorize(scores_of(*range(6)))
         listed = head_table(members)
         columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
         columns += ["doubtful"]
@@ -87,7 +89,7 @@ class TestTaskSpecificEffects:
         assert own["specific"].tolist() == listed[listed["kind"] == "suppressing"]["specific"].tolist()
 
     def test_too_few_tasks_with_the_control_leave_them_unknown(self) -> None:
-        members = categorize(scores_of([0, 1]), min_tasks=3).sel(category="Algorithmic")
+        members = categorize(scores_of(0, 1), min_tasks=3).sel(category="Algorithmic")
         assert members["effect"].notnull().all()
         assert members["specific_effect"].isnull().all()
-        assert "specific" not in head_table(categorize(scores_of([])))
+        assert "specific" not in head_table(categorize(scores_of()))

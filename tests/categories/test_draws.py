@@ -39,6 +39,18 @@ def members_of(found: xr.DataTree, rule: rules.Rule) -> xr.Dataset:
     return categorize(score(found, method="denoising_patch"), rule=rule)
 
 
+@pytest.fixture(scope="module")
+def near() -> xr.Dataset:
+    """One head shared, one in Algorithmic alone, and one of Knowledge at the threshold."""
+    effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5, ("Knowledge", 2): 0.105}
+    return members_of(results(effects), rules.threshold(value=0.1))
+
+
+@pytest.fixture(scope="module")
+def one_head() -> xr.Dataset:
+    return score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
+
+
 def test_strong_heads_are_in_always_weak_ones_sometimes_and_others_never() -> None:
     found = results({("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.1, ("Knowledge", 2): 0.5})
     members = members_of(found, rules.threshold(value=0.1))
@@ -48,12 +60,6 @@ def test_strong_heads_are_in_always_weak_ones_sometimes_and_others_never() -> No
     assert probability[3:].max() == 0.0
     assert members["probability"].sel(category="Knowledge").values[0, 2] == 1.0
     assert head_table(members)["probability"].tolist()[0] == 1.0
-
-
-def test_fdr_members_far_above_the_cut_are_in_almost_always() -> None:
-    members = members_of(results({("Algorithmic", 0): 0.3}), rules.fdr(min_effect=0.05))
-    assert members["probability"].sel(category="Algorithmic", head=0).item() > 0.99
-    assert members["probability"].sel(category="Knowledge", head=0).item() < 0.01
 
 
 def test_suppressing_heads_have_a_probability_of_their_own() -> None:
@@ -76,31 +82,10 @@ def test_the_size_without_effect_is_what_a_rule_finds_in_noise() -> None:
     assert loose["size"].mean().item() == pytest.approx(loose["size_expected"].mean().item(), abs=2.5)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:min_tasks=1")
-def test_the_size_without_effect_of_a_rule_on_p_is_that_of_noise() -> None:
-    observed, expected = [], []
-    for seed in range(15):
-        found = null_results(np.random.default_rng(seed), tasks=8, shape=(4, 6), prompts=32, n_items=16)
-        members = categorize(
-            score(found, method="denoising_patch"), rule=rules.fdr(alpha=0.5, min_effect=0), min_tasks=1
-        )
-        observed.append((members["size"] + members["suppressing_size"]).sum().item() / 2)
-        expected.append(members["size_expected"].sum().item())
-    # Resamples of 16 items have heavier tails than the items themselves, so p of noise is rather too large.
-    assert 0.6 < np.mean(expected) / np.mean(observed) < 4
-
-
 @pytest.mark.filterwarnings("ignore:sd_above_mean")
 @pytest.mark.parametrize(
     "rule",
-    [
-        rules.fdr(alpha=0.99, min_effect=0),
-        rules.threshold(value=0.02),
-        rules.top_fraction(p=0.2),
-        rules.sd_above_mean(k=1),
-        rules.elbow(),
-    ],
+    [rules.fdr(alpha=0.99, min_effect=0), rules.top_fraction(p=0.2), rules.sd_above_mean(k=1)],
     ids=repr,
 )
 def test_draws_are_judged_at_once_as_one_by_one(rule: rules.Rule) -> None:
@@ -139,12 +124,11 @@ class TestSingleItems:
             assert np.isnan(shared[name].values).tolist() == [[True, True], [True, False]]
         assert head_table(members)["probability"].isna().tolist() == [True, True, False]
 
-    def test_a_map_of_them_says_dashes(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_map_of_them_says_dashes(self, one_head: xr.Dataset) -> None:
         members = self.members("")
         shared = overlap(members, draws=10, sign="suppressing")
         assert shared["probability"].isnull().all()
-        scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
-        found = {"scores": scores, "members": members, "overlap": overlap(members, draws=10)}
+        found = {"scores": one_head, "members": members, "overlap": overlap(members, draws=10)}
         text = " ".join(map(str, map_findings(with_tests(found, Reading()), Reading())))
         assert "nan" not in text
         assert "of the resamples" not in text
@@ -156,36 +140,29 @@ def test_true_effects_do_not_count_as_noise() -> None:
     assert strong["size_expected"].sel(category="Algorithmic").item() < 0.1
 
 
-def test_scores_without_draws_give_memberships_without_probabilities() -> None:
-    scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch").drop_vars(
-        ["resampled", "null_effect_t"]
-    )
-    members = categorize(scores)
+def test_scores_without_draws_give_memberships_without_probabilities(one_head: xr.Dataset) -> None:
+    members = categorize(one_head.drop_vars(["resampled", "null_effect_t"]))
     assert not {"probability", "size_expected", "resampled_member"} & set(members)
     assert "jaccard_low" not in overlap(members)
     assert "probability" not in head_table(members)
 
 
 class TestOverlapIntervals:
-    def test_they_hold_the_overlap_of_clear_heads(self) -> None:
-        effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5, ("Knowledge", 2): 0.105}
-        shared = overlap(members_of(results(effects), rules.threshold(value=0.1)))
+    def test_they_hold_the_overlap_of_clear_heads(self, near: xr.Dataset) -> None:
+        shared = overlap(near)
         cell = shared.sel(category="Algorithmic", other="Knowledge")
         assert cell["jaccard_low"].item() == pytest.approx(1 / 3)
         assert cell["jaccard_high"].item() == pytest.approx(1 / 2)  # without the head at the threshold
         assert cell["jaccard_low"].item() <= cell["jaccard"].item() <= cell["jaccard_high"].item()
 
-    def test_their_ends_are_indices_that_some_resample_has(self) -> None:
-        effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5, ("Knowledge", 2): 0.105}
-        members = members_of(results(effects), rules.threshold(value=0.1))
+    def test_their_ends_are_indices_that_some_resample_has(self, near: xr.Dataset) -> None:
         for n in range(2, 9):  # few enough for quantiles to lie between them
-            shared = overlap(members.isel(resample=slice(n)), draws=10)
+            shared = overlap(near.isel(resample=slice(n)), draws=10)
             ends = {shared[name].values[0, 1] for name in ("jaccard_low", "jaccard_high")}
             assert ends <= {1 / 3, 1 / 2}
 
-    def test_they_leave_out_one_resample_in_forty_at_each_end(self) -> None:
-        members = members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 0): 0.5}), rules.threshold(value=0.1))
-        members = members.isel(resample=slice(100))
+    def test_they_leave_out_one_resample_in_forty_at_each_end(self, near: xr.Dataset) -> None:
+        members = near.isel(resample=slice(100))
         resampled = xr.zeros_like(members["resampled_member"])
         resampled[{"head": 0}] = True
         # Knowledge has 1 to 5 heads, Algorithmic one of them: the index is 1, or 1/2 .. 1/5 in two or three resamples.
@@ -194,10 +171,6 @@ class TestOverlapIntervals:
         shared = overlap(members.assign(resampled_member=resampled), draws=10)
         cell = shared.sel(category="Algorithmic", other="Knowledge")
         assert (cell["jaccard_low"].item(), cell["jaccard_high"].item()) == (1 / 4, 1.0)
-
-    def test_a_category_with_itself_is_one(self) -> None:
-        shared = overlap(members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 1): 0.5}), rules.fdr()))
-        np.testing.assert_array_equal(np.diag(shared["jaccard_low"]), 1.0)
 
 
 class TestSign:
@@ -214,9 +187,8 @@ class TestSign:
         assert (listed["kind"].tolist(), listed["head"].tolist()) == (["suppressing"] * 2, ["L0H1"] * 2)
         assert head_table(helping)["kind"].tolist() == ["helping", "suppressing", "helping", "suppressing"]
 
-    def test_other_words_and_missing_verdicts_are_refused(self) -> None:
-        members = members_of(results({("Algorithmic", 0): 0.5}), rules.fdr())
+    def test_other_words_and_missing_verdicts_are_refused(self, near: xr.Dataset) -> None:
         with pytest.raises(OptionError, match="got 'both'"):
-            overlap(members, sign="both")
+            overlap(near, sign="both")
         with pytest.raises(DataError, match="no suppressing heads"):
-            overlap(members.drop_vars("suppressing"), sign="suppressing")
+            overlap(near.drop_vars("suppressing"), sign="suppressing")

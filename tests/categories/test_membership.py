@@ -3,7 +3,6 @@
 import itertools
 import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +11,10 @@ from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree, with_null
 
 from headcats import rules
-from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
-from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.figures import data, overlap_map
-from headcats.reports.text.maps import map_findings
 from headcats.scores.scoring import score
 from headcats.statistics.conjunction import partial_conjunction
 
@@ -99,18 +94,6 @@ def test_the_effect_of_the_rule_is_inside_the_test() -> None:
     )
     assert above_zero.tolist() == [1, 1]
     assert above_five_percent.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(("min_tasks", "rank"), [(1, 0), (4, 3), ("half", 1)])
-def test_partial_conjunction_p_for_every_number_of_tasks(min_tasks: int | str, rank: int) -> None:
-    p = np.array([0.002, 0.02, 0.2, 0.6])
-    scores = scores_of(np.array([[0.8], [0.6], [0.4], [0.2]]), p=p[:, None])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)
-        members = categorize(scores, rule=rules.fdr(min_effect=0), min_tasks=min_tasks)
-    assert members["p_value"].item() == pytest.approx(partial_conjunction(p / 2, r=rank + 1), rel=0.03)
-    assert members["effect"].item() == pytest.approx(0.8 - 0.2 * rank)
-    assert (members["low"].item(), members["high"].item()) == pytest.approx((0.79 - 0.2 * rank, 0.81 - 0.2 * rank))
 
 
 def test_a_member_that_needs_doubtful_tasks_is_marked() -> None:
@@ -248,8 +231,6 @@ EFFECTS = np.array([[0.5, 0.0, -0.5, 0.01]] * 6)
     ("rule", "empty"),
     [
         (rules.fdr(), "Algorithmic"),
-        (rules.threshold(value=0.2), "Linguistic"),
-        (rules.top_fraction(p=0.3), "Algorithmic"),
         (rules.elbow(), "Linguistic"),
     ],
 )
@@ -288,32 +269,6 @@ def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: 
     assert members.attrs["smallest_p"] == alone.attrs["smallest_p"] == pytest.approx(5e-5 / 0.8)
 
 
-def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path, planted_scores: xr.Dataset) -> None:
-    scores = planted_scores.assign_attrs(categories=listed(*NAMES))
-    scores = scores.isel(task=(scores["category"] != "Knowledge").values)
-    with pytest.warns(StatisticsWarning, match="Knowledge, Translation"):
-        members = categorize(scores)
-    result = overlap(members, draws=50)
-    assert result["set"].values.tolist() == [["", "Algorithmic", ""], ["", "", ""]]
-    assert result["observed"].values.tolist() == [1, 0, 0, 0]
-    # Categories that nobody looked into say nothing about a head, nor about the other categories.
-    assert not result["undecided"].any()
-    nan = np.nan
-    np.testing.assert_array_equal(
-        result["jaccard"], [[1, nan, 0, nan], [nan, nan, nan, nan], [0, nan, nan, nan], [nan, nan, nan, nan]]
-    )
-    table = head_table(result)
-    assert table[["head", "category"]].to_numpy().tolist() == [["L0H1", "Algorithmic"], ["L1H0", "Linguistic"]]
-    shown = data(overlap_map(result)).set_index("panel").loc["Knowledge"]
-    assert not shown["outcome"].isin(["in", "out"]).any()
-    assert shown["q_value"].isna().all()
-    found = with_tests({"scores": scores, "members": members, "overlap": result}, Reading())
-    list(map_findings(found, Reading()))
-    result.to_netcdf(tmp_path / "overlap.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "overlap.nc", engine="h5netcdf") as again:
-        xr.testing.assert_identical(again.load(), result)
-
-
 def test_without_any_category_with_numbers_nothing_is_judged() -> None:
     scores = scores_of([[np.nan], [np.nan]], categories=["Knowledge", "Linguistic"])
     with pytest.raises(DataError, match=r"\(Knowledge, Linguistic\)"):
@@ -337,7 +292,7 @@ def test_too_few_items_for_a_category_are_told() -> None:
         categorize(scores)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_order_of_tasks_and_heads_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = scores_of(
@@ -504,7 +459,7 @@ def null_calls(seeds: range, *, shape: tuple[int, int], clusters: bool = True, *
     return {name: count / len(seeds) for name, count in called.items()}
 
 
-@pytest.mark.parametrize(("n", "unclustered_n"), [(6, 2), pytest.param(30, 10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n", "unclustered_n"), [(4, 1), pytest.param(30, 10, marks=pytest.mark.slow)])
 def test_null_calls_stay_at_the_nominal_level_only_with_clusters(n: int, unclustered_n: int) -> None:
     """The small version: a true share of 7 % would pass the bound in 999 of 1000 choices of seeds."""
     sizes = {"tasks": 8, "prompts": 64, "n_items": 16}

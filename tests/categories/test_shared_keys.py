@@ -105,18 +105,6 @@ def test_members_at_random_within_layers_are_rarely_called() -> None:
     assert (p_value <= 0.2).mean() > 0.1  # discrete, not powerless
 
 
-def test_members_that_cluster_are_found_and_layers_alone_are_not() -> None:
-    rng = np.random.default_rng(0)
-    member = np.zeros((2, 8, 16), dtype=bool)
-    for layer in range(8):
-        group = rng.permutation(4)[0]
-        member[0, layer, 4 * group : 4 * group + 3] = True  # three of one group
-    member[1, :2] = rng.random((2, 16)) < 0.6  # crowded in two layers, anywhere in them
-    found = table(members_of(member, size=4))
-    assert found["kv_pairs_q"][0] < 1e-6
-    assert found["kv_pairs_q"][1] > 0.05
-
-
 def test_overlap_says_it_for_helping_and_suppressing_heads_where_heads_share() -> None:
     member = np.zeros((2, 3, 8), dtype=bool)
     member[0, :, :2] = True

@@ -55,6 +55,21 @@ def results(counting_run: Path, tmp_path_factory) -> Path:
     return Path(shutil.copytree(counting_run, tmp_path_factory.mktemp("cli") / "results", ignore=without))
 
 
+@pytest.fixture
+def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
+    """What is asked of the test of categories, which has the tables of the finished run: study/test_evidence_run.py."""
+    from headcats.reports.page.saved import saved_evidence
+
+    asked, (tested,) = [], saved_evidence(counting_run).contents.values()
+
+    def run_evidence(*given, **options):
+        asked.append((*given, options))
+        return tested
+
+    monkeypatch.setattr("headcats.study.evidence_run.run_evidence", run_evidence)
+    return asked
+
+
 # ------------------------------------------------------------------------------------------------------ joint methods
 
 

@@ -1,6 +1,7 @@
 """What a shell offers: names that exist, results folders, and nothing that would take torch to find out."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,15 +12,20 @@ from headcats import cli, registry
 from headcats.cli import completion
 
 COMPLETE = """
-import json, sys
-sys.argv[0] = "headcats"
+import json, os, sys
 from headcats.cli import main
-try:
-    main()
-except SystemExit:
-    pass
-heavy = [name for name in ("torch", "transformer_lens", "circuitsvis", "plotly") if name in sys.modules]
-print("HEAVY" + json.dumps(heavy))
+
+def heavy(*arguments):
+    sys.argv = ["headcats", *arguments]
+    try:
+        main()
+    except SystemExit as stop:
+        found = [name for name in ("torch", "transformer_lens", "circuitsvis", "plotly") if name in sys.modules]
+        print("HEAVY" + json.dumps([stop.code, found]))
+
+heavy()
+del os.environ["_HEADCATS_COMPLETE"]
+heavy("run", "--tasks", "plurall")
 """
 
 
@@ -55,16 +61,13 @@ def test_names_read_off_files_are_those_that_are_registered():
 OFFERED = [
     ("headcats ma", {"map"}, {"run"}),
     ("headcats run --suite ", {"icl", "cognitive", "sentences"}, {"plural"}),
-    ("headcats run --methods ov", {"ov_relation"}, {"mean_ablation"}),
     ("headcats run --methods ov_relation,mean", {"ov_relation,mean_ablation"}, {"mean_ablation"}),
     ("headcats run --metrics log", {"logit_diff", "log_prob"}, {"kl"}),
     ("headcats run --preset chg", {"chg2025", "chg-mini"}, {"todd2024"}),
     ("headcats run --model mini", {"mini", "mini-cognitive"}, set()),
-    ("headcats run --tasks plu", {"plural", "plus_ten"}, {"plural_of"}),
     ("headcats run --suite cognitive --tasks plu", {"plural_of"}, {"plural"}),
     ("headcats run --tasks plural,ant", {"plural,antonym"}, {"antonym"}),
     ("headcats map results --rule ", {"fdr", "threshold"}, set()),
-    ("headcats map results --sign ", {"helping", "suppressing"}, set()),
     ("headcats map results --method den", {"denoising_patch"}, set()),
     ("headcats figure over", {"overlap_map"}, {"head_grid"}),
     ("headcats list ", {"tasks", "presets"}, set()),
@@ -113,12 +116,14 @@ def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
         pytest.param("headcats figure ", "importance_grid", marks=pytest.mark.slow),
     ],
 )
-def test_offering_names_loads_no_torch(line, first, tmp_path, monkeypatch):
+def test_offering_names_and_refusing_wrong_ones_loads_no_torch(line, first, tmp_path, monkeypatch):
     monkeypatch.setenv("_HEADCATS_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     done = python(COMPLETE, cwd=tmp_path)
-    heavy = json.loads(done.stdout.partition("HEAVY")[2])
-    assert done.stdout.split()[0] == first, done.stderr
-    # Figures are drawn by plotly; methods and tasks need not wait for it.
-    assert heavy == (["plotly"] if "figure" in line else [])
+    offered, *heavy = done.stdout.split("HEAVY")
+    assert offered.split()[0] == first, done.stderr
+    # Figures are drawn by plotly; methods and tasks need not wait for it, and what is misspelt for neither.
+    loaded = ["plotly"] if "figure" in line else []
+    assert [json.loads(text) for text in heavy] == [[0, loaded], [2, loaded]]
+    assert re.match(r"Error: .*'plurall' .*'icl'.*'plural'\?", done.stderr)

@@ -22,14 +22,6 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], w
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("width", [200, 50, 38, 34])
-def test_no_word_is_split_and_none_is_lost(monkeypatch, capsys, width):
-    text = shown(monkeypatch, capsys, width)
-    assert max(map(len, text.splitlines())) <= width
-    words = {word for texts in (COLUMNS, *ROWS) for cell in texts for word in cell.split()}
-    assert words <= set(text.replace("┃", " ").replace("│", " ").split())
-
-
 def test_where_words_do_not_fit_letters_are_kept(monkeypatch, capsys):
     text = shown(monkeypatch, capsys, 30)
     assert max(map(len, text.splitlines())) <= 30
@@ -51,12 +43,6 @@ def test_control_characters_of_names_and_data_are_shown(monkeypatch, capsys):
     text = capsys.readouterr().out
     assert all(char.isprintable() or char == "\n" for char in text)
     assert text.count(r"a\x1b[2J\x9bb\r") == 4
-
-
-def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
-    monkeypatch.setattr(console, "out", Console(width=40))
-    console.tell([table("text.untitled", COLUMNS, [])])
-    assert "category" in capsys.readouterr().out
 
 
 def test_findings_are_told_as_they_are(capsys):

@@ -16,20 +16,23 @@ TABLES = (
 SMALL = ("--n-prompts", 4, "--relabellings", 19, "--details")
 
 
-def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results, counting_model_folder, tmp_path):
-    folder = shutil.copytree(results, tmp_path / "results")
-    done = headcats("evidence", folder, "--model", counting_model_folder, *SMALL, "--seed", 1)
+def test_it_prints_every_table_and_the_reading(headcats, results, evidence_asked):
+    done = headcats("evidence", results, "--model", "gpt2", *SMALL, "--positions", "all", "--seed", 1)
     assert done.code == 0, done.err
+    ((model, folder, options),) = evidence_asked
+    assert (model, folder) == ("gpt2", results)
+    chosen = {"n_prompts": 4, "relabellings": 19, "positions": "all", "seed": 1}
+    assert {name: value for name, value in options.items() if name not in ("suite", "method", "metric")} == {
+        **chosen, "effect": "total",
+    }  # fmt: skip
     assert all(title in done.text for title in TABLES)
-    assert re.search(r"[\d.]+ (s|min|h) for \d+ ablations? \(", done.text)
     for name in ("denoising_patch@last", "logit_diff", "inconclusive"):
         assert name in done.text
     assert not re.search(r"-0\.0+(?!\d)", done.text)
     assert "query items" in done.text
     assert "replace earlier" not in done.text
-    assert {path.name for path in (folder / "evidence").iterdir()} == {
-        "relabelling.nc", "specificity.nc", "contrasts.nc", "curves.nc", "self_repair.nc",
-    }  # fmt: skip
+    names = ("relabelling", "specificity", "contrasts", "curves", "self_repair")
+    assert f"{results}/evidence-ablated@all ({', '.join(f'{name}.nc' for name in names)})" in done.text
 
 
 @pytest.mark.slow
@@ -43,10 +46,11 @@ def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, counti
     assert {path.name for path in folder.glob("evidence*")} == {"evidence", "evidence-ablated@all"}
 
 
+# All name a model: the path of that of the results leads nowhere from a copy that lies deeper.
 WRONG = {
     "RESULTS --rule fdr": "option: --rule",
     "RESULTS --model mini": "'mini'",
-    "RESULTS --positions x1": "'x1'",
+    "RESULTS --model nowhere --positions x1": "'x1'",
     "nowhere --effect half": "'half'",
     "nowhere --relabellings 18": "'--relabellings'",
     "nowhere --n-prompts 1": "'--n-prompts'",
@@ -55,7 +59,7 @@ WRONG = {
 
 
 def test_what_cannot_be_done_is_one_message(headcats, results, mini, monkeypatch):
-    monkeypatch.setattr("headcats.study.loading.load_model", lambda *source, **options: mini)
+    monkeypatch.setattr("headcats.study.restore.load_model", lambda *source, **options: mini)
     for line, part in WRONG.items():
         done = headcats("evidence", *(results if word == "RESULTS" else word for word in line.split()))
         assert done.code == 2, line

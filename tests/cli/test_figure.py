@@ -1,33 +1,22 @@
 """`headcats figure`: every kind of figure, of scored tasks and of joint methods, with its options."""
 
 import json
-import re
 from pathlib import Path
 
-import plotly.graph_objects as go
 import pytest
 from figures.examples import EXAMPLES
 
-import headcats as hc
 from headcats.results.folder import ResultsFolder
 
 
 def test_figures_of_scored_tasks(headcats, results):
-    for name, shown in (("overlap_map", "L0H0"), ("head_grid", "always_a"), ("set_counts", "Knowledge")):
-        done = headcats("figure", name, results, "--out", "drawn.html")
+    """Scores, memberships and both; `figure` of what is by categories alone."""
+    rule = ["--rule", "top_fraction:p=0.5", "--min-tasks", 1]
+    for name, shown, options in (("head_tasks", "L0H1", rule), ("set_counts", "Knowledge", [])):
+        done = headcats("figure", name, results, "--out", "drawn.html", *options)
         assert done.code == 0, done.err
         assert "Wrote drawn.html" in done.text
         assert shown in Path("drawn.html").read_text(encoding="utf-8")
-
-
-def test_a_plain_plotly_figure_is_drawn_by_its_name(headcats, results):
-    @hc.figures.figure
-    def effect_counts(scores, *, bins=4):
-        return go.Figure(go.Histogram(x=scores["effect"].values.ravel(), nbinsx=bins))
-
-    done = headcats("figure", "effect_counts", results, "--set", "bins=7", "--out", "drawn.html")
-    assert done.code == 0, done.err
-    assert "histogram" in Path("drawn.html").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_drawn_is_refused_before_anything_is_read(headcats, results):
@@ -35,13 +24,6 @@ def test_what_cannot_be_drawn_is_refused_before_anything_is_read(headcats, resul
     headcats("figure", "head_grid", results, "--out", "no/x.html").check_one_message("folder no", "x.html")
     wrong_order = headcats("figure", results, "overlap_map", "--out", "x.html")
     wrong_order.check_one_message("headcats figure overlap_map")
-
-
-def test_head_tasks_shows_the_heads_of_the_map(headcats, results):
-    """Those of the rule that is asked for."""
-    asked = ["figure", "head_tasks", results, "--rule", "top_fraction:p=0.5", "--min-tasks", 1, "--out", "heads.html"]
-    assert headcats(*asked).code == 0
-    assert len(set(re.findall(r"L\dH\d", Path("heads.html").read_text(encoding="utf-8")))) > 1
 
 
 # ------------------------------------------------------------------------------------------------------ joint methods
@@ -58,7 +40,7 @@ def drawn(headcats, two_methods):
 
 
 def test_figures_of_joint_methods(drawn):
-    for figure in ("ov_map", "relation_table", "gate_seeds", "always_any", "method_agreement"):
+    for figure in ("relation_table", "gate_seeds", "method_agreement"):
         assert len(drawn(figure)) > 1_000_000
     for method, label in (("ov_relation", ""), ("head_gating", ":preset=chg-mini")):
         assert f"{method}{label}, model mini" in drawn("importance_grid", "--method", method)
@@ -75,16 +57,6 @@ def test_options_of_a_figure(headcats, drawn, two_methods):
     }.items():
         asked = ["figure", "always_any", two_methods, "--out", "f.html", "--set", wrong]
         headcats(*asked).check_one_message(*parts)
-
-
-def test_a_copy_of_a_figure_for_publication(headcats, drawn, two_methods):
-    for figure in ("ov_map", "always_any"):
-        page = drawn(figure, "--set", "layout=paper", "--set", "marks=none", "--set", "title=")
-        assert '"annotations":[{' in page
-        assert "at least one relation" not in page
-        assert "largest score of" not in page
-    asked = ["figure", "ov_map", two_methods, "--out", "f.html", "--set", "marks=few"]
-    headcats(*asked).check_one_message("'few'", "all, none")
 
 
 def test_figures_of_made_up_blocks(drawn, two_methods):

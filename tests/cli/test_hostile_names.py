@@ -68,24 +68,18 @@ def test_commands_in_a_terminal(headcats, group: tuple[str, ...], folder: str) -
     with open(Path(folder) / "heads.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["category"] for row in rows} == set(group), "a table for programs has the names themselves"
-    check_terminal(headcats("figure", "head_grid", folder, "--out", "figure.html"))
-    check_terminal(headcats("compare", folder, "--halves", 0))
-
-
-def test_a_map_for_programs(headcats, group: tuple[str, ...], folder: str) -> None:
-    done = headcats("map", folder, "--json")
-    assert done.code == 0
-    assert done.out.isascii()
-    numbers = json.loads(done.out)
-    assert [entry["category"] for entry in numbers["categories"]] == list(group)
-    tasks = {task for head in numbers["heads"] for task in head["tasks"]}
-    assert tasks == {f"{task_name(name)}{place}_{k}" for place, name in enumerate(group) for k in "ab"}
 
 
 @pytest.mark.slow
-def test_a_report_and_comparisons(headcats, folder: str) -> None:
+def test_all_commands(headcats, group: tuple[str, ...], folder: str) -> None:
+    numbers = json.loads(headcats("map", folder, "--json").out)
+    assert [entry["category"] for entry in numbers["categories"]] == list(group)
+    tasks = {task for head in numbers["heads"] for task in head["tasks"]}
+    assert tasks == {f"{task_name(name)}{place}_{k}" for place, name in enumerate(group) for k in "ab"}
+    check_terminal(headcats("figure", "head_grid", folder, "--out", "figure.html"))
     check_terminal(headcats("report", folder))
     shutil.copytree(folder, "again")
+    check_terminal(headcats("compare", folder, "--halves", 0))
     check_terminal(headcats("compare", folder, "again", "--csv", "pairs.csv"))
     assert list(csv.reader(io.StringIO(Path("pairs.csv").read_text(encoding="utf-8"))))
 
@@ -126,10 +120,3 @@ def test_names_that_results_cannot_hold_are_refused_before_anything_is_computed(
         if "\0" in name or "\ud800" in name:
             with pytest.raises(DataError, match="A suite"):
                 hc.make_suite(["plural"], name=name)
-
-
-def test_every_accepted_name_is_that_of_a_category() -> None:
-    for group in GROUPS:
-        suite = hc.make_suite([hc.Task(f"t{k}", name, "", lambda n, *, seed: []) for k, name in enumerate(group)])
-        assert [category.name for category in suite.categories] == list(group)
-        assert all(hc.Task(task_name(name), name, "", lambda n, *, seed: []).name for name in group)

@@ -1,27 +1,17 @@
 """`headcats run`: what it prints and writes, where it may write, and how it is stopped."""
 
 import errno
-import json
 import os
 import re
 import signal
-import sys
 
 import pytest
 from cli.done import QUICK
 from counting import SUITE
 
-import headcats as hc
 from headcats.cli.settings import split_names
-from headcats.results.run_results import RunResults
 
 ONE = ("--tasks", "always_a", "--methods", "zero_ablation", "--out", "r")
-
-
-@pytest.fixture
-def no_answer(monkeypatch):
-    """The map is left out, too."""
-    monkeypatch.setattr("headcats.cli.run.tell_run", lambda *given, **options: None)
 
 
 def test_run_prints_heads_and_writes_map_and_results(run_quickly, tmp_path):
@@ -48,60 +38,47 @@ def test_run_prints_heads_and_writes_map_and_results(run_quickly, tmp_path):
 
 
 @pytest.mark.usefixtures("no_page")
-def test_a_run_that_extends_a_folder_maps_its_own_method(run_quickly, headcats, tmp_path):
+def test_a_run_that_extends_a_folder_maps_its_own_method(run_quickly, headcats, monkeypatch, tmp_path):
     folder = tmp_path / "here" / "r"
-    for method in ("denoising_patch", "other_item_patch@last"):
-        done = run_quickly("--tasks", "always_a", "--methods", method, "--out", folder, "--details")
-        assert done.code == 0, done.err
-        assert f"{method.split('@')[0]} at last" in done.text
-    assert f"--method {method}" in done.text
-    for name, method in (("overlap_map", "denoising_patch"), ("overlap_map-other_item_patch@last", "other_item_patch")):
-        assert f"{method} at last" in (folder / f"{name}.html").read_text(encoding="utf-8")
+    method = "other_item_patch@last"
+    with monkeypatch.context() as untold:
+        untold.setattr("headcats.cli.run.tell_run", lambda *given, **options: None)
+        assert run_quickly("--tasks", "always_a", "--methods", "denoising_patch", "--out", folder).code == 0
+    done = run_quickly("--tasks", "always_a", "--methods", method, "--out", folder, "--details")
+    assert done.code == 0, done.err
+    assert "--method other_item_patch" in done.text
+    assert "other_item_patch at last" in (folder / f"overlap_map-{method}.html").read_text(encoding="utf-8")
     # A control is called one, and only the category of the task is named.
-    assert f"{method} is a control" in done.text
+    assert "other_item_patch is a control" in done.text
     text = headcats("map", "r").text
     assert not {"Linguistic", "Algorithmic"} & set(re.findall(r"\w+", text))
     assert "is a control" not in text
 
 
-@pytest.mark.usefixtures("no_page")
-def test_a_run_with_too_few_prompts_writes_its_map(headcats, counting_model_folder, tmp_path):
-    few = ["--suite", SUITE, "--n-prompts", 3, "--n-demos", 2, "--methods", "denoising_patch", "--no-views"]
-    done = headcats("run", "--model", counting_model_folder, *few, "--out", "r")
-    assert done.code == 0, done.err
-    assert "No head" in done.text
-    assert (tmp_path / "here" / "r" / "overlap_map.html").exists()
-    drawn = headcats("figure", "head_grid", "r", "--out", "f.html")
-    assert drawn.code == 0, drawn.err
-    assert "No head" not in drawn.text
+@pytest.fixture
+def asked(monkeypatch):
+    """The options of every study that was to be loaded, and how it was to be run; nothing is."""
+    studies = []
+    monkeypatch.setattr("headcats.study.loading.load_study", lambda options: (None, {"asked": options}))
+
+    def run(model, *, asked, **options):
+        studies.append(asked | options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.study.runner.run", run)
+    return studies
 
 
-@pytest.mark.usefixtures("no_answer")
-def test_no_bar_where_nobody_looks_or_with_quiet(run_quickly, monkeypatch):
-    shown = []
-    from headcats.study import task_run
-
-    original = task_run.progress_bar
-
-    def bar(total, *, show=None, **options):
-        shown.append(show)
-        return original(total, show=show, **options)
-
-    monkeypatch.setattr(task_run, "progress_bar", bar)
-    for place, quiet in enumerate(([], ["--quiet"])):
-        done = run_quickly(*ONE[:-1], f"r{place}", *quiet)
-        assert done.code == 0, done.err
-        assert "passed," not in done.err
-        assert set(shown) == ({False} if quiet else {None})
-        shown.clear()
+def test_a_bar_where_somebody_looks_and_none_with_quiet(run_quickly, asked):
+    assert run_quickly(*ONE).code == run_quickly(*ONE, "--quiet").code == 130
+    assert [study["progress"] for study in asked] == [None, False]
 
 
-@pytest.mark.usefixtures("no_answer")
-def test_a_study_file_says_what_to_run_and_options_win(headcats, counting_model_folder, tmp_path):
+def test_a_study_file_says_what_to_run_and_options_win(headcats, asked, tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(
         f"""
-        model = {json.dumps(str(counting_model_folder))}
+        model = "elsewhere"
         suite = "{SUITE}"
         methods = ["zero_ablation"]
         tasks = ["always_a", "always_b"]
@@ -113,13 +90,12 @@ def test_a_study_file_says_what_to_run_and_options_win(headcats, counting_model_
         encoding="utf-8",
     )
     done = headcats("run", path, "--seed", 4, "--tasks", "always_c", "--out", "from-option", "--quiet", "--no-views")
-    assert done.code == 0, done.err
-    assert not os.path.exists("from-file")
-    manifest = json.loads(hc.load("from-option").attrs["manifest"])
-    assert manifest["plan"]["seed"] == 4
-    assert manifest["plan"]["n_prompts"] == 12
-    assert manifest["methods"] == ["zero_ablation@all"]
-    assert list(manifest["tasks"]) == ["always_c"]
+    assert done.code == 130
+    (study,) = asked
+    expected = {"model": "elsewhere", "seed": 4, "n_prompts": 12, "n_demos": 2, "methods": ["zero_ablation"],
+                "tasks": ["always_c"]}  # fmt: skip
+    assert {name: study[name] for name in expected} == expected
+    assert str(study["out"]) == "from-option"
 
 
 def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
@@ -186,6 +162,7 @@ def test_stopping_says_that_the_same_command_goes_on(run_quickly, monkeypatch, t
         signal.raise_signal(sent)
         pytest.fail("the signal changed nothing")
 
+    monkeypatch.setattr("headcats.study.loading.load_study", lambda options: (None, {}))
     monkeypatch.setattr("headcats.study.runner.run", stop)
     done = run_quickly("--out", "r")
     assert done.code == code
@@ -208,36 +185,3 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(run_quickly, headcats,
     done = headcats("validate", "--model", "mini", *QUICK)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)
-
-
-@pytest.mark.slow  # without models: results/test_two_writers.py
-def test_two_runs_of_different_tasks_into_one_folder(tmp_path):
-    """Both finish or one is told, and whoever reads sees whole results."""
-    import contextlib
-    import subprocess
-
-    folder = tmp_path / "r"
-    plan = ["--model=mini", "--methods=denoising_patch", "--n-prompts=4", "--n-demos=2", "--min-accuracy=0"]
-
-    def begun(task):
-        command = [sys.executable, "-m", "headcats", "run", f"--tasks={task}", f"--out={folder}", "-q", "--no-views"]
-        return subprocess.Popen([*command, *plan], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, encoding="utf-8")
-
-    with contextlib.ExitStack() as stack:
-        runs = {task: stack.enter_context(begun(task)) for task in ("next_letter", "capital_country")}
-        while any(run.poll() is None for run in runs.values()):
-            if (folder / "manifest.json").exists():
-                # A warning, of damage, would be an error.
-                assert set(RunResults(hc.load(folder)).tasks) <= set(runs)
-        said = {task: run.stderr.read() for task, run in runs.items()}
-    done = {task for task, run in runs.items() if run.returncode == 0}
-    assert done, said
-    assert set(RunResults(hc.load(folder)).tasks) == done
-    assert not list(folder.rglob("*.tmp"))
-    for task in runs.keys() - done:
-        assert runs[task].returncode == 2
-        assert re.search(r"`headcats run` \(process \d+ on ", said[task])
-        # Who was told repeats it.
-        with begun(task) as again:
-            assert again.wait() == 0
-    assert set(RunResults(hc.load(folder)).tasks) == set(runs)

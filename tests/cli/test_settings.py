@@ -43,12 +43,11 @@ def test_every_suite_has_a_model_that_can_do_it():
     assert {models[name] for name in of_hub} == {"gpt2"}
     assert set(models) <= set(registry.names("suite"))
     assert settings(None, {}) == DEFAULTS
-
-
-def test_suites_with_several_right_answers_have_a_gate_of_their_own():
-    for name in ("greater_than", "agreement"):
+    for name in ("greater_than", "agreement"):  # several answers are right
         chosen = settings(None, {"suite": name})
         assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == (0, 0)
+    chosen = settings(None, {"suite": "sentences"})  # probed without demonstrations
+    assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 0)
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
@@ -56,11 +55,6 @@ def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
     by_demonstrations = report["measured"]["kind_of"]["k"]
     assert settings(None, {"suite": "cognitive"})["n_demos"] == len(by_demonstrations) - 1
     assert settings(None, {"suite": "cognitive", "n_demos": 2})["n_demos"] == 2
-
-
-def test_a_suite_of_sentences_is_probed_without_demonstrations():
-    chosen = settings(None, {"suite": "sentences"})
-    assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 0)
 
 
 def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path):
@@ -133,15 +127,12 @@ def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods
 def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
     with pytest.raises(OptionError, match="ov_relation,func"):
         settings(None, {"methods": ["function_probe"]}, preset_name="maps2025")
-    study = tmp_path / "study.toml"
-    study.write_text('methods = ["function_probe"]')
-    with pytest.raises(OptionError, match=r"Preset chg-mini .*head_gating"):
-        settings(study, {}, preset_name="chg-mini")
-
-
-def test_an_option_given_twice_is_refused_beside_a_preset_too():
     with pytest.raises(OptionError, match=r"'n_seeds' .*twice"):
         settings(None, {"methods": ["head_gating:n_seeds=3,n_seeds=4"]}, preset_name="chg-mini")
+    study = tmp_path / "study.toml"
+    study.write_text('methods = ["function_probe"]')
+    with pytest.raises(OptionError, match=r"Preset chg-mini .*head_gating.* are function_probe"):
+        settings(study, {}, preset_name="chg-mini")
 
 
 def test_defaults_of_the_command_are_those_of_the_function():
@@ -152,10 +143,3 @@ def test_defaults_of_the_command_are_those_of_the_function():
     for name in ("n_demos", "template", "corruption", "answers"):
         assert DEFAULTS[name] == planned[name].default
     assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32
-
-
-def test_methods_of_a_study_file_are_not_called_an_option(tmp_path):
-    study = tmp_path / "study.toml"
-    study.write_text('methods = ["function_probe"]')
-    with pytest.raises(OptionError, match="are function_probe"):
-        settings(study, {}, preset_name="maps2025")

@@ -70,13 +70,6 @@ def test_the_end_is_shown_and_the_rest_is_counted(width, n_demos):
     assert len(hidden) == 1, "as many of each"
 
 
-def test_as_many_as_fit():
-    clean = ["<s>", *["word"] * 100]
-    lines = blocks(prompts(clean, clean), 80)["clean"]
-    assert len(lines) == MOST_LINES
-    assert all(len(line) > 80 - NAMES - len("│word") for line in lines[:-1])
-
-
 def test_a_token_longer_than_a_line_is_cut_not_lost():
     found = blocks(prompts(["x" * 100, "y"]), 40)
     assert "".join(found["clean"]).replace("│", "") == "(1 token before) y⇒ Rome"

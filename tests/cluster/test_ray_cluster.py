@@ -148,13 +148,13 @@ def test_only_an_address_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [("head", 6379), ("head", 1), ("head", 10001), ("head", 2)]
 
 
-@pytest.mark.parametrize("name", PLACING)
-def test_a_placed_model_is_placed_by_workers_too(study: Study, name: str) -> None:
-    origin = replace(study.model.origin, loader={name: "auto"})
-    model = HookedModel(study.model.model, name="placed", tokenizer=study.model.tokenizer, origin=origin)
-    loading = ray_cluster._loading(model, gpus=1)
-    assert loading[name] == "auto"
-    check_loader_options({name: loading[name]}, device=loading.get("device"), backend="bridge")
+def test_a_placed_model_is_placed_by_workers_too(counting_model: HookedModel) -> None:
+    for name in PLACING:
+        origin = replace(counting_model.origin, loader={name: "auto"})
+        model = HookedModel(counting_model.model, name="placed", tokenizer=counting_model.tokenizer, origin=origin)
+        loading = ray_cluster._loading(model, gpus=1)
+        assert loading[name] == "auto"
+        check_loader_options({name: loading[name]}, device=loading.get("device"), backend="bridge")
 
 
 class _Closed:

@@ -8,7 +8,7 @@ import torch
 from architectures import ARCHITECTURES, hf_architecture, tiny_bridge
 from covering import ALL
 from induction_circuit import induction_circuit
-from toys import backends, tiny_model
+from toys import backends
 
 from headcats.descriptors.attention import ATTENTION, describe_attention
 from headcats.descriptors.sequences import N_SEQUENCES, Repeated, repeated_sequences
@@ -120,7 +120,7 @@ def test_attention_that_goes_to_a_learned_sink_is_not_described() -> None:
 
 
 def test_a_model_without_patterns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = adapt(tiny_model("gpt2").model)
+    model = adapt(tiny_bridge("gpt2"))
     monkeypatch.setattr("headcats.models.patterns.hook_pattern", lambda layer: f"blocks.{layer}.attn.hook_fused")
     values, reasons = describe_attention(model, sequences(model))
     assert (values, set(reasons)) == ({}, set(model.layers))
@@ -133,7 +133,7 @@ def test_a_model_whose_code_fails_on_them_says_so(monkeypatch: pytest.MonkeyPatc
     def fails(*arguments: Any, **more: Any) -> None:
         raise RuntimeError("The size of tensor a must match the size of tensor b")
 
-    model = HookedModel(tiny_model("gpt2").model)
+    model = HookedModel(tiny_bridge("gpt2"))
     monkeypatch.setattr(model, "run", fails)
     values, reasons = describe_attention(model, sequences(model))
     assert (values, set(reasons)) == ({}, set(model.layers))
@@ -142,7 +142,7 @@ def test_a_model_whose_code_fails_on_them_says_so(monkeypatch: pytest.MonkeyPatc
 
 class TestSequences:
     def test_they_repeat_once_behind_bos_and_hold_no_special_token(self) -> None:
-        model = adapt(tiny_model("llama").model)
+        model = adapt(tiny_bridge("llama"))
         repeated = sequences(model)
         assert repeated.tokens.shape == (N_SEQUENCES, 1 + 2 * repeated.length)
         assert (repeated.length, repeated.n_bos) == ((model.n_ctx - 1) // 2, 1)
@@ -153,18 +153,18 @@ class TestSequences:
         assert all(len(set(row)) == repeated.length for row in once.tolist())
 
     def test_a_seed_gives_the_same_and_another_seed_others(self) -> None:
-        model = adapt(tiny_model("gpt2").model)
+        model = adapt(tiny_bridge("gpt2"))
         first, again, other = (repeated_sequences(model, seed=seed) for seed in (0, 0, 1))
         assert torch.equal(first.tokens, again.tokens)
         assert not torch.equal(first.tokens, other.tokens)
 
     def test_a_model_without_tokenizer_has_no_bos(self) -> None:
-        model = HookedModel(tiny_model("gpt2").model)
+        model = HookedModel(tiny_bridge("gpt2"))
         model.tokenizer = None
         repeated = sequences(model)
         assert (repeated.n_bos, repeated.tokens.shape[1] % 2) == (0, 0)
 
     def test_a_context_that_is_too_short_says_so(self) -> None:
-        model = HookedModel(tiny_model("gpt2").model)
+        model = HookedModel(tiny_bridge("gpt2"))
         model.n_ctx = 4
         assert "context of 4" in repeated_sequences(model, seed=0)

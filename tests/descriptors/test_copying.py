@@ -137,7 +137,7 @@ def test_others_have_numbers(name: str) -> None:
 
 
 def test_weights_that_cannot_be_read_are_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model("gpt2").model
+    model = tiny_bridge("gpt2")
     monkeypatch.setattr(
         "headcats.models.circuit.Circuit.W_O", lambda self, layer: self.model.W_O(layer).to(self.dtype).flip(0)
     )
@@ -151,7 +151,7 @@ def test_eigenvalues_that_do_not_converge_are_a_reason(monkeypatch: pytest.Monke
         raise np.linalg.LinAlgError("no convergence")
 
     monkeypatch.setattr(np.linalg, "eigvals", fails)
-    values, reasons = scores(tiny_model("gpt2").model)
+    values, reasons = scores(tiny_bridge("gpt2"))
     assert (values, set(reasons)) == ({}, {0, 1, 2})
     assert "no convergence" in reasons[1]
 
@@ -163,7 +163,7 @@ def test_weights_that_are_elsewhere_are_a_reason(monkeypatch: pytest.MonkeyPatch
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
     monkeypatch.setattr("headcats.models.circuit.Circuit.embeddings", elsewhere)
-    values, reasons = scores(tiny_model("gpt2").model)
+    values, reasons = scores(tiny_bridge("gpt2"))
     assert (values, set(reasons)) == ({}, {0, 1, 2})
     assert "meta tensor" in reasons[0]
 

@@ -40,7 +40,7 @@ def test_both_classes_say_the_same():
 
 
 def test_a_seed_draws_the_sequences_and_nothing_else():
-    model = tiny_model("gpt2").model
+    model = tiny_bridge("gpt2")
     first, again, other = (hc.describe_heads(model, seed=seed) for seed in (0, 0, 1))
     assert first.identical(again)
     assert not np.allclose(first.induction, other.induction, atol=1e-6)
@@ -48,7 +48,7 @@ def test_a_seed_draws_the_sequences_and_nothing_else():
 
 
 def test_the_model_and_the_random_state_stay_as_they_were():
-    model, tokens = tiny_model("llama").model, random_batch(2).clean
+    model, tokens = tiny_bridge("llama"), random_batch(2).clean
     before, state = hc.load_model(model).logits(tokens), torch.random.get_rng_state()
     hc.describe_heads(model, prompts=random_batch(2))
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -56,7 +56,7 @@ def test_the_model_and_the_random_state_stay_as_they_were():
 
 
 def test_tasks_are_told_apart_and_their_batches_put_together():
-    model = tiny_model("gpt2").model
+    model = tiny_bridge("gpt2")
     batches = [random_role_batch(2, task="a"), random_role_batch(3, seed=1, task="b"), random_role_batch(1, task="a")]
     heads = hc.describe_heads(model, prompts=batches)
     assert heads["task"].values.tolist() == ["a", "b"]
@@ -86,7 +86,7 @@ class TestMissing:
             "headcats.descriptors.paths.not_additive",
             lambda model, tokens, layers: {1: line("direct.unknown", layer=1, error="odd")},
         )
-        heads = hc.describe_heads(tiny_model("gpt2").model)
+        heads = hc.describe_heads(tiny_bridge("gpt2"))
         assert re.fullmatch("layer 1: .* odd", heads.copying.attrs["missing"])
         assert heads.copying.isnull().all("head").values.tolist() == [False, True, False]
 
@@ -96,7 +96,7 @@ class TestMissing:
         assert all(heads[name].notnull().all() for name in heads.data_vars)
 
     def test_a_context_without_room_for_a_repetition(self):
-        model = hc.load_model(tiny_model("gpt2").model)
+        model = hc.load_model(tiny_bridge("gpt2"))
         model.n_ctx = 4
         try:
             heads = hc.describe_heads(model)
@@ -111,19 +111,19 @@ class TestRefusals:
     @pytest.mark.usefixtures("unchecked_types")
     def test_prompts_that_are_none(self):
         with pytest.raises(DataError, match="got a str"):
-            hc.describe_heads(tiny_model("gpt2").model, prompts=["Rome is in"])
+            hc.describe_heads(tiny_bridge("gpt2"), prompts=["Rome is in"])
 
     def test_an_empty_list(self):
         with pytest.raises(DataError, match="empty"):
-            hc.describe_heads(tiny_model("gpt2").model, prompts=[])
+            hc.describe_heads(tiny_bridge("gpt2"), prompts=[])
 
     def test_tokens_and_answers_that_the_model_does_not_know(self):
         batch = hc.PromptBatch.from_tokens([[0, 90]], [[0, 3]], [4], [5])
         with pytest.raises(DataError, match="clean prompts"):
-            hc.describe_heads(tiny_model("gpt2").model, prompts=batch)
+            hc.describe_heads(tiny_bridge("gpt2"), prompts=batch)
         batch = hc.PromptBatch.from_tokens([[0, 9]], [[0, 3]], [400], [5])
         with pytest.raises(DataError, match="answer ids"):
-            hc.describe_heads(tiny_model("gpt2").model, prompts=batch)
+            hc.describe_heads(tiny_bridge("gpt2"), prompts=batch)
 
     def test_active_dropout(self):
         with pytest.raises(ModelError, match="train mode"):
@@ -137,7 +137,7 @@ def test_it_takes_a_handful_of_forward_passes(monkeypatch):
     monkeypatch.setattr(
         hc.HookedModel, "run", lambda self, tokens, **more: passes.append(tokens.shape) or run(self, tokens, **more)
     )
-    model = hc.load_model(tiny_model("gpt2").model)
+    model = hc.load_model(tiny_bridge("gpt2"))
     hc.describe_heads(model, prompts=[random_batch(3), random_batch(2, 5)])
     of_checks = 1  # prompts, of other lengths
     described = [tuple(shape) for shape in passes if shape[0] > of_checks or shape[1] == 63]

@@ -112,7 +112,7 @@ def test_and_on_a_processed_hooked_transformer() -> None:
 
 
 def test_prompts_of_several_lengths_count_alike() -> None:
-    model, short, long = tiny_model("llama").model, random_batch(2, 5), random_batch(4, 9, seed=1)
+    model, short, long = tiny_bridge("llama"), random_batch(2, 5), random_batch(4, 9, seed=1)
     alone = [attributed(model, batch)[0] for batch in (short, long)]
     for layer, both in attributed(model, short, long)[0].items():
         np.testing.assert_allclose(both, (2 * alone[0][layer] + 4 * alone[1][layer]) / 6, atol=1e-6)

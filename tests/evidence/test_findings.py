@@ -62,13 +62,6 @@ def test_fewer_than_twenty_labellings_are_one_sentence():
     assert (finding.fields["n"], finding.fields["smallest"]) == (10, 0.1)
 
 
-def test_heads_that_matter_more_elsewhere_are_named(pair):
-    table, damage = copied(pair)
-    damage["damage"].loc[{"category": "A", "target": "C"}] = 0.9
-    (target,) = verdict_findings(table, damage)[0].fields["more"].fields["targets"]
-    assert target.fields == {"target": "C", "damage": 0.9}
-
-
 def test_the_rival_may_do_more_and_changes_no_verdict(pair):
     table, damage = copied(pair)
     for name, value in (("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):

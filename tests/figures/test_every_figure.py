@@ -31,6 +31,32 @@ figure_module = importlib.import_module("headcats.figures.figure")
 LONG = "A title that is much longer than any window is wide " * 5
 # What tells categories, or gates, apart by hue.
 HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
+MEANS = {"mean over seeds", "relation heads, control task"}
+"""Traces of means of what the numbers have one by one."""
+BETWEEN_SEEDS = ("gate_contrast", "2")
+"""Figure, and column of `customdata` with the share of seeds below .5; the numbers have the seeds."""
+CALLS = {
+    "overlap": "overlap(hc.categorize(",
+    "members": "categorize(",
+    "scores": "score(results)",
+    "curves": 'run_evidence(model, results)["curves"]',
+    "relabelling": 'run_evidence(model, results)["relabelling"]',
+    "agreement": "evidence.method_agreement(hc.evidence.method_scores(results))",
+    "importance": 'suite_blocks(results)["function_probe"]',
+    "scaled": "methods.function_probe.scale_function_heads(",
+    "gates": 'suite_blocks(results)["head_gating"]',
+    "toggles": "methods.head_gating.toggle_curves(",
+    "contrast": "methods.head_gating.contrastive_gates(",
+    "relations": 'suite_blocks(results)["ov_relation"]',
+    "dynamic": "methods.ov_relation.dynamic_relation(",
+    "ablated": "methods.ov_relation.relation_ablation(",
+    "token_map": 'suite_blocks(results)["token_probe"]',
+    "matrix": "methods.token_probe.generalisation(",
+    "detectors": "methods.token_probe.baselines(",
+    "revisions": "evidence.over_revisions(hc.load_series(",
+    "by_position": "sweep(model, batch, method, positions='each')",
+}
+"""What a figure reads -> the call that gives it."""
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -49,6 +75,7 @@ def test_every_figure_keeps_the_contract(name: str, monkeypatch: pytest.MonkeyPa
     check_window(fig)
     check_square_cells(fig, name)
     check_hover(fig, name)
+    check_pointer(fig, name)
     check_neutral_colours(fig)
     check_static_picture(fig)
     titles = [{str(axis.title.text).lower() for axis in found} for found in (fig.select_xaxes(), fig.select_yaxes())]
@@ -148,6 +175,23 @@ def check_hover(fig: go.Figure, name: str) -> None:
     assert told
 
 
+def check_pointer(fig: go.Figure, name: str) -> None:
+    """Templates name what their traces hold, and every number at the pointer is one of the figure's numbers."""
+    known = data(fig).select_dtypes(["number", "bool"]).to_numpy(dtype=float)
+    known = np.sort(known[np.isfinite(known)])
+    for trace in fig.data:
+        for field, column in re.findall(r"%\{(\w+)(?:\[(\d+)\])?", trace.hovertemplate or ""):
+            if field == "x" or (field == "y" and trace.type in ("heatmap", "image")):
+                continue  # places of cells and marks
+            assert trace[field] is not None, field
+            is_number = field not in ("text", "hovertext") and trace.name not in MEANS
+            if is_number and (name, column) != BETWEEN_SEEDS:
+                shown = np.asarray(trace[field])[(..., int(column))] if column else np.asarray(trace[field])
+                shown = shown.astype(float)[np.isfinite(shown.astype(float))]
+                nearest = known[np.abs(known - shown[:, None]).argmin(-1)]
+                np.testing.assert_allclose(shown, nearest, rtol=1e-4, atol=1e-6)
+
+
 def check_neutral_colours(fig: go.Figure) -> None:
     """A dark page swaps every neutral colour, but for those on coloured cells."""
     found = [(path, text) for path, text in paths_of(json.loads(fig.to_json())) if is_neutral(text)]
@@ -245,10 +289,10 @@ def test_whole_results_are_refused_with_the_call_that_gives_the_table() -> None:
         for given, came in ((results, "the whole results"), (suite_blocks(results), "a dict of")):
             with pytest.raises(DataError, match=f"^{name} .*; got {came}") as refused:
                 REGISTERED[name](given)
-            calls = re.findall(r"hc\.([\w.]+)\(", str(refused.value))
-            assert calls, name
-            assert all(callable(operator.attrgetter(call)(headcats)) for call in calls), calls
-            assert ("token_probe, other." in str(refused.value)) == ("suite_blocks" in calls)
+            said = str(refused.value)
+            assert f". Pass hc.{CALLS[reads(REGISTERED[name])]}" in said
+            assert all(callable(operator.attrgetter(call)(headcats)) for call in re.findall(r"hc\.([\w.]+)\(", said))
+            assert ("token_probe, other." in said) == ("hc.suite_blocks(" in said)
 
 
 @pytest.mark.usefixtures("unchecked_types")

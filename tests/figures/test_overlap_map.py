@@ -85,21 +85,6 @@ def test_legend_reads_from_most_categories_down_to_undecided_beside_the_first_pa
     assert first.domain[1] < fig.layout.legend.x < second.domain[0]
 
 
-def test_axes_are_layer_and_head_with_head_0_on_top() -> None:
-    fig = mixed()
-    for x, y in zip(axes_of(fig, "x"), axes_of(fig, "y"), strict=True):
-        assert x.title.text == "layer"
-        assert list(x.tickvals) == [0, 2, 4, 6, 8, 10, 12]
-        assert list(y.tickvals) == list(range(9))
-        assert x.range == (-0.5, 11.5)
-        assert y.range == (7.5, -0.5)
-    assert [axis.title.text for axis in axes_of(fig, "y")] == ["head", "", "", "", ""]
-    lefts = [axis.domain[0] for axis in axes_of(fig, "x")]
-    assert len(lefts) == 5
-    assert lefts == sorted(lefts)
-    assert len({axis.domain for axis in axes_of(fig, "y")}) == 1
-
-
 @given(st.integers(1, 200))
 def test_ticks_follow_the_published_rule(n: int) -> None:
     assert ticks(n) == np.arange(0, n + 1, max(1, n // 5)).tolist()
@@ -232,14 +217,6 @@ def test_nine_categories_are_refused() -> None:
     categories = {f"Kind {i}": "#123456" for i in range(9)}
     with pytest.raises(DataError, match=r"8 categories.*got 9"):
         overlap_map(overlap_of(np.ones((9, 1, 1)), categories=categories))
-
-
-def test_a_subset_of_the_suite_draws_its_own_panels() -> None:
-    overlap = overlap_of(BY_HAND).sel(category=["Knowledge", "Linguistic"])
-    overlap["n_categories"] = (overlap.member == 1).sum("category").astype("int8")
-    fig = overlap_map(overlap)
-    assert [trace.name for trace in heatmaps(fig)] == ["All Categories", "Knowledge", "Linguistic"]
-    assert legend_of(fig)[0] == "2 categories"
 
 
 WRONG = {

@@ -2,19 +2,16 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.chromium import measure, overlapping
 from figures.examples import EXAMPLES, FIGURES, FUNCTIONS, ICL, REGISTERED, ROLES, probe_of
-from playwright.sync_api import Browser
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.figures import data, write
+from headcats.figures import data
 from headcats.figures.colours import BACKGROUND, FRAME
 from headcats.figures.static.svg import svg
 
@@ -194,20 +191,3 @@ def test_the_picture_without_a_browser_has_the_last_tick_too(name: str) -> None:
     assert picture.count("<image") == len([trace for trace in fig.data if trace.type in ("heatmap", "image")])
     last = [text for text in re.findall(r"<tspan[^>]*>([^<]*)", picture) if text == "80"]
     assert len(last) == (len(cells(fig)) if name != "importance_grid" else 0)
-
-
-def test_80_layers_of_64_heads_are_legible_in_1440_pixels(browser: Browser, tmp_path: Path) -> None:
-    fig = published("overlap_map", (80, 64), title="Llama-3-70B")
-    size = (1440, int(fig.layout.height))
-    seen = measure(browser, write(fig, tmp_path / "map.html"), size=size, hovers=(("xy", 79, 63), ("x3y3", 0, 1)))
-    texts = seen["texts"]
-    assert seen["problems"] == []
-    assert seen["hidden"] == 0
-    assert overlapping(texts) == []
-    assert min(text["size"] for text in texts) >= 10
-    assert all(t["left"] >= 0 and t["right"] <= 1440 and t["top"] >= 0 and t["bottom"] <= size[1] for t in texts)
-    numbers = {number: sum(text["text"] == number for text in texts) for number in ("0", "16", "48", "60", "64", "80")}
-    assert numbers == {"0": 10, "16": 5, "48": 10, "60": 5, "64": 5, "80": 5}
-    assert [said.partition(":")[0] for said in seen["hovers"]] == ["L79H63", "L0H1"]
-    panels = [t["text"] for t in texts if t["text"] in ("All Categories", *ICL)]
-    assert sorted(panels) == sorted(["All Categories", *ICL, *ICL])  # those of the legend too

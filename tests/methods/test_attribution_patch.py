@@ -11,7 +11,8 @@ import xarray as xr
 from batches import ROLES, random_batch, random_role_batch
 from counting import SUITE
 from planted import planted_model, slot_batch
-from toys import random_tokens, tiny_model
+from toy_cases import shared_toy
+from toys import random_tokens
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -30,13 +31,13 @@ METHODS = ["attribution_patch", f"{IG}@all", "denoising_patch"]
 
 @pytest.fixture(scope="module")
 def toy() -> Any:
-    return adapt(tiny_model("gpt2", n_layers=2).model)
+    return adapt(shared_toy().model)
 
 
 @pytest.fixture(scope="module")
 def results(counting_model: Any) -> xr.DataTree:
     """A study of the approximation beside the exact method; never written to."""
-    return hc.run(counting_model, methods=METHODS, suite=SUITE, tasks=["always_a", "always_b"], n_prompts=8, n_demos=2)
+    return hc.run(counting_model, methods=METHODS, suite=SUITE, tasks=["always_a", "always_b"], n_prompts=4, n_demos=2)
 
 
 def of_lengths(clean: int, corrupted: int) -> PromptBatch:
@@ -71,9 +72,8 @@ def by_hand(model: Any, batch: PromptBatch, layer: int) -> torch.Tensor:
 
 class TestCall:
     @pytest.mark.both_versions
-    @pytest.mark.parametrize(("clean", "corrupted"), [(6, 6), (7, 5)])
-    def test_at_the_last_token_lengths_may_differ(self, clean: int, corrupted: int) -> None:
-        model, batch = tiny_model("llama", n_layers=2).model, of_lengths(clean, corrupted)
+    def test_at_the_last_token_lengths_may_differ(self) -> None:
+        model, batch = shared_toy("llama").model, of_lengths(7, 5)
         ds = hc.methods.attribution_patch(model, batch)
         for layer in (0, 1):
             estimated = (ds.patched - ds.corrupted).sel(metric="logit_diff", layer=layer)
@@ -105,12 +105,6 @@ class TestCall:
             ds.attrs["provenance"]
         )
         assert set(swept.attrs) - set(ds.attrs) == {"self_check"}
-
-    def test_steps_and_positions_are_said(self, toy: Any) -> None:
-        for positions in ("last", "all", "x_query"):
-            ds = hc.methods.attribution_patch(toy, random_role_batch(3), positions=positions, ig_steps=3)
-            assert ds.attrs["approximation"].endswith(", 3 steps")
-            assert ds.attrs["positions"] == positions
 
     @pytest.mark.parametrize("ig_steps", [0, 4])
     def test_the_planted_head_is_found(self, ig_steps: int) -> None:

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 from batches import ROLES, random_batch, random_role_batch, role_batch, with_second
 from planted import planted_model, slot_batch
-from toys import tiny_model
+from toy_cases import shared_toy
 
 import headcats as hc
 from headcats import registry
@@ -32,7 +32,7 @@ CAUSAL = [name for name in ALL if isinstance(registry.lookup("method", name), Ca
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    return adapt(tiny_model("gpt2", n_layers=2).model)
+    return adapt(shared_toy().model)
 
 
 def difference(ds: xr.Dataset) -> xr.DataArray:

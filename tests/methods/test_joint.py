@@ -2,7 +2,7 @@
 
 import pytest
 from joint_inputs import suite_inputs
-from toys import tiny_model
+from toy_cases import shared_toy
 
 from headcats.errors import DataError
 from headcats.methods.joint.inputs import attempt_each
@@ -25,7 +25,7 @@ def test_what_fails_is_kept_apart_from_what_is_made() -> None:
 def test_tasks_give_texts_or_a_reason() -> None:
     names = ("copy", "finished", "tiny")
     pairs = {"copy": [(f"w{i}", f"w{i}") for i in range(4)], "tiny": [("w1", "w2")]}
-    model = HookedModel(tiny_model("gpt2", n_layers=1).model)
+    model = HookedModel(shared_toy(n_layers=1).model)
     inputs = suite_inputs(model, pairs, dict.fromkeys(names, "A"), n_demos=1)
     assert inputs.readable == ("copy", "tiny")
     texts, left_out = inputs.texts_of(names, n=3, purpose="test")

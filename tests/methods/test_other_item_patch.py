@@ -8,7 +8,7 @@ import pytest
 import torch
 from batches import random_role_batch
 from planted import planted_model, slot_batch
-from toys import tiny_model
+from toy_cases import shared_toy
 
 import headcats as hc
 from headcats.errors import DataError
@@ -22,7 +22,7 @@ METHOD = "other_item_patch"
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    return adapt(tiny_model("gpt2", n_layers=2).model)
+    return adapt(shared_toy().model)
 
 
 def share(ds: Any) -> np.ndarray:

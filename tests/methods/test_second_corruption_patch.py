@@ -8,6 +8,7 @@ import pytest
 import torch
 from batches import random_batch, with_second
 from planted import planted_model, slot_batch
+from toy_cases import shared_toy
 from toys import tiny_model
 
 import headcats as hc
@@ -21,7 +22,7 @@ METHOD = "second_corruption_patch"
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    return adapt(tiny_model("gpt2", n_layers=2).model)
+    return adapt(shared_toy().model)
 
 
 def study(model: Any, *batches: hc.PromptBatch) -> TaskInputs:
@@ -57,6 +58,16 @@ def test_joint_sweeps_read_it_too(model: Any) -> None:
     single = hc.sweep(model, batch, METHOD).patched.sel(layer=0, head=1)
     assert np.abs(fast.patched.isel(set=1) - single).max() < 1e-5
     assert fast.second_task.values.tolist() == ["wrong 0", "wrong 1", "wrong 0"]
+
+
+def test_other_methods_do_not_notice_it(model: Any) -> None:
+    for name in ("denoising_patch", "zero_ablation"):
+        without, beside = (
+            hc.sweep(model, batch, name) for batch in (random_batch(3, 7), with_second(random_batch(3, 7)))
+        )
+        for variable in ("patched", "clean", "corrupted"):
+            assert np.array_equal(beside[variable].values, without[variable].values)
+        assert "second_task" not in beside.coords
 
 
 class TestPromptsWithout:

@@ -3,7 +3,8 @@
 import pytest
 import xarray as xr
 from gate_toys import token_batch
-from toys import Toy, tiny_model
+from toy_cases import shared_toy
+from toys import Toy
 
 import headcats as hc
 from headcats.methods.attribution_patch import attribution_patch
@@ -20,7 +21,7 @@ TEXTS = [token_batch(6, 7, targets=(2, 6)), token_batch(4, 5, seed=1)]
 
 @pytest.fixture(scope="module")
 def toy() -> Toy:
-    return tiny_model("llama", n_layers=2)
+    return shared_toy("llama")
 
 
 @pytest.fixture(scope="module")

@@ -50,18 +50,18 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "hub"
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="session", params=LAYOUTS)
 def layout(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def toy(layout: Any) -> Toy:
     return tiny_model(layout)
 
 
 @pytest.fixture(
-    scope="module",
+    scope="session",
     params=[("gpt2", "bridge"), ("llama", "bridge"), pytest.param(("llama", "hooked"), marks=_HOOKED)],
     ids="-".join,
 )

@@ -42,15 +42,15 @@ def test_prompts_of_several_lengths_get_their_own_answers() -> None:
     toy.tokenizer.eos_token = "<bos>"
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)
     draws = torch.Generator().manual_seed(3)
-    prompts = [[0, *torch.randint(6, 60, (size,), generator=draws).tolist()] for size in (4, 7, 4, 5, 7, 4)]
+    prompts = [[0, *torch.randint(6, 60, (size,), generator=draws).tolist()] for size in (4, 7, 4, 5)]
     ends = line_ends(toy.tokenizer)
     stops = [token for token in range(60) if ends(token)]
     assert stops == [0, 4]
-    found = generate(model, prompts, ends=ends, limit=12)
-    expected = [own_answer(toy.oracle, prompt, ends=stops, limit=12) for prompt in prompts]
+    found = generate(model, prompts, ends=ends, limit=8)
+    expected = [own_answer(toy.oracle, prompt, ends=stops, limit=8) for prompt in prompts]
     assert [one.tokens for one in found] == expected
-    assert [one.cut for one in found] == [len(one) == 12 for one in expected]
-    alone = [generate(model, [prompt], ends=ends, limit=12)[0] for prompt in prompts]
+    assert [one.cut for one in found] == [len(one) == 8 for one in expected]
+    alone = [generate(model, [prompt], ends=ends, limit=8)[0] for prompt in prompts]
     assert alone == found
 
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 import torch
-from toys import Toy, random_tokens
+from toys import Toy, random_tokens, tiny_model
 
 from headcats.models.adapter import adapt
 from headcats.models.graphs import counting_kept, leaving_no_graph
@@ -23,18 +23,13 @@ def graphs() -> int:
     return sum(type(one) is torch.Tensor and one.grad_fn is not None for one in gc.get_objects())
 
 
-def test_gradients_can_be_taken_and_no_graph_stays(toy: Toy) -> None:
+def test_gradients_can_be_taken_and_no_graph_stays() -> None:
+    """After an error neither."""
+    toy = tiny_model("llama")
     before = graphs()
     for context in (torch.no_grad, torch.inference_mode):
         with context(), leaving_no_graph(adapt(toy.model)):
-            logits = traced(toy, 2)
-            assert logits.requires_grad
-            del logits
-    assert graphs() == before
-
-
-def test_none_stays_after_an_error_either(toy: Toy) -> None:
-    before = graphs()
+            assert traced(toy, 2).requires_grad
 
     def failing() -> None:
         with leaving_no_graph(adapt(toy.model)):

@@ -1,7 +1,9 @@
 """Models by name, from a hub on this machine that speaks the protocol of the real one and fails on request."""
 
 import errno
+import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +31,26 @@ SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_c
 LIMITED = {"Retry-After": "3"}
 
 
-def mini() -> dict[str, bytes]:
+@functools.cache
+def mini() -> Mapping[str, bytes]:
     """Files of the bundled model."""
     return {name: (FOLDER / name).read_bytes() for name in (*SMALL, "model.safetensors")}
+
+
+@functools.cache
+def later() -> Mapping[str, bytes]:
+    """With other weights."""
+    weights = load(mini()["model.safetensors"])
+    weights["model.norm.weight"] = weights["model.norm.weight"] * 2
+    return {**mini(), "model.safetensors": save(weights, metadata={"format": "pt"})}
 
 
 @pytest.fixture
 def repository(hub: Hub) -> Repository:
     """The bundled model; its branch `later` has other weights."""
-    files = mini()
-    weights = load(files["model.safetensors"])
-    weights["model.norm.weight"] = weights["model.norm.weight"] * 2
-    repository = hub.add(NAME, files)
+    repository = hub.add(NAME, mini())
     repository.refs["later"] = repository.refs["main"]
-    repository.commit(files | {"model.safetensors": save(weights, metadata={"format": "pt"})}, "later")
+    repository.commit(later(), "later")
     return repository
 
 
@@ -68,12 +76,12 @@ def blobs() -> set[str]:
 
 
 class TestLoaded:
-    def test_the_newest_and_a_revision(self, hub: Hub, repository: Repository) -> None:
+    def test_the_newest_and_a_revision(self, hub: Hub, repository: Repository, request: pytest.FixtureRequest) -> None:
         newest, later = load_model(NAME, device="cpu"), load_model(NAME, device="cpu", revision="later")
         assert (newest.name, newest.revision) == (NAME, repository.refs["main"])
         assert later.revision == repository.refs["later"] != newest.revision
-        assert newest.weights_hash() == load_model("mini", device="cpu").weights_hash() != later.weights_hash()
-        assert load_model(NAME, device="cpu", revision=newest.revision).weights_hash() == newest.weights_hash()
+        assert newest.weights_hash() == request.getfixturevalue("mini").weights_hash() != later.weights_hash()
+        assert fetch(NAME, revision=newest.revision) == fetch(NAME)
         # Of the second revision only what differs is fetched; loading itself asks the hub for nothing.
         assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
         assert {request.token for request in hub.log} == {""}
@@ -134,32 +142,15 @@ class TestRefused:
         assert {request.token for request in hub.asked("resolve")} == {"", "secret"}
         assert {request.token for request in hub.asked("/large")} == {""}, "another server, which must not get it"
 
-    @pytest.mark.parametrize(
-        ("name", "revision", "parts"),
-        [
-            ("nobody/nothing", None, ("no public model", "HF_TOKEN")),
-            (NAME, "v9", ("no revision 'v9'", "branches, tags")),
-            ("a/b/c", None, ("'owner/name'",)),
-        ],
-    )
-    def test_what_is_not_there(
-        self, repository: Repository, name: str, revision: str | None, parts: tuple[str, ...]
-    ) -> None:
-        check_refused(*parts, name=name, revision=revision)
+    def test_what_is_not_there(self, repository: Repository) -> None:
+        check_refused("no public model", "HF_TOKEN", name="nobody/nothing")
+        check_refused("no revision 'v9'", "branches, tags", revision="v9")
+        check_refused("'owner/name'", name="a/b/c")
 
-    @pytest.mark.parametrize(
-        ("status", "parts"),
-        [
-            (401, ("know the token", "HF_TOKEN")),
-            (403, ("no right",)),
-            (404, ("(404)",)),
-        ],
-    )
-    def test_a_token_without_rights(
-        self, hub: Hub, repository: Repository, status: int, parts: tuple[str, ...]
-    ) -> None:
-        hub.faults.append(Fault("GET /api/models", status))
-        check_refused(*parts)
+    def test_a_token_without_rights(self, hub: Hub, repository: Repository) -> None:
+        for status, parts in ((401, ("know the token", "HF_TOKEN")), (403, ("no right",)), (404, ("(404)",))):
+            hub.faults.append(Fault("GET /api/models", status))
+            check_refused(*parts)
         assert hub.waits == []
 
 
@@ -316,7 +307,7 @@ class TestCache:
         with pytest.raises(ModelError, match=r"'lab/mini' in the cache .*model\.safetensors"):
             load_model(NAME)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-        assert load_model(NAME, device="cpu").revision == repository.refs["main"]
+        assert fetch(NAME)[1] == repository.refs["main"]
 
     @pytest.mark.parametrize(("files", "part"), [({}, r"config\.json and weights"), (mini(), "needs code")])
     def test_a_repository_of_something_else(self, hub: Hub, files: dict[str, bytes], part: str) -> None:

@@ -45,15 +45,12 @@ class TestFolder:
         assert model.tokenizer.bos_token_id == 0
         assert len(model.tokenizer) == model.d_vocab
 
-    @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
-    def test_a_weight_that_is_not_finite_is_named(
-        self, folders: dict[str, Path], tmp_path: Path, value: float, what: str
-    ) -> None:
+    def test_a_weight_that_is_not_finite_is_named(self, folders: dict[str, Path], tmp_path: Path) -> None:
         broken = hf_model("llama")
         with torch.no_grad():
-            broken.model.layers[1].mlp.up_proj.weight[1, 2] = value
+            broken.model.layers[1].mlp.up_proj.weight[1, 2] = float("nan")
         broken.save_pretrained(tmp_path / "broken")
-        with pytest.raises(ModelError, match=rf"'model\.layers\.1\.mlp\.up_proj\.weight' .*'broken' holds {what}"):
+        with pytest.raises(ModelError, match=r"'model\.layers\.1\.mlp\.up_proj\.weight' .*'broken' holds NaN"):
             load_model(tmp_path / "broken", tokenizer=str(folders["llama"]))
 
     def test_dtype(self, folders: dict[str, Path]) -> None:
@@ -83,8 +80,8 @@ class TestFolder:
         self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, no_network: list[Any]
     ) -> None:
         monkeypatch.chdir(folders["gpt2"].parent)
-        assert load_model("gpt2").revision is None
-        assert load_model("./gpt2").name == "gpt2"
+        model = load_model("gpt2")
+        assert (model.name, model.revision) == ("gpt2", None)
         monkeypatch.setenv("HOME", str(folders["gpt2"].parent))
         monkeypatch.setenv("USERPROFILE", str(folders["gpt2"].parent))
         assert load_model("~/gpt2").name == "gpt2"
@@ -101,10 +98,6 @@ class TestBundled:
         assert no_network == []
         with pytest.raises(OptionError, match="belongs to a hub"):
             load_model("toy", revision="main")
-
-    def test_bundled_models(self) -> None:
-        for name, folder in (("mini", "mini"), ("mini-cognitive", "mini_cognitive")):
-            assert Path(registry.lookup("model", name)).parts[-3:] == ("headcats", "models", folder)
 
 
 class TestOwnModel:

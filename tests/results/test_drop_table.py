@@ -1,7 +1,7 @@
 """The table of what is kept and dropped adds up to what there was, and is in memory as in a folder."""
 
-import pytest
 import xarray as xr
+from counting import INPUTS, counting_suite
 
 import headcats as hc
 from headcats.results.drop_table import DROPS, KEPT, drop_table
@@ -28,29 +28,20 @@ def test_every_count_is_a_row():
     assert drop_table(Manifest()).sizes == {"drop": 0}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory, mini):
-    """A run that drops words, in memory and in a folder."""
-    capitals = hc.suite("icl").named(["country_capital", "country_language"])
-    odd = hc.Task(
-        "odd", "knowledge", "made up", lambda n, *, seed: [*capitals[0].pairs(n, seed=seed)[:40], ("¤", "¤¤")]
-    )
-    folder = tmp_path_factory.mktemp("run") / "r"
+def test_results_hold_it(tmp_path, counting_model):
+    """In memory and in a folder."""
+    odd = hc.Task("odd", "knowledge", "made up", lambda n, *, seed: [*((word, "w40") for word in INPUTS), ("¤", "w40")])
     options = {
-        "suite": [odd, *capitals],
+        "suite": counting_suite().with_tasks(odd),
         "tasks": ["odd"],
         "n_prompts": 4,
         "n_demos": 2,
         "methods": ["denoising_patch"],
     }
-    return hc.run(mini, **options), hc.run(mini, out=folder, **options)
-
-
-def test_results_hold_it(run):
-    memory, folder = (results[DROPS].to_dataset() for results in run)
+    memory, folder = (hc.run(counting_model, out=out, **options)[DROPS].to_dataset() for out in (None, tmp_path / "r"))
     xr.testing.assert_identical(memory, folder)
     pairs = folder.to_dataframe().query("what == 'word pairs'")
-    assert pairs.n.sum() == 41
+    assert pairs.n.sum() == 25
     ((_, _, reason, n, example),) = pairs.query("reason != 'kept'").values.tolist()
     assert n == 1
     assert "unknown" in reason

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from covering import pairwise, spread
 from for_each import for_each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from results.folders import LABEL, block, files, folder, manifest
@@ -41,7 +41,6 @@ names = st.text(st.sampled_from(string.ascii_letters + "éß→日-_.=2"), min_s
 floats = arrays.arrays(np.float32, (2, 3, 2, 3), elements=st.floats(width=32, allow_nan=True, allow_infinity=True))
 
 
-@settings(max_examples=25)
 @given(task=names, label=names, values=floats, items=st.lists(names, min_size=3, max_size=3))
 def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items):
     written = block(values, items=items, metric=("logit_diff", "prob"))

@@ -77,30 +77,6 @@ def test_a_model_that_cannot_be_is_a_contradiction(heads):
     assert "model.heads is" in manifest.contradiction()
 
 
-def test_an_old_manifest_in_types():
-    manifest = Manifest.read(OLD[0])
-    assert manifest.plan == PlanRecord("counting", ("logit_diff",), 8, 2, "arrow", "other_task", 0)
-    assert (manifest.model.layers, manifest.model.heads, manifest.model.dtype) == ((0, 1), (4, 4), "float32")
-    assert manifest.requested == ("always_a", "shifted")
-    assert list(manifest.skipped()) == ["shifted"]
-    assert manifest.tasks["always_a"].word_pairs.kept == 24
-    assert len(manifest.tasks["always_a"].prompt_hash) == 1
-    block = manifest.blocks["always_a"]["attribution_patch@last"]
-    assert (block.path, block.approximation, block.self_check) == ("gradient", "first order", "")
-    assert block.provenance["sign"].startswith("positive")
-    assert manifest.joint_blocks == {}
-
-
-def test_joint_methods_of_an_old_manifest():
-    manifest = Manifest.read(OLD[1])
-    assert manifest.blocks == {}
-    record = manifest.joint_blocks["ov_relation"]
-    assert list(record.parts) == ["next_letter", "country_capital", "plural"]
-    assert list(record.skipped()) == ["next_letter"]
-    assert record.parts["plural"].seconds == 0.001
-    assert record.tasks["plural"] == "Linguistic"
-
-
 def written(path, stored):
     """A manifest file with this content, with its checksum."""
     path.write_bytes(json_with_checksum(json.dumps(stored)))
@@ -245,14 +221,6 @@ def test_a_flipped_bit_anywhere_is_seen(tmp_path):
             Manifest.read(path)
     path.write_bytes(data)
     assert Manifest.read(path) == full_manifest()
-
-
-@for_each(
-    "part,wrong", [(part, wrong) for part in ("plan", "model", "tasks", "blocks", "categories") for wrong in (3, ["x"])]
-)
-def test_a_part_of_another_kind_is_damage(part, wrong):
-    with pytest.raises(StorageError, match="damaged"):
-        Manifest.from_json(json.dumps({part: wrong}))
 
 
 @for_each("versions,command", [({"headcats": "7.1.0"}, '"headcats>=7.1.0"'), (None, "--upgrade headcats")])

@@ -42,6 +42,17 @@ def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
     assert set(RunResults(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
 
 
+def test_approximations_stay_beside_exact_effects(tmp_path):
+    exact, second, label = folder(tmp_path / "1", "a"), ResultsFolder(tmp_path / "2"), "attribution_patch@last"
+    second.write_block("a", label, block(fingerprint="z").assign_attrs(approximation="first order"))
+    records = {"a": {label: BlockRecord("z", approximation="first order")}}
+    second.write_manifest(manifest("a", methods=(label,), blocks=records))
+    run = RunResults(merge([exact, second.path], out=tmp_path / "all"))
+    assert [run.approximation(each) for each in (LABEL, label)] == ["", "first order"]
+    records = run.manifest.blocks["a"]
+    assert {name: record.approximation for name, record in records.items()} == {LABEL: "", label: "first order"}
+
+
 @for_each(
     "changes,message",
     [

@@ -249,10 +249,6 @@ def test_a_rule_of_your_own_is_registered_and_checked() -> None:
         wrong()(scores_of([0.6, 0.1]))
 
 
-def test_all_rules_are_listed() -> None:
-    assert {"threshold", "top_fraction", "sd_above_mean", "fdr", "elbow"} <= set(registry.names("rule"))
-
-
 @pytest.mark.parametrize("name", EFFECT_RULES)
 @given(st.lists(st.floats(-2, 2) | st.just(float("nan")), min_size=1, max_size=30), st.randoms())
 def test_effect_rules_are_monotone_and_ignore_order(name: str, effects: list[float], random: object) -> None:

@@ -177,19 +177,6 @@ def test_unknown_names_list_what_the_results_hold() -> None:
         score(two_tasks(), method="denoising_patch", alpha=0.0)
 
 
-def test_weak_gap_is_named_and_left_without_effects() -> None:
-    results = two_tasks()
-    results["antonyms/denoising_patch@last"] = block(np.ones((N, *SHAPE)), gaps=np.zeros(N))
-    with pytest.warns(StatisticsWarning, match=r"antonyms \(0, .*0 to 0\)"):
-        scores = score(results, method="denoising_patch")
-    weak = scores.sel(task="antonyms")
-    assert np.isnan([weak[name] for name in ("effect", "low", "high", "p_value", "q_value")]).all()
-    assert (weak["raw"] == 1).all()
-    # The missing task is not counted among the tests.
-    p = np.sort(scores["p_value"].sel(task="capitals").values.ravel())
-    assert float(scores["q_value"].min()) == pytest.approx((p * p.size / np.arange(1, p.size + 1)).min())
-
-
 def test_gap_that_is_not_clearly_above_zero_is_refused_with_its_interval() -> None:
     rng = np.random.default_rng(6)
     gaps = 3 * stats.zscore(rng.normal(size=32), ddof=1) + 0.3

@@ -129,9 +129,28 @@ def test_rounding_is_no_scatter() -> None:
 
 def test_nothing_scatters() -> None:
     null = pooled_null({"constant": np.zeros((20, 3)), "single": np.full((1, 3), np.nan)}, seed=0)
-    assert null.floor == 0.0
+    assert null.floor == ROUNDING
     p = rank_p(np.array([np.inf, 0.0, -np.inf]), null.statistic["constant"], null.rank, null.draws)
     assert p[0] == 1 / (1 + null.draws)
     assert p[1] == pytest.approx(0.5, abs=0.02)
     assert p[2] == 1.0
-    np.testing.assert_array_equal(null.interval("constant", np.array([0.3]), np.zeros(1)), [[0.3], [0.3]])
+    low, high = null.interval("constant", np.array([0.3]), np.zeros(1))
+    half = ROUNDING * stats.t.isf(0.025, 19)
+    np.testing.assert_allclose([low, high], [[0.3 - half], [0.3 + half]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("deviation", [1e-8, 1e-7, 0.9 * ROUNDING, 3 * ROUNDING])
+def test_where_only_rounding_scatters_large_effects_are_called_and_its_own_are_not(
+    deviation: float,
+) -> None:
+    data = {task: deviation * np.tanh(items) for task, items in study("normal", 20, 0).items()}
+    around = scatter(data)
+    null = pooled_null(around, seed=0)
+    assert ROUNDING <= null.floor <= 2 * ROUNDING
+
+    def p_of(effect: np.ndarray) -> np.ndarray:
+        errors = standard_errors(around["task 0"])
+        return rank_p(effect / (errors + null.floor), null.statistic["task 0"], null.rank, null.draws)
+
+    np.testing.assert_array_equal(p_of(np.full(HEADS, 0.3)), 1 / (1 + null.draws))
+    assert p_of(data["task 0"].mean(axis=0)).min() > 0.01

@@ -3,14 +3,24 @@
 from pathlib import Path
 
 import pytest
-from counting import SUITE
+from counting import SUITE, constant, counting_folder
 
 import headcats as hc
-from headcats import registry
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
+from headcats.tasks.suites import make_suite
 
-OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch", "mean_ablation"]}
+# The less tasks can corrupt each other, the sooner a run begins to score.
+TWO_TASKS = make_suite(
+    [constant("always_a", "w40", "knowledge"), constant("always_b", "w41", "linguistic")], name=SUITE
+)
+OPTIONS = {"suite": TWO_TASKS, "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch", "mean_ablation"]}
+
+
+@pytest.fixture(autouse=True)
+def _no_other_suites(monkeypatch):
+    """No advice on other suites where a model can do no task: all of them would be tried."""
+    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: [])
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +36,14 @@ def model(counting_model):
 
 
 @pytest.fixture(scope="session")
+def other_model(tmp_path_factory):
+    """The counting model with other noise; nobody may change it."""
+    return hc.load_model(counting_folder(tmp_path_factory.mktemp("other") / "model", seed=1), device="cpu")
+
+
+@pytest.fixture(scope="session")
 def options():
-    """A small study that takes less than a second."""
+    """A small study of two tasks, both of which the model can do."""
     return OPTIONS
 
 
@@ -35,7 +51,21 @@ def options():
 def finished(model, tmp_path_factory):
     """Folder of that study, run without interruption; never written to."""
     path = tmp_path_factory.mktemp("finished") / "results"
-    hc.run(model, out=path, **OPTIONS)
+    hc.run(model, out=path, progress=False, **OPTIONS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def all_options():
+    """The study of the whole suite, with a task that the model cannot do."""
+    return OPTIONS | {"suite": SUITE}
+
+
+@pytest.fixture(scope="session")
+def all_finished(model, tmp_path_factory, all_options):
+    """Folder of that study; never written to."""
+    path = tmp_path_factory.mktemp("all") / "results"
+    hc.run(model, out=path, progress=False, **all_options)
     return path
 
 
@@ -43,12 +73,6 @@ def finished(model, tmp_path_factory):
 def preparation(model):
     """Prompts of that study."""
     return Preparation(model, plan(suite_source=SUITE, n_prompts=8, n_demos=2))
-
-
-@pytest.fixture
-def tables(monkeypatch):
-    """A copy of the registry, so that a test's items are gone afterwards."""
-    monkeypatch.setattr(registry, "_tables", {kind: dict(table) for kind, table in registry._tables.items()})
 
 
 @pytest.fixture

@@ -19,12 +19,14 @@ TASKS = ("country_capital", "successor", "list_last")
 OTHERS = ("country_language", "predecessor", "list_first")
 
 
-def effects(model: hc.HookedModel, *, tasks: Sequence[str] = TASKS) -> dict[str, list]:
+def effects(
+    model: hc.HookedModel, *, tasks: Sequence[str] = TASKS, methods: Sequence[str] = METHODS
+) -> dict[str, list]:
     """`task method` -> mean effect of every head in shares of the gap, `[layer][head]`."""
     suite = make_suite([*TASKS, *OTHERS])
-    results = hc.run(model, suite=suite, tasks=list(tasks), methods=METHODS, n_prompts=4, progress=False)
+    results = hc.run(model, suite=suite, tasks=list(tasks), methods=methods, n_prompts=4, progress=False)
     found = {}
-    for method in METHODS:
+    for method in methods:
         scores = hc.score(results, method=method)
         for task in tasks:
             found[f"{task} {method}"] = np.round(scores["effect"].sel(task=task).values.astype(float), 7).tolist()

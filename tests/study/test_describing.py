@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from counting import SUITE
 from results.folders import change_manifest
 
 import headcats as hc
@@ -15,13 +14,11 @@ from headcats.descriptors.describing import describe_prompts
 from headcats.errors import StorageWarning
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.folder import ResultsFolder
-from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 
-TASKS = ["always_a", "always_b", "always_c"]
-
+TASKS = ["always_a", "always_b"]
 
 THIN = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")  # few tasks of each category
 
@@ -41,11 +38,11 @@ def forget(path):
 def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, finished):
     found = described(hc.load(finished))
     distractors = RunResults(hc.load(finished)).manifest.distractors
-    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2).changed(distractors=distractors)
+    study = plan(suite_source=options["suite"], n_prompts=8, n_demos=2).changed(distractors=distractors)
     preparation = Preparation(model, study)
     prompts = [batch for task in TASKS for batch in preparation.of(task).scored]
     expected = hc.describe_heads(model, prompts=prompts)
-    assert found["task"].values.tolist() == TASKS  # the task that is skipped is not there
+    assert found["task"].values.tolist() == TASKS
     xr.testing.assert_allclose(found.drop_vars("category"), expected)
     assert found["direct_logit"].attrs == expected["direct_logit"].attrs
     assert found["category"].values.tolist() == [hc.load(finished)[task].attrs["category"] for task in TASKS]
@@ -54,15 +51,15 @@ def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, fi
 def test_more_tasks_are_added_and_nothing_is_described_twice(model, options, finished, tmp_path, monkeypatch):
     path, of = tmp_path / "r", []
     options = options | {"methods": ["zero_ablation@last"]}
-    hc.run(model, out=path, **options | {"tasks": ["always_c"]})
+    hc.run(model, out=path, **options | {"tasks": ["always_b"]})
     monkeypatch.setattr(
         "headcats.study.describing.describe_prompts",
         lambda model, paths, by_task: of.append(list(by_task)) or describe_prompts(model, paths, by_task),
     )
-    found = described(hc.run(model, out=path, **options | {"tasks": ["always_c", "always_a"]}))
+    found = described(hc.run(model, out=path, **options | {"tasks": ["always_b", "always_a"]}))
     assert of == [["always_a"]]
-    assert found["task"].values.tolist() == ["always_c", "always_a"]
-    xr.testing.assert_allclose(found, described(hc.load(finished)).sel(task=["always_c", "always_a"]))
+    assert found["task"].values.tolist() == ["always_b", "always_a"]
+    xr.testing.assert_allclose(found, described(hc.load(finished)).sel(task=["always_b", "always_a"]))
 
 
 def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp_path):
@@ -78,18 +75,6 @@ def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp
     ResultsFolder(path).write_descriptors(table.drop_vars("induction"))  # as an older version left it
     xr.testing.assert_identical(described(hc.run(model, out=path, **options)), table)
     assert file.read_bytes() == content
-
-
-@pytest.mark.slow
-def test_merged_folders_have_the_tasks_of_both(model, options, finished, tmp_path):
-    folders = [tmp_path / "a", tmp_path / "b"]
-    for folder, tasks in zip(folders, (["always_a"], ["always_b", "always_c"]), strict=True):
-        hc.run(model, out=folder, **options | {"tasks": tasks})
-    found = described(merge(folders, out=tmp_path / "both"))
-    xr.testing.assert_allclose(found, described(hc.load(finished)))
-    forget(folders[0])
-    found = described(merge(folders, out=tmp_path / "later"))
-    assert found["task"].values.tolist() == ["always_b", "always_c"]
 
 
 @THIN

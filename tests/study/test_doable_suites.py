@@ -20,6 +20,11 @@ def model():
 
 
 @pytest.fixture
+def _no_other_suites():
+    """Here the advice is the point."""
+
+
+@pytest.fixture
 def few_suites(monkeypatch):
     """As if there were no other suites than these."""
     monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: ["induction", "icl", "greater_than"])

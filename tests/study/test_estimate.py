@@ -10,7 +10,7 @@ import pytest
 from in_process import InProcess
 
 import headcats as hc
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import OptionError
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord
 from headcats.study.assessment import memory_plan
@@ -19,9 +19,10 @@ from headcats.study.preparation import Preparation
 from headcats.study.runner import other_paths, paths_used
 from headcats.sweeps import free_memory
 
-STUDY: dict[str, Any] = {
-    "suite": "counting", "tasks": ["always_a"], "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"],
-}  # fmt: skip
+
+@pytest.fixture(scope="module")
+def options(options: dict[str, Any]) -> dict[str, Any]:
+    return options | {"tasks": ["always_a"], "methods": ["denoising_patch"]}
 
 
 def estimate(model: Any, methods: list[str], **options: Any) -> Any:
@@ -37,18 +38,20 @@ def test_the_method_that_needs_most_decides(model: Any) -> None:
     assert estimate(model, ["second_corruption_patch@all"]).peak >= estimate(model, ["denoising_patch@all"]).peak
 
 
-def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(model: Any, tmp_path: Any) -> None:
+def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(
+    model: Any, options: dict[str, Any], tmp_path: Any
+) -> None:
     for limit, named in ((1000, r"needs .* limit is 1 kB"), ("much", "bytes")):
         with pytest.raises(OptionError, match=named):
-            hc.run(model, memory=limit, out=tmp_path / "never", **STUDY)
+            hc.run(model, memory=limit, out=tmp_path / "never", **options)
     assert not (tmp_path / "never").exists()
 
 
 def test_memory_of_this_process_decides_nothing_for_workers(
-    model: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    model: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """1000 bytes are free here, and enough is where the work is done."""
-    expected, free = hc.run(model, **STUDY), {"bytes": 1000}
+    expected, free = hc.run(model, **options), {"bytes": 1000}
     monkeypatch.setattr(free_memory, "free_memory", lambda device: free["bytes"])
 
     @contextlib.contextmanager
@@ -58,40 +61,31 @@ def test_memory_of_this_process_decides_nothing_for_workers(
             yield
 
     with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, cluster=InProcess(at_work), **STUDY)
+        results = hc.run(model, cluster=InProcess(at_work), **options)
     assert "Memory" not in caplog.text
     assert set(hc.diff(results, expected).state.values.tolist()) == {"same bits"}
     with pytest.raises(OptionError, match=r"limit is 1 kB"):
-        hc.run(model, cluster=InProcess(at_work), memory=1000, **STUDY)
+        hc.run(model, cluster=InProcess(at_work), memory=1000, **options)
 
 
-def test_a_limit_is_that_of_each_worker(model: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_limit_is_that_of_each_worker(model: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "headcats"):
-        hc.run(model, cluster=InProcess(), memory="1GB", **STUDY)
+        hc.run(model, cluster=InProcess(), memory="1GB", **options)
     (line,) = [line for line in caplog.messages if line.startswith("Memory")]
     assert "worker" in line.partition(":")[0]
 
 
-@pytest.mark.parametrize(
-    ("path", "names"),
-    [("auto", ("last_position", "suffix")), pytest.param("hooked", ("hooked", "hooked"), marks=pytest.mark.slow)],
-)
 def test_a_run_says_what_it_needs_and_which_path_ran(
-    model: Any, path: str, names: tuple[str, str], caplog: pytest.LogCaptureFixture
+    model: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, path=path, memory="1GB", **STUDY | {"methods": ["denoising_patch", "zero_ablation"]})
+        results = hc.run(model, memory="1GB", **options | {"methods": ["denoising_patch", "zero_ablation"]})
     text = "\n".join(record.getMessage() for record in caplog.records)
     assert "Memory: at most" in text
     assert "limit 1.0 GB" in text
-    for label, name in zip(("denoising_patch@last", "zero_ablation@all"), names, strict=True):
+    for label, name in (("denoising_patch@last", "last_position"), ("zero_ablation@all", "suffix")):
         assert f"{label}: 1 task by path '{name}'; self-check " in text
         assert results["always_a"][label].attrs["path"] == name
-
-
-def test_an_unknown_path_is_refused(model: Any) -> None:
-    with pytest.raises(UnknownNameError, match="path 'hoked'"):
-        hc.run(model, suite="counting", path="hoked")
 
 
 def test_paths_are_counted_per_method() -> None:
@@ -107,13 +101,13 @@ def test_paths_are_counted_per_method() -> None:
 
 
 def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
-    model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
+    model: Any, options: dict[str, Any], tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     told = []
     for path in ("auto", "auto", "hooked"):
         caplog.clear()
         with caplog.at_level(logging.INFO, logger="headcats"):
-            hc.run(model, out=tmp_path, path=path, **STUDY)
+            hc.run(model, out=tmp_path, path=path, **options)
         told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
     assert told == [["denoising_patch@last"], [], []]
     (line,) = [line for line in caplog.messages if "did nothing" in line]

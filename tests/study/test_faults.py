@@ -5,14 +5,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from faults import Driver, Fault
+from counting import finished_pairs
+from faults import OPTIONS, Driver, Fault
+
+from headcats.tasks.definition import Task
 
 DRIVER = Path(__file__).parents[1] / "faults.py"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_few_faults(tmp_path):
+def test_a_few_faults(tmp_path, monkeypatch):
     """A write torn by a power cut, and an end between a block and the manifest."""
+    tasks = [Task(name, "knowledge", "made up", finished_pairs) for name in OPTIONS["tasks"]]
+    monkeypatch.setitem(OPTIONS, "suite", tasks)  # no task corrupts another, so that nothing is looked at beforehand
     driver = Driver(tmp_path)
     faults = [Fault("torn", "write", 3), Fault("killed after", "rename", 4)]
     outcomes = {fault: driver.strike(fault, tmp_path / str(number)) for number, fault in enumerate(faults)}

@@ -80,8 +80,8 @@ def test_every_default_method_runs_at_the_last_position(model, own):
     assert abs(end - last).max() == 0
 
 
-def test_elsewhere_it_is_refused_beside_a_task_of_pairs_that_keeps_its_roles(model, own):
-    suite = hc.suite("counting").with_tasks(*hc.suite(f"{own}:mine").tasks)
+def test_elsewhere_it_is_refused_beside_a_task_of_pairs_that_keeps_its_roles(model, options, own):
+    suite = options["suite"].with_tasks(*hc.suite(f"{own}:mine").tasks)
     methods = ["mean_ablation", "mean_ablation@last"]
     results = run(model, suite, tasks=["always_a", "a"], n_prompts=8, n_demos=2, methods=methods)
     assert set(results["always_a"].children) == {"mean_ablation@all", "mean_ablation@last"}
@@ -107,17 +107,6 @@ def test_results_hold_a_suite_of_python(model, own):
     ):
         with pytest.raises(PlanError, match=named):
             hc.run_evidence(model, results, suite=changed, **QUICK)
-
-
-@pytest.mark.slow
-def test_results_hold_suites_made_in_other_ways_for_views_too(model, own, tmp_path):
-    suite = hc.suite(f"{own}:mine")
-    for name, given in {"suite": suite, "more": hc.suite("counting").with_tasks(*suite.tasks)}.items():
-        results = run(model, given, tasks=list("abcd"), out=tmp_path / name)
-        assert len(hc.run_evidence(model, results, **QUICK)) == 5
-        assert hc.write_views(model, tmp_path / name, heads=1, prompts=1).views
-    assert len(hc.run_evidence(model, tmp_path / "suite", suite=list(suite.tasks), **QUICK)) == 5
-    assert hc.write_views(model, tmp_path / "suite", suite=f"{own}:mine", heads=1, prompts=1).views
 
 
 def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch):

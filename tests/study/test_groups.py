@@ -1,7 +1,6 @@
 """A study of heads that share keys and values: groups beside single heads, results of earlier versions, refusals."""
 
 import json
-import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,6 @@ from counting import constant
 
 import headcats as hc
 from headcats.errors import HeadcatsWarning, OptionError
-from headcats.results.folder import ResultsFolder
-from headcats.results.loading import open_results
-from headcats.results.merging import merge
-from headcats.results.place import find_place
 from headcats.sweeps.joint import joint_sweep
 from headcats.tasks.suites import make_suite
 
@@ -42,14 +37,6 @@ def tables(folder: Path) -> dict[str, xr.Dataset]:
         warnings.simplefilter("ignore", HeadcatsWarning)
         results = hc.load(folder)
         return {name: hc.overlap(hc.categorize(hc.score(results, method=name))) for name in ("denoising_patch", GROUPS)}
-
-
-def without_kv_head(path: Path) -> Path:
-    """The folder as a version wrote it that knew of no groups."""
-    target = ResultsFolder(path)
-    for (task, label), block in open_results(find_place(path)).blocks.items():
-        target.write_block(task, label, block.drop_vars("kv_head", errors="ignore"))
-    return path
 
 
 def test_a_block_of_groups_is_the_joint_sweep_of_their_heads(model: Any, folder: Path) -> None:
@@ -78,18 +65,6 @@ def test_a_control_is_that_of_the_same_unit(folder: Path) -> None:
     specific = hc.score(hc.load(folder), method=GROUPS, effect="task_specific")
     assert scores.specific_effect.values == pytest.approx(specific.effect.values)
     assert specific.attrs["unit"] == "kv_group"
-
-
-@pytest.mark.slow
-def test_results_without_groups_load_extend_and_merge(model: Any, folder: Path, tmp_path: Path) -> None:
-    old = without_kv_head(Path(shutil.copytree(folder, tmp_path / "old")))
-    extended = hc.run(model, methods=[*METHODS, "noising_patch"], out=old, progress=False, **OPTIONS)
-    assert "kv_head" not in extended["always_a"]["denoising_patch@last"].coords
-    assert extended["always_a"]["noising_patch@last"].kv_head.values.tolist() == [[0, 0, 1, 1]] * 2
-    strengths = hc.evidence.method_scores(extended)
-    assert strengths.kv_head.values.tolist() == [[0, 0, 1, 1]] * 2
-    merged = merge([old, folder], out=tmp_path / "merged")
-    assert sorted(merged["always_a"]) == sorted(extended["always_a"])
 
 
 def test_a_model_without_groups_is_refused_before_anything_is_written(mini: Any, tmp_path: Path) -> None:

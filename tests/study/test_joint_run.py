@@ -1,5 +1,6 @@
 """Methods over a whole suite: part by part, resumed, refused parts named, and never half-written."""
 
+import functools
 import json
 import logging
 import re
@@ -7,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from clock_lines import estimate, finished
 from counting import SUITE, constant
 
 import headcats as hc
@@ -35,7 +37,7 @@ class Lengths:
 
     def __init__(self):
         self.options = {"extra": WholeNumber(default=0)}
-        self.made, self.refused, self.interrupt_at = [], set(), None
+        self.made, self.refused, self.interrupt_at, self.now = [], set(), None, 0.0
 
     def parts(self, inputs, *, extra=0):
         return {task.name: (task.name,) for task in inputs.tasks}
@@ -43,7 +45,10 @@ class Lengths:
     def on_part(self, inputs, part, *, extra=0):
         if part == self.interrupt_at:
             raise KeyboardInterrupt
-        inputs.advance(0.5, "counting")
+        for share in (0.25, 0.5):
+            self.now += 10
+            inputs.advance(share, "counting")
+        self.now += 20
         if part in self.refused:
             raise DataError(f"{part} too long")
         self.made.append(part)
@@ -63,8 +68,7 @@ class Lengths:
 
 
 @pytest.fixture
-def lengths(monkeypatch):
-    monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+def lengths():
     return registry.register("method", "lengths", Lengths())
 
 
@@ -104,6 +108,26 @@ def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(lengths, run, tmp
     resumed = run(tmp_path / "r")
     assert lengths.made == TASKS
     xr.testing.assert_equal(suite_blocks(resumed)["lengths"], suite_blocks(run())["lengths"])
+
+
+def test_the_time_left_is_told_of_parts_that_go_on(lengths, run, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "headcats")
+    clock = functools.partial(PartsClock, clock=lambda: lengths.now)
+    monkeypatch.setattr("headcats.study.joint_run.PartsClock", clock)
+    lengths.interrupt_at = "always_c"
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "r", progress=None)
+    (first,) = [estimate(line) for line in caplog.messages if "measured" in line]
+    assert first == ("lengths always_a", "2 min", "parts of lengths")
+    assert [finished(line) for line in caplog.messages if " done" in line] == [
+        ("lengths always_a", False, "40 s", 1, 3, "80 s"),
+        ("lengths always_b", False, "40 s", 2, 3, "40 s"),
+    ]
+    lengths.interrupt_at = None
+    caplog.clear()
+    run(tmp_path / "r", progress=None)
+    (last,) = [finished(line) for line in caplog.messages if " done" in line]
+    assert last == ("lengths always_c", False, "40 s", 3, 3, None)
 
 
 def test_more_tasks_extend_a_folder_and_fewer_take_nothing_out(lengths, run, tmp_path):
@@ -158,9 +182,9 @@ def test_parts_of_other_words_are_not_merged(lengths, run, tmp_path):
     assert not (tmp_path / "all").exists()
 
 
-def test_beside_methods_that_score_tasks(lengths, run, tmp_path):
+def test_beside_methods_that_score_tasks(lengths, run, options, tmp_path):
     chosen = {"methods": ["zero_ablation@last", "lengths:extra=2"], "tasks": ["always_a"]}
-    results = run(tmp_path / "r", n_demos=2, **chosen)
+    results = run(tmp_path / "r", n_demos=2, suite=options["suite"], **chosen)
     assert list(RunResults(results).tasks) == ["always_a"]
     assert list(suite_blocks(results)) == ["lengths:extra=2"]
     assert RunResults(results).manifest.methods == ("zero_ablation@last", "lengths:extra=2")

@@ -20,8 +20,8 @@ def check(found):
 
 
 @pytest.mark.both_versions
-def test_effects_of_one_task_are_those_that_there_were(mini):
-    assert not check(effects(mini, tasks=("list_last",)))
+def test_effects_of_one_task_and_method_are_those_that_there_were(mini):
+    assert not check(effects(mini, tasks=("country_capital",), methods=("denoising_patch",)))
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ from headcats.tasks.definition import Task
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "template": "chat"}
 RUN = {**SMALL, "n_prompts": 24, "methods": ["denoising_patch"], "progress": False}
-# The words of the template "arrow": all that is scored must come out the same.
+# The words of the template "arrow".
 AS_ARROW = (
     "{{ bos_token }}{% for m in messages %}"
     "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\n' }}{% endfor %}"
@@ -68,17 +68,6 @@ def test_task_prompts_are_conversations(model):
             assert ("bos" in labels) == (chat_template != WRAPPED)
 
 
-@pytest.mark.slow
-def test_a_conversation_in_the_words_of_another_template_is_scored_alike(model):
-    options = RUN | {"tasks": ["always_a"], "n_prompts": 8}
-    chat = hc.run(in_chat(model, AS_ARROW), **options)
-    arrow = hc.run(model, **options | {"template": "arrow"})
-    ours, theirs = RunResults(chat).manifest, RunResults(arrow).manifest
-    assert ours.plan == replace(theirs.plan, template="chat")
-    assert ours.tasks["always_a"].prompt_hash == theirs.tasks["always_a"].prompt_hash
-    assert chat["always_a"]["denoising_patch@last"].patched.equals(arrow["always_a"]["denoising_patch@last"].patched)
-
-
 def test_a_task_is_asked_for_its_pairs_once(chatty):
     calls = []
 
@@ -91,9 +80,9 @@ def test_a_task_is_asked_for_its_pairs_once(chatty):
 
 
 # ------------------------------------------------------------------------------------------------- into a folder
-def test_a_run_goes_on_with_the_template_that_it_began_with(model, tmp_path, caplog):
+def test_a_run_goes_on_with_the_template_that_it_began_with(model, options, tmp_path, caplog):
     """Real ones name the day."""
-    options = {**RUN, "n_prompts": 8, "methods": ["zero_ablation@last"], "tasks": ["always_b"]}
+    options = {**options, "template": "chat", "methods": ["zero_ablation@last"], "tasks": ["always_b"]}
     alone = hc.run(in_chat(model, DATED), **options)
     first = hc.run(in_chat(model, DATED), out=tmp_path, **options | {"tasks": ["always_a"]})
     caplog.set_level(logging.WARNING, "headcats")
@@ -105,8 +94,8 @@ def test_a_run_goes_on_with_the_template_that_it_began_with(model, tmp_path, cap
     assert second[name].patched.equals(alone[name].patched)
 
 
-def test_another_chat_template_is_refused(model, chatty, tmp_path, files):
-    options = {**RUN, "n_prompts": 8, "out": tmp_path / "r", "tasks": ["always_a"]}
+def test_another_chat_template_is_refused(model, options, chatty, tmp_path, files):
+    options = {**options, "template": "chat", "out": tmp_path / "r", "tasks": ["always_a"]}
     hc.run(chatty, **options)
     before = files(tmp_path / "r")
     with pytest.raises(PlanError, match=r"chat template.*'w53,' there, 'w51,' now.*--out"):

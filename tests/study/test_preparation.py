@@ -55,13 +55,6 @@ def test_a_task_asked_for_alone_is_that_of_the_whole_suite(model, preparation):
         fresh.of("always_bb")
 
 
-def test_the_order_of_a_suite_does_not_matter(model, preparation):
-    suite = counting_suite()
-    turned = prepare(model, make_suite(suite.tasks[::-1], name=SUITE))
-    for name, prepared in preparation.prepared.items():
-        assert fingerprints(turned.prepared[name]) == fingerprints(prepared)
-
-
 def test_another_seed_has_other_prompts(model, preparation):
     other = prepare(model, seed=1).prepared["always_a"]
     assert not set(fingerprints(other)) & set(fingerprints(preparation.prepared["always_a"]))

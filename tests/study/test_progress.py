@@ -55,10 +55,10 @@ def steps(monkeypatch):
     return seen
 
 
-def test_the_steps_of_a_run_add_up_to_the_whole(model, options, steps, finished):
+def test_the_steps_of_a_run_add_up_to_the_whole(model, all_options, steps, all_finished):
     """Refused tasks and finished blocks included."""
-    hc.run(model, **options | {"methods": ["denoising_patch"]})
-    hc.run(model, out=finished, **options)
+    hc.run(model, **all_options | {"methods": ["denoising_patch"]})
+    hc.run(model, out=all_finished, **all_options)
     # Whether the model can do the tasks is looked at once, and again for those that the fourth one corrupted.
     assert [total for total, _ in steps] == [4, 3, 8 * 4, 8 * 4 * 2]
     for total, made in steps:

@@ -13,9 +13,8 @@ from headcats.tasks.definition import Task
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
 
 
-def test_they_are_the_prompts_that_a_run_scores(model, finished):
-    suite = counting_suite().named(["always_a", "always_b", "always_c"])
-    batches = hc.task_prompts(model, "always_a", **SMALL | {"suite": suite})
+def test_they_are_the_prompts_that_a_run_scores(model, options, finished):
+    batches = hc.task_prompts(model, "always_a", **SMALL | {"suite": options["suite"]})
     block = hc.load(finished)["always_a"]["denoising_patch@last"]
     swept = [hc.sweep(model, batch, "denoising_patch", metrics=["logit_diff"], positions="last") for batch in batches]
     assert [item for batch in batches for item in batch.items] == block["item"].values.tolist()

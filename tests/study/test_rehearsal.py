@@ -1,6 +1,7 @@
 """A part of a study's work, from which memory and time of the whole are told."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -83,9 +84,9 @@ def test_the_work_of_groups_is_that_of_as_many_heads(model: HookedModel) -> None
     assert plans == [8, 4]
 
 
-def test_validate_tells_both(model: HookedModel, caplog: pytest.LogCaptureFixture) -> None:
+def test_validate_tells_both(model: HookedModel, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "headcats"):
-        validate(model, suite="counting", tasks=["always_a"], methods=METHODS, **OPTIONS)
+        validate(model, **options | {"methods": METHODS, "tasks": ["always_a"]})
     (memory,) = [line for line in caplog.messages if line.startswith("Memory: ")]
     assert re.search(r"about \d.* sweeps .*\d", memory)
     assert any(re.match(r"Time: .*\bdenoising_patch@last, mean_ablation@all", line) for line in caplog.messages)

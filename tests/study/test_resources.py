@@ -37,12 +37,13 @@ def test_operations_are_those_of_sweeps_on_the_prompts():
 
 
 def test_reference_prompts_are_run_once_and_donors_for_each_task():
-    methods = ["mean_ablation", "mean_ablation@last", "other_item_patch"]
+    methods = ["mean_ablation", "mean_ablation@last", "mean_ablation:reference=task", "other_item_patch"]
     planned = hc.plan(SMALL, methods=methods, **TWO)
     one = flops.forward(SMALL, prompts=1, length=23, logits=1)
     forward = dict(zip(planned.parts["part"], planned.parts["forward_flops"] / one, strict=True))
     assert forward["mean_ablation@all"] == 2 * 100
     assert forward["mean_ablation@last"] == 0
+    assert forward["mean_ablation:reference=task@all"] == 2 * 100
     assert forward["other_item_patch@last"] == 8
 
 
@@ -111,15 +112,11 @@ def test_bad_input():
         ({"n_prompts": 1}, OptionError, "n_prompts"),
         ({"n_prompts": "many"}, OptionError, "n_prompts"),
         ({"suite": "ioi"}, DataError, "--tokenizer"),
+        ({"n_demo": 3}, TypeError, "n_demo"),
     ]
     for options, error, named in wrong:
         with pytest.raises(error, match=named):
             hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
-
-
-def test_options_that_do_not_exist_are_type_errors():
-    with pytest.raises(TypeError, match="n_demo"):
-        hc.plan(SMALL, n_demo=3)
 
 
 def test_a_folder_brings_its_tokenizer(tmp_path):

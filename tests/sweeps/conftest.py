@@ -4,14 +4,14 @@ import pytest
 from toys import Toy, tiny_model
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def toy() -> Toy:
     """Rotary, with grouped keys and values."""
     return tiny_model("llama", n_layers=2)
 
 
 @pytest.fixture(
-    scope="module",
+    scope="session",
     params=[
         pytest.param(("gpt2", "bridge"), id="gpt2", marks=pytest.mark.both_versions),
         pytest.param(("llama", "bridge"), id="llama", marks=pytest.mark.both_versions),

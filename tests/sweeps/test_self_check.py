@@ -19,7 +19,6 @@ from headcats.models.replay.bridge import BridgeRecording
 from headcats.models.replay.record import record
 from headcats.sweeps import paths
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.joint import joint_sweep
 
 Block = Callable[..., torch.Tensor]
 MODES = [("last", "last_position"), ("all", "suffix")]
@@ -108,29 +107,6 @@ def test_a_broken_path_is_caught(how: Any, positions: str, path: str, breaking: 
         sweep(model, batch, "denoising_patch", path=path, **options)
 
 
-def test_sets_of_heads_are_caught_too(breaking: Any) -> None:
-    model, batch = tiny_model("gpt2").model, prefixed_batch(3, 9, 3)
-    sets = [["L0H1"], ["L0H1", "L1H2"]]
-    right = joint_sweep(model, batch, "noising_patch", sets, positions="all", path="hooked")
-    breaking(model, adds_an_error)
-    with pytest.warns(ModelWarning, match="hooked"):
-        fallen = joint_sweep(model, batch, "noising_patch", sets, positions="all")
-    assert fallen.attrs["path"] == "hooked"
-    assert np.abs(fallen.patched - right.patched).max() < 1e-5
-    with pytest.raises(HeadcatsError, match="suffix"):
-        joint_sweep(model, batch, "noising_patch", sets, positions="all", path="suffix")
-
-
-def test_what_passed_for_one_length_is_not_taken_for_granted_for_a_longer_one(breaking: Any) -> None:
-    """A window or a table of positions shows only in prompts that are long enough."""
-    model = tiny_model("llama").model
-    assert sweep(model, prefixed_batch(3, 9, 3), "denoising_patch").attrs["path"] == "last_position"
-    breaking(model, adds_an_error)
-    with pytest.warns(ModelWarning, match="hooked"):
-        ds = sweep(model, prefixed_batch(3, 15, 3), "denoising_patch")
-    assert ds.attrs["path"] == "hooked"
-
-
 def test_what_passed_for_longer_prompts_is_taken_for_shorter_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     checked, right, model = list[int](), paths._check, tiny_model("llama").model
     monkeypatch.setattr(
@@ -152,8 +128,6 @@ def test_a_check_without_an_effect_is_no_check(breaking: Any) -> None:
         sweep(model, prefixed_batch(3, 9, 9), "denoising_patch")
         ds = sweep(model, prefixed_batch(3, 9, 3), "denoising_patch")
     assert ds.attrs["path"] == "hooked"
-    right = sweep(model, prefixed_batch(3, 9, 3), "denoising_patch", path="hooked")
-    assert np.abs(ds.patched - right.patched).max() < 1e-5
 
 
 def test_the_reference_path_is_not_checked() -> None:
@@ -162,16 +136,11 @@ def test_the_reference_path_is_not_checked() -> None:
     assert "passed" not in ds.attrs.get("self_check", "")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "positions", "path"),
-    some([(torch.bfloat16, "last", "last_position"), (torch.float16, "all", "suffix")], 1),
-)
+@pytest.mark.parametrize(("dtype", "positions"), some([(torch.bfloat16, "last"), (torch.float16, "all")], 1))
 def test_a_wrong_path_is_noticed_in_16_bits_too(
-    dtype: torch.dtype, positions: str, path: str, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, positions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, batch = tiny_model("gpt2", n_layers=3).model.to(dtype), random_batch()
-    assert sweep(model, batch, "denoising_patch", positions=positions).attrs["path"] == path
-    broken = tiny_model("gpt2", n_layers=3).model.to(dtype)
+    broken, batch = tiny_model("gpt2", n_layers=3).model.to(dtype), random_batch()
     right = type(record(adapt(broken), Continued.alone(batch.clean), first=6)).block
 
     def adds(recording: Any, layer: int, rows: Any, *, fresh: int, **options: Any) -> torch.Tensor:
@@ -183,37 +152,21 @@ def test_a_wrong_path_is_noticed_in_16_bits_too(
         assert sweep(broken, batch, "denoising_patch", positions=positions).attrs["path"] == "hooked"
 
 
-def test_a_hook_of_pytorch_makes_the_check_run_again() -> None:
-    model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
-    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
-
-    def mixes_tokens(module: Any, args: Any, output: Any) -> Any:
-        mixed = output[0] if isinstance(output, tuple) else output
-        mixed = mixed + 0.5 * mixed.cumsum(1)
-        return (mixed, *output[1:]) if isinstance(output, tuple) else mixed
-
-    handle = model.blocks[1].mlp.register_forward_hook(mixes_tokens)
-    with pytest.warns(ModelWarning, match="not used"):
-        hooked = sweep(model, batch, "denoising_patch")
-    assert hooked.attrs["path"] == "hooked"
-    handle.remove()
-    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
-
-
-@pytest.mark.parametrize("block", [0, 1])
-def test_a_hook_on_the_last_token_alone_is_noticed(block: int) -> None:
+def test_a_hook_on_the_last_token_alone_makes_the_check_run_again_and_is_noticed() -> None:
     """Among rows that stand along the positions it reaches the last one only, in the first block too."""
     model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
+    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
 
     def steers(module: Any, args: Any, output: Any) -> Any:
         steered = (output[0] if isinstance(output, tuple) else output).clone()
         steered[:, -1] += torch.linspace(-1, 1, steered.shape[-1])
         return (steered, *output[1:]) if isinstance(output, tuple) else steered
 
-    handle = model.blocks[block].register_forward_hook(steers)
+    handle = model.blocks[0].register_forward_hook(steers)
     with pytest.warns(ModelWarning, match="not used"):
         assert sweep(model, batch, "denoising_patch").attrs["path"] == "hooked"
     handle.remove()
+    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
 
 
 def test_a_check_without_any_effect_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

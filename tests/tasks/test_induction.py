@@ -36,23 +36,19 @@ def test_both_prompts_are_repeated_lists_of_the_same_words(name):
 
 
 def test_the_bundled_model_solves_it():
-    entries = validate("mini-cognitive", suite="induction", n_prompts=24, methods=["denoising_patch"])
+    entries = validate("mini-cognitive", suite="induction", n_prompts=12, methods=["denoising_patch"])
     assert [entry["refusal"] for entry in entries.values()] == ["", "", ""]
     for entry in entries.values():
-        assert entry["prompts"]["kept"] == 24
+        assert entry["prompts"]["kept"] == 12
         assert entry["accuracy"] >= 0.9
         assert entry["corrupted_accuracy"] <= 0.1
         assert entry["low"] > 20  # nats
 
 
-@pytest.fixture(scope="module")
-def scores():
+@pytest.mark.slow  # of the bundled weights, which stay as they are
+def test_the_same_few_heads_serve_every_list():
     run = hc.run("mini-cognitive", suite="induction", methods=["denoising_patch"], n_prompts=16, progress=False)
-    return hc.score(run, method="denoising_patch", metric="logit_diff")
-
-
-def test_the_same_few_heads_serve_every_list(scores):
-    effect = scores["effect"]
+    effect = hc.score(run, method="denoising_patch", metric="logit_diff")["effect"]
     assert (effect.max(("layer", "head")) > 0.15).all()
     serves = (effect > 0.05).all("task")
     assert 4 <= int(serves.sum()) <= 12

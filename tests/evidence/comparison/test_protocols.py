@@ -149,16 +149,14 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
 
 
 def test_choosing_protocols():
-    results = {
-        "r": results_of(
-            {"denoising_patch@last": A, "denoising_patch@all": B, "mean_ablation@last": B},
-            metrics=("logit_diff", "log_prob"),
-        )
-    }
-    assert len(hc.evidence.judge_protocols(results, method="denoising_patch").members) == 4
-    assert len(hc.evidence.judge_protocols(results, method="denoising_patch@all").members) == 2
-    assert len(hc.evidence.judge_protocols(results, positions="last").members) == 4
-    assert len(hc.evidence.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
+    labels = {"denoising_patch@last": A, "denoising_patch@all": B, "mean_ablation@last": B}
+    results = {"r": results_of(labels, metrics=("logit_diff", "log_prob"))}
+    for chosen, n in (
+        ({"method": "denoising_patch", "metric": "logit_diff"}, 2),
+        ({"positions": "last", "metric": "logit_diff"}, 2),
+        ({"method": "denoising_patch@all"}, 2),
+    ):
+        assert len(hc.evidence.judge_protocols(results, **chosen).members) == n
     with pytest.raises(UnknownNameError, match="mean 'denoising_patch'"):
         hc.evidence.judge_protocols(results, method="denoising")
     with pytest.raises(UnknownNameError, match="metric 'prob'"):

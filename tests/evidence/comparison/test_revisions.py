@@ -24,23 +24,32 @@ def changed(course, category, revision):
     }
 
 
-def test_a_head_that_comes_and_one_that_goes_are_found():
-    later = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
-    course = over_revisions(series_of({"step1": results_of(STRONG), "step2": results_of(later, seed=1)}))
+LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {"step1": results_of(STRONG), "step2": results_of(LATER, seed=1)}
+
+
+@pytest.fixture(scope="module")
+def course(runs):
+    return over_revisions(series_of(runs))
+
+
+def test_a_head_that_comes_and_one_that_goes_are_found(course):
     assert changed(course, "Knowledge", "step2") == {"L1H2": (-1, True), "L1H3": (1, True)}
     assert changed(course, "Linguistic", "step2") == {}
     assert changed(course, "Knowledge", "step1") == {}
     difference = course["difference"].sel(category="Knowledge", revision="step2")
-    np.testing.assert_allclose(difference.values, later["Knowledge"] - STRONG["Knowledge"], atol=0.05)
+    np.testing.assert_allclose(difference.values, LATER["Knowledge"] - STRONG["Knowledge"], atol=0.05)
     assert course["n_compared"].sel(revision="step2").values.tolist() == [2, 2]
     assert course["step"].values.tolist() == [1, 2]
     assert course["before"].values.tolist() == [["", ""], ["step1", "step1"]]
 
 
-def test_each_revision_is_judged_as_alone():
-    series = series_of({"step1": results_of(STRONG), "step2": results_of(STRONG, seed=1)})
-    alone = over_revisions(series_of({"step2": results_of(STRONG, seed=1)}))
-    together = over_revisions(series).sel(revision=["step2"])
+def test_each_revision_is_judged_as_alone(runs, course):
+    alone, together = over_revisions(series_of({"step2": runs["step2"]})), course.sel(revision=["step2"])
     for name in ("member", "effect", "low", "high", "q_value", "mean_effect", "size", "task_effect", "task_q"):
         xr.testing.assert_identical(alone[name], together[name])
 
@@ -96,9 +105,7 @@ def test_tasks_with_other_prompts_are_left_out_of_the_test_and_counted():
     assert not course["change_found"].sel(category="Linguistic").any()
 
 
-def test_a_table_can_be_stored(tmp_path):
-    course = over_revisions(series_of({"main": results_of(STRONG)}))
-    assert course["step"].isnull().all()
+def test_a_table_can_be_stored(tmp_path, course):
     course.to_netcdf(tmp_path / "course.nc")
     with xr.open_dataset(tmp_path / "course.nc") as stored:
         xr.testing.assert_equal(stored.load(), course)
@@ -123,14 +130,12 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
         over_revisions(series_of({"step1": results, "step2": smaller}))
 
 
-def test_changes_between_any_runs_are_those_of_a_series():
-    later = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
-    results = {"one": results_of(STRONG), "two": results_of(later, seed=1)}
-    runs = {name: RunResults(tree).without_untried() for name, tree in results.items()}
-    reading = Reading().resolve(runs["one"])
+def test_changes_between_any_runs_are_those_of_a_series(runs, course):
+    runs = {name: RunResults(tree).without_untried() for name, tree in runs.items()}
+    reading = Reading().resolve(runs["step1"])
     judged = {name: map_tables(run, reading) for name, run in runs.items()}
     between = changes_between(judged, runs, reading=reading)
-    course = over_revisions(series_of(results)).sel(category=between["category"])
+    course = course.sel(category=between["category"])
     assert int((between["change"] != 0).sum()) == 2
     for name in ("change", "difference", "change_found", "n_compared", "before"):
         xr.testing.assert_equal(between[name].reset_coords(drop=True), course[name].reset_coords(drop=True))

@@ -3,13 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from toys import word_tokenizer
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.function_probe.cogqa import LAYOUTS, OPENING, cogqa_texts
-from headcats.tasks.categories import FUNCTIONS
 
 ENTRY: dict[str, Any] = {
     "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
@@ -179,25 +176,3 @@ def test_a_chat_template_takes_both_layouts(tmp_path: Path) -> None:
             assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
             assert turn.text[slice(*turn.spans[0])] == answer
             assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)
-
-
-json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(FUNCTIONS)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(["question", "answer", "generated", "subquestion", "cognitive_skill"]), inner, max_size=5
-        ),
-    ),
-    max_leaves=12,
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=json_values)
-def test_junk_is_refused_as_data(tmp_path: Path, content: Any) -> None:
-    try:
-        texts, _ = cogqa_texts(write(tmp_path, content))
-    except DataError:
-        return
-    assert texts

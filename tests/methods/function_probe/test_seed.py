@@ -85,16 +85,6 @@ def test_the_summary_says_whether_heads_say_more_than_words() -> None:
     assert not any("words alone" in line for line in sentences(block.drop_vars("word_accuracy")))  # an older result
 
 
-def test_shuffled_functions_are_refused() -> None:
-    texts = texts_of(FUNCTIONS, n=60)
-    told = features_of(texts, {head: {name: 5.0} for head, name in PLANTED.items()})
-    order = np.random.default_rng(0).permutation(len(texts))
-    shuffled = features_of(tuple(texts[place] for place in order), {})
-    shuffled = replace(told, texts=shuffled.texts)
-    with pytest.raises(DataError, match="above chance"):
-        probe_seed(shuffled, FUNCTIONS, settings=QUICK, seed=0, probe=0)
-
-
 def test_too_few_items_are_called_that() -> None:
     """All right on four items is no more than guessing between two functions may give."""
     features = features_of(texts_of(("a", "b"), n=10), {Head(0, 3): {"a": 50.0}, Head(1, 1): {"b": 50.0}})

@@ -4,7 +4,6 @@ import pytest
 
 from headcats.errors import OptionError
 from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
-from headcats.tasks.categories import FUNCTIONS
 
 
 def test_the_paper_preset_holds_the_constants_of_the_specification() -> None:
@@ -25,11 +24,6 @@ def test_the_paper_preset_holds_the_constants_of_the_specification() -> None:
         "least_items": 10,
         "left_out_seeds": 1,
     }
-
-
-def test_the_eight_functions_stand_in_the_order_of_the_figure() -> None:
-    assert FUNCTIONS[:4] == ("Knowledge Recall", "Retrieval", "Logical Reasoning", "Decision-making")
-    assert FUNCTIONS[4:] == ("Semantic Understanding", "Syntactic Understanding", "Inference", "Math Calculation")
 
 
 def test_impossible_settings_are_refused() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from literal_steering import mean_output, predicted
-from toy_cases import TOYS
+from toy_cases import TOYS, shared_toy
 from toys import random_tokens, tiny_model
 
 from headcats.methods.function_vector.accuracy import function_vectors, right_answers, steered_task
@@ -44,7 +44,7 @@ def test_equal_plain_hooks_and_loops(layout: Any, backend: Any) -> None:
 
 
 def test_the_number_of_prompts_in_a_forward_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, tokens = adapt(tiny_model("gpt2").model), random_tokens(7, 4)
+    model, tokens = adapt(shared_toy(n_layers=3).model), random_tokens(7, 4)
     vectors = 5 * function_vectors(model, [tokens], SETS)
     answer = model.logits(tokens).argmax(-1)
     together = right_answers(model, tokens, answer, vectors, layer=1)
@@ -62,7 +62,7 @@ def sign_test(differences: torch.Tensor) -> float:
 
 
 def test_numbers_of_a_task_by_hand() -> None:
-    model = adapt(tiny_model("llama").model)
+    model = adapt(shared_toy("llama", n_layers=3).model)
     shown = [Rows(random_tokens(4, 5), torch.zeros(4, dtype=torch.long), tuple("abcd"))]
     tokens = random_tokens(20, 2, seed=3)
     base = model.logits(tokens).argmax(-1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from batches import role_batch
+from toy_cases import shared_toy
 from toys import LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
@@ -99,7 +100,7 @@ def test_equals_its_definition_on_prompts_of_several_lengths(layout: Any) -> Non
 
 def test_nothing_is_left_out_where_both_runs_agree() -> None:
     # The last tokens are the same in both runs: a method that only moved differences would patch nothing here.
-    model, tokens = tiny_model("llama", n_layers=2).model, random_tokens(3, 5)
+    model, tokens = shared_toy("llama").model, random_tokens(3, 5)
     batch = PromptBatch.from_tokens(tokens, tokens, [5, 6, 7], [8, 9, 10])
     block = hc.methods.function_vector_patch(model, batch, metrics=["prob"])
     assert np.abs(differences(block) - literal(model, [batch], [batch], (2, 4))).max() < TOLERANCE

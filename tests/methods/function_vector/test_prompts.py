@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from chat_layouts import WRAPPED, with_chat
-from toys import tiny_model, word_tokenizer
+from toy_cases import shared_toy
+from toys import word_tokenizer
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.function_vector.prompts import steering_prompts
@@ -20,7 +21,7 @@ SMALL = SteeringSettings(n_demos=3, template="arrow", n_reference=20, n_prompts=
 
 @pytest.fixture(scope="module")
 def model() -> HookedModel:
-    return adapt(tiny_model("gpt2").model)
+    return adapt(shared_toy(n_layers=3).model)
 
 
 def made(pairs: Any = PAIRS) -> Task:

@@ -10,7 +10,8 @@ import torch
 import xarray as xr
 from literal_steering import mean_output, predicted
 from simulated import block, tree
-from toys import WORDS, tiny_model, word_tokenizer
+from toy_cases import shared_toy
+from toys import WORDS, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
@@ -28,7 +29,7 @@ SMALL = SteeringSettings(n_demos=2, template="arrow", n_reference=8, n_prompts=8
 
 @pytest.fixture(scope="module")
 def model() -> HookedModel:
-    return adapt(tiny_model("gpt2").model)
+    return adapt(shared_toy(n_layers=3).model)
 
 
 def half_right(model: HookedModel, name: str, *, every: int) -> Task:
@@ -50,12 +51,12 @@ def tasks(model: HookedModel) -> list[Task]:
 @torch.no_grad()
 def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None:
     heads = ["L0H1", "L2H3"]
-    found = steer(model, tasks, heads, settings=SMALL, seed=3)
+    found = steer(model, tasks[1:], heads, settings=SMALL, seed=3)
     controls = [line.split(", ") for line in found.attrs["controls"].split("\n")]
     assert len(controls) == 2
     assert all(len(drawn) == len(set(drawn)) == 2 and not set(drawn) & set(heads) for drawn in controls)
     seen: set[float] = set()
-    for task in tasks:
+    for task in tasks[1:]:
         shown, asked, _ = steering_prompts(task, model, SMALL, seed=3)
         few = [row for rows in shown for row in rows.tokens]
         queries = [(row, int(answer)) for rows in asked for row, answer in zip(rows.tokens, rows.answer, strict=True)]
@@ -70,11 +71,12 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
                 own = here["accuracy"] if place == 0 else here["control"].isel(draw=place - 1)
                 assert float(own.sel(layer=layer)) == np.mean(steered)
     assert len(seen) > 2  # vectors and layers do make a difference
-    assert found["category"].values.tolist() == ["Knowledge"] * 2
+    assert found["category"].values.tolist() == ["Knowledge"]
     assert json.loads(found.attrs["provenance"])["n_demos"] == 2
-    assert found["n_reference"].values.tolist() == [8, 8]
+    assert found["n_reference"].values.tolist() == [8]
 
 
+@pytest.mark.slow
 def test_a_function_vector_of_the_bundled_model_raises_accuracy(mini: HookedModel) -> None:
     # What `benchmarks/steering.py` finds on the whole suite, on one task.
     settings = SteeringSettings(n_demos=5, template="arrow", n_reference=40, n_prompts=30, n_draws=3)
@@ -185,7 +187,7 @@ def test_the_papers_metric_where_the_run_has_it_else_the_first_of_the_run_with_a
 
 def test_prompts_are_those_of_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
     def written(heads: Any, **settings: Any) -> tuple[str, int]:
-        found = steer(model, tasks[:1], heads, settings=replace(SMALL, **settings))
+        found = steer(model, tasks[1:], heads, settings=replace(SMALL, **settings))
         provenance = json.loads(found.attrs["provenance"])
         return provenance["template"], provenance["n_demos"]
 
@@ -240,10 +242,10 @@ def test_the_reading_says_on_how_many_items_the_heads_were_ranked(model: HookedM
     heads = steering_heads(ranked(["prob"]), 1, seed=0)
     n = sum(first_half(f"item {item}", seed=0) for item in range(30))
     assert heads["n_items"].values.tolist() == [n]
-    reading = steer(model, tasks[:1], heads, settings=SMALL).attrs["reading"]
+    reading = steer(model, tasks[1:], heads, settings=SMALL).attrs["reading"]
     assert f"on {n} query items" in reading
     assert "fewer than 10" not in reading
-    few = steer(model, tasks[:1], heads.assign(n_items=("task", [1])), settings=SMALL).attrs["reading"]
+    few = steer(model, tasks[1:], heads.assign(n_items=("task", [1])), settings=SMALL).attrs["reading"]
     assert "on 1 query item" in few
     assert "fewer than 10" in few
     assert "ranked on" not in steer(model, tasks[:1], ["L0H0"], settings=SMALL).attrs["reading"]

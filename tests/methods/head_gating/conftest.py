@@ -1,8 +1,7 @@
 """Tiny models of both layouts."""
 
-from typing import Any
-
 import pytest
+from toy_cases import shared_toy
 from toys import LAYOUTS, Toy, tiny_model
 
 from headcats.models.adapter import HookedModel
@@ -17,5 +16,4 @@ def toy(request: pytest.FixtureRequest) -> Toy:
 def model(monkeypatch: pytest.MonkeyPatch) -> HookedModel:
     """Random weights: what they learn of some texts is of no use for others, which is no concern of the tests."""
     monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda *args, **options: None)
-    made: Any = tiny_model("gpt2", n_layers=2)
-    return HookedModel(made.model, tokenizer=made.tokenizer)
+    return HookedModel(shared_toy().model, tokenizer=shared_toy().tokenizer)

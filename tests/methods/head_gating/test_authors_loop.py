@@ -3,10 +3,9 @@
 import pytest
 import torch
 from gate_toys import token_batch
-from literal_gates import padded, padded_log_probs, rows_of, text_log_probs, trained
-from toys import LAYOUTS, Layout, tiny_model
+from literal_gates import padded, padded_log_probs, rows_of, trained
+from toy_cases import shared_toy
 
-from headcats.methods.head_gating.log_probs import text_log_probs as our_log_probs
 from headcats.methods.head_gating.settings import GatingSettings
 from headcats.methods.head_gating.stages import fit_gates, start
 from headcats.methods.head_gating.texts import gate_texts
@@ -16,23 +15,9 @@ DATA = (token_batch(2, 7, targets=(2, 3, 6)), token_batch(2, 5, seed=1))
 SETTINGS = GatingSettings(updates=4, max_norm=0.05, clamp=1.0)
 
 
-def test_a_padded_batch_gives_the_same_log_probabilities() -> None:
-    raw = tiny_model("gpt2", n_layers=2).model
-    gates = torch.rand(2, 4, generator=torch.Generator().manual_seed(0))
-    rows = rows_of(*DATA)
-    with torch.no_grad():
-        expected = padded_log_probs(raw, *padded(rows), gates)
-        literal = text_log_probs(raw, rows, gates)
-    model = adapt(raw)
-    found = our_log_probs(model, gate_texts(model, list(DATA), name="data"), gates, at_once=2)
-    assert (found - expected).abs().max() < 1e-6
-    assert (literal - expected).abs().max() < 1e-6
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_stages_are_those_of_the_loop(layout: Layout) -> None:
+def test_stages_are_those_of_the_loop() -> None:
     """In two halves, whose gradients are added up: 32 texts twice are one batch of 64."""
-    raw, rows = tiny_model(layout, n_layers=2).model, rows_of(*DATA)
+    raw, rows = shared_toy("llama").model, rows_of(*DATA)
     model = adapt(raw)
     texts = gate_texts(model, list(DATA), name="data")
     found = fit_gates(model, texts, texts, settings=SETTINGS, names=("data", "0"), seed=0)

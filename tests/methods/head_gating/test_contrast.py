@@ -13,7 +13,7 @@ import torch
 from gate_toys import answered_slots, token_batch
 from literal_gates import adam, contrast, log_prob, text_log_probs
 from planted import planted_model
-from toys import tiny_model
+from toy_cases import shared_toy
 
 from headcats.errors import DataError, StatisticsWarning
 from headcats.methods.head_gating.contrast import _lowered, contrastive_gates
@@ -33,7 +33,7 @@ RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_
 
 @pytest.fixture(scope="module")
 def words() -> HookedModel:
-    toy = tiny_model("gpt2", n_layers=1)
+    toy = shared_toy(n_layers=1)
     return HookedModel(toy.model, tokenizer=toy.tokenizer)
 
 
@@ -53,9 +53,11 @@ def held_apart(model: Any, *, retain: Any = RETAIN, forget: Any = FORGET, paired
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("clamped", ["no pair", "some pairs", "all"])
+@pytest.mark.parametrize(
+    "clamped", ["some pairs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("no pair", "all"))]
+)
 def test_updates_follow_the_formula(clamped: str) -> None:
-    toy = tiny_model("llama" if clamped == "all" else "gpt2", n_layers=2)
+    toy = shared_toy("llama" if clamped == "all" else "gpt2")
     split = held_apart(toy.model)
     begin = start(torch.ones(2, 4, dtype=torch.bool), names=("contrast", "1"), seed=7).detach()
     with torch.no_grad():
@@ -87,7 +89,7 @@ def test_updates_follow_the_formula(clamped: str) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_texts_of_the_same_items_are_pairs_and_held_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, asked = tiny_model("gpt2", n_layers=2).model, []
+    model, asked = shared_toy().model, []
 
     def watched(model: Any, texts: Any, places: Any, theta: Any, **options: Any) -> Any:
         asked.append([texts.items[place] for place in places])
@@ -163,7 +165,7 @@ def test_texts_without_a_partner_are_counted(words: HookedModel) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_one_seed_equals_itself_among_others_and_the_result_is_labelled() -> None:
-    model = tiny_model("gpt2", n_layers=2).model
+    model = shared_toy().model
     some, one = (contrastive_gates(model, list(RETAIN), list(FORGET), preset=SETTINGS, n_seeds=n) for n in (2, 1))
     assert some.gate.dims == ("seed", "layer", "head")
     assert some.retain.dims == some.forget.dims == ("seed", "when")
@@ -180,7 +182,7 @@ def test_the_head_of_what_is_forgotten_is_shut() -> None:
     first = answered_slots(32)
     swapped = first.tokens[:, [0, 2, 1, 3, 4]]
     second = AnsweredBatch(swapped, first.targets, first.texts)
-    settings = GatingSettings(updates=30, batch=16, first_rates=(0.5, 0.1))
+    settings = GatingSettings(updates=20, batch=16, first_rates=(0.5, 0.1))
     found = contrastive_gates(model, [first], [second], preset=settings, n_seeds=1)
     gates = found.gate.sel(seed=0)
     assert float(gates.sel(layer=0, head=1)) > 0.5
@@ -201,7 +203,7 @@ def test_a_fit_that_is_not_better_than_its_start_is_refused() -> None:
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model("gpt2", n_layers=2).model
+    model = shared_toy().model
     with pytest.raises(DataError, match="'forget' must be"):
         contrastive_gates(model, list(RETAIN), [])
     with pytest.raises(DataError, match="two items"):

@@ -28,6 +28,12 @@ def by_hand(datasets: tuple[str, ...] = ("Math Calculation",)) -> xr.Dataset:
     return gates_of(*one, datasets=datasets)
 
 
+@functools.cache
+def drawn() -> go.Figure:
+    """Never changed."""
+    return paper_gates(by_hand())
+
+
 def panels(fig: go.Figure) -> list[go.Image | go.Heatmap]:
     return [trace for trace in fig.data if trace.type in ("image", "heatmap") and trace.name != "colours"]
 
@@ -74,7 +80,7 @@ def test_layer_0_is_at_the_bottom() -> None:
 
 
 def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
-    always, ever = panels(paper_gates(by_hand()))
+    always, ever = panels(drawn())
     expected = [[[0, 230, 0, 255], [0, 0, 0, 255]], [[178, 0, 0, 255], [0, 0, 0, 255]]]
     np.testing.assert_array_equal(always.z, expected)
     expected = [[[0, 255, 0, 255], [51, 153, 0, 255]], [[230, 0, 0, 255], [255, 204, 0, 255]]]
@@ -95,7 +101,7 @@ def test_the_other_palette_is_orange_for_interference_and_blue_for_facilitation(
 
 
 def test_the_legend_names_the_four_corners_in_their_colours() -> None:
-    fig = paper_gates(by_hand())
+    fig = drawn()
     entries = {trace.name: trace.marker for trace in fig.data if trace.type == "bar"}
     assert {name: marker.color for name, marker in entries.items()} == RAINBOW == {n: corner_colour(n) for n in CORNERS}
     assert {name for name, marker in entries.items() if marker.pattern.shape == "/"} == {"both", "interference"}
@@ -114,7 +120,7 @@ def test_a_composite_holds_both_scores(facilitation: float, interference: float)
 
 
 def test_hatching_is_a_second_cue_for_interference() -> None:
-    fig = paper_gates(by_hand())
+    fig = drawn()
     hatched = [trace for trace in fig.data if trace.name == "hatched"]
     x, y = (np.array(side, dtype=float).reshape(-1, 3) for side in (hatched[0].x, hatched[0].y))
     assert ((x[:, 1] - x[:, 0]) * (y[:, 1] - y[:, 0]) > 0).all()  # it rises to the right, as in the legend
@@ -127,7 +133,7 @@ def test_hatching_is_a_second_cue_for_interference() -> None:
 
 
 def test_shares_of_heads_stand_above_the_panels() -> None:
-    texts = texts_of(paper_gates(by_hand()))
+    texts = texts_of(drawn())
     for score, shares in (("facilitation", (25, 75)), ("interference", (25, 50))):
         for share in shares:
             assert f"{score} ≥ 0.5: {share}.0 % of heads" in texts

@@ -13,7 +13,7 @@ from headcats.methods.head_gating import head_gating, stages
 from headcats.methods.head_gating.settings import GatingSettings
 from headcats.models.adapter import HookedModel
 
-QUICK = GatingSettings(updates=2, batch=4, n_texts=16)
+QUICK = GatingSettings(updates=1, batch=4, n_texts=16)
 DATA = {"a": [token_batch(6, 7, targets=(2, 6))], "b": [token_batch(4, 5, seed=1)]}
 
 
@@ -60,7 +60,7 @@ def test_fits_to_something_else_are_refused_and_left_alone(model: HookedModel, t
     call(model, tmp_path, n_seeds=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.nc")}
     assert len(before) == 2
-    for other in ({"data": {"a": DATA["b"]}}, {"preset": GatingSettings(updates=3, batch=4, n_texts=16)}):
+    for other in ({"data": {"a": DATA["b"]}}, {"preset": GatingSettings(updates=2, batch=4, n_texts=16)}):
         with pytest.raises(StorageError, match=r"other texts.*out="):
             call(model, tmp_path, n_seeds=1, **other)
         assert {path: path.read_bytes() for path in tmp_path.rglob("*.nc")} == before

@@ -4,9 +4,8 @@ from dataclasses import asdict
 
 import pytest
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import OptionError
 from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
-from headcats.registry import preset_of
 
 PAPER = {
     "batch": 64,
@@ -45,14 +44,6 @@ def test_learning_rates_fall_along_a_line() -> None:
     assert settings.rate(499, (0.1, 0.01)) == pytest.approx(0.01)
     assert settings.rate(250, (0.5, 0.1)) == pytest.approx(0.5 - 0.4 * 250 / 499)
     assert GatingSettings(updates=1).rate(0, (0.5, 0.1)) == 0.5
-
-
-def test_presets_are_found_by_name() -> None:
-    own = GatingSettings(updates=3)
-    assert preset_of("head_gating", own, PRESETS) is own
-    assert preset_of("head_gating", "chg-mini", PRESETS) is PRESETS["chg-mini"]
-    with pytest.raises(UnknownNameError, match="'chg2025'"):
-        preset_of("head_gating", "chg2024", PRESETS)
 
 
 def test_constants_that_no_fit_can_be_made_with() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from gate_toys import token_batch
-from toys import tiny_model
+from toy_cases import shared_toy
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.head_gating.texts import gate_texts
@@ -18,7 +18,7 @@ from headcats.statistics.random_streams import stream
 
 @pytest.fixture(scope="module")
 def model() -> HookedModel:
-    toy = tiny_model("gpt2", n_layers=1)
+    toy = shared_toy(n_layers=1)
     return HookedModel(toy.model, tokenizer=toy.tokenizer)
 
 
@@ -93,7 +93,7 @@ def test_bad_data(model: HookedModel) -> None:
 
 
 def test_texts_need_a_tokenizer_and_tokens_do_not() -> None:
-    model = adapt(tiny_model("gpt2", n_layers=1).model)
+    model = adapt(shared_toy(n_layers=1).model)
     model.tokenizer = None
     assert len(gate_texts(model, [token_batch(3)], name="some")) == 3
     with pytest.raises(ModelError, match="has no tokenizer"):

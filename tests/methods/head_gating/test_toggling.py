@@ -5,7 +5,7 @@ import pytest
 import torch
 import xarray as xr
 from gate_toys import token_batch
-from toys import Toy, tiny_model
+from toy_cases import shared_toy
 
 from headcats.errors import DataError
 from headcats.methods.head_gating.toggling import toggle_curves
@@ -28,10 +28,11 @@ def made_up(*, n_layers: int = 2, seeds: int = 2) -> xr.Dataset:
     return xr.Dataset({name: (dims, grid) for name, grid in grids.items()}, coords=axes)
 
 
-def test_curves_equal_runs_with_heads_zeroed_by_hand(toy: Toy) -> None:
-    model, gates = adapt(toy.model), made_up(seeds=1)
+def test_curves_equal_runs_with_heads_zeroed_by_hand() -> None:
+    raw, gates = shared_toy("llama").model, made_up(seeds=1)
+    model = adapt(raw)
     gates["facilitation"][0, 0, 0, 0] = gates["facilitation"][0, 0, 1, 3]  # a tie: the earlier head goes first
-    found = toggle_curves(toy.model, DATA, gates)
+    found = toggle_curves(raw, DATA, gates)
     assert found.log_prob.dims == ("seed", "score", "heads_off")
     assert found.log_prob.shape == (1, 3, 9)
     one = gates.isel(dataset=0, seed=0)
@@ -62,7 +63,7 @@ def test_curves_equal_runs_with_heads_zeroed_by_hand(toy: Toy) -> None:
 
 def test_the_change_is_that_of_heads_with_a_high_score() -> None:
     gates = made_up()
-    found = toggle_curves(tiny_model("gpt2", n_layers=2).model, DATA[1:], gates, threshold=0.7)
+    found = toggle_curves(shared_toy().model, DATA[1:], gates, threshold=0.7)
     for seed in range(2):
         for score in found.score.values:
             n = int((gates[score].sel(seed=seed) >= 0.7).sum())
@@ -72,7 +73,7 @@ def test_the_change_is_that_of_heads_with_a_high_score() -> None:
 
 
 def test_seeds_without_gates_and_heads_that_are_missing() -> None:
-    model, gates = tiny_model("gpt2", n_layers=1).model, made_up(n_layers=1)
+    model, gates = shared_toy(n_layers=1).model, made_up(n_layers=1)
     for name in gates.data_vars:
         gates[name][0, 0] = np.nan
     found = toggle_curves(model, DATA, gates.isel(dataset=0))
@@ -83,7 +84,7 @@ def test_seeds_without_gates_and_heads_that_are_missing() -> None:
 
 
 def test_other_gates_are_refused() -> None:
-    model, gates = tiny_model("gpt2", n_layers=2).model, made_up()
+    model, gates = shared_toy().model, made_up()
     two = xr.concat([gates, gates.assign_coords(dataset=["other"])], dim="dataset")
     for wrong, message in [
         (two, "one of data, other"),

@@ -9,7 +9,7 @@ import pytest
 import torch
 import xarray as xr
 from planted import planted_model
-from toys import D_VOCAB, LAYOUTS, tiny_model, word_tokenizer
+from toys import D_VOCAB, tiny_model, word_tokenizer
 
 from headcats.errors import DataError
 from headcats.methods.ov_relation.ablation import _controls, _Task, relation_ablation
@@ -67,7 +67,7 @@ def test_random_heads_end_where_there_are_no_more(copier):
     assert found.random.notnull().sum("k").values.tolist() == [[3] * 5]  # k = 0, and the two heads left
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", ["llama", pytest.param("gpt2", marks=pytest.mark.slow)])
 def test_curves_are_those_of_the_literal_replica(layout):
     toy = tiny_model(layout)
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)

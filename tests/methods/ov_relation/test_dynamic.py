@@ -11,7 +11,7 @@ from architectures import tiny_bridge
 from covering import some
 from literal_relations import is_top, plain_weights
 from tokenizers.processors import TemplateProcessing
-from toy_cases import TOYS
+from toy_cases import TOYS, shared_toy
 from toys import tiny_model, word_tokenizer
 
 import headcats as hc
@@ -116,7 +116,7 @@ def with_bos(tokenizer):
 @pytest.mark.parametrize("puts_bos", [False, True], ids=["as GPT-2", "as Llama"])
 def test_tokens_are_the_tokenizers_own(scored, puts_bos):
     """What `tokenizer(text)` gives, with BOS or without."""
-    toy = tiny_model("llama")
+    toy = shared_toy("llama", n_layers=3)
     tokenizer = with_bos(word_tokenizer()) if puts_bos else word_tokenizer()
     model = HookedModel(toy.model, tokenizer=tokenizer)
     assert tokenizer("w1")["input_ids"] == ([0, 7] if puts_bos else [7])

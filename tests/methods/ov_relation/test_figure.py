@@ -1,3 +1,4 @@
+import functools
 import warnings
 
 import numpy as np
@@ -27,6 +28,12 @@ def by_hand(**changes: list[float]) -> xr.Dataset:
     )
 
 
+@functools.cache
+def drawn() -> go.Figure:
+    """Never changed."""
+    return ov_map(by_hand())
+
+
 def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
     return [trace for trace in fig.data if trace.type == "heatmap"]
 
@@ -36,7 +43,7 @@ def texts_of(fig: go.Figure) -> list[str]:
 
 
 def test_a_head_is_in_a_category_through_any_relation_that_reaches_its_threshold() -> None:
-    frame = data(ov_map(by_hand())).set_index(["panel", "name"])
+    frame = data(drawn()).set_index(["panel", "name"])
     assert frame.set["All Categories"].to_dict() == {
         "L0H0": "Algorithmic+Knowledge",
         "L0H1": "Knowledge",
@@ -86,7 +93,7 @@ def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
 
 
 def test_the_title_names_k_threshold_and_null() -> None:
-    title = ov_map(by_hand()).layout.title.text
+    title = drawn().layout.title.text
     assert "k 10 (copying: 1), " in title
     assert title.endswith("0.15, null 0.02 to 0.05")
     assert ov_map(by_hand(), title="GPT-2").layout.title.text == title.replace("OV relations", "GPT-2")
@@ -94,7 +101,7 @@ def test_the_title_names_k_threshold_and_null() -> None:
     assert "0.15 to 0.25, null 0.02 to 0.25" in higher
     one = by_hand().isel(task=[1])
     assert ov_map(one).layout.title.text.endswith("0.15, null 0.05")
-    assert any("99.9th" in text for text in texts_of(ov_map(by_hand())))
+    assert any("99.9th" in text for text in texts_of(drawn()))
 
 
 @pytest.mark.filterwarnings("ignore:.*saturates:headcats.errors.StatisticsWarning")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from literal_relations import plain_weights, projection
+from toy_cases import shared_toy
 from toys import D_VOCAB, tiny_model
 
 from headcats.errors import DataError, OptionError
@@ -53,7 +54,7 @@ def test_a_token_without_an_embedding_comes_last():
 
 
 def test_texts_are_empty_without_a_tokenizer():
-    model = HookedModel(tiny_model("gpt2").model)
+    model = HookedModel(shared_toy(n_layers=3).model)
     model.tokenizer = None
     found = salient_tokens(model, "L1H1", n=2, k=100)
     assert set(found.source_text.values) | set(found.target_text.values.ravel()) == {""}
@@ -61,7 +62,7 @@ def test_texts_are_empty_without_a_tokenizer():
 
 
 def test_what_does_not_exist_is_refused():
-    model = tiny_model("gpt2").model
+    model = shared_toy(n_layers=3).model
     with pytest.raises(DataError, match="no head L1H4"):
         salient_tokens(model, "L1H4")
     for options in ({"n": 0}, {"k": 0}):

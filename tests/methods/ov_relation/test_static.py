@@ -5,7 +5,7 @@ import pytest
 import torch
 import toys
 from literal_relations import literal_direct, literal_null, literal_scores
-from toy_cases import TOYS
+from toy_cases import TOYS, shared_toy
 from toys import D_VOCAB, tiny_model
 from transformers import LlamaConfig
 
@@ -60,7 +60,7 @@ def test_scores_and_null_are_those_of_the_literal_replica(layout, backend, monke
 
 
 def test_without_the_first_mlp():
-    toy = tiny_model("llama", n_layers=2)
+    toy = shared_toy("llama")
     settings = RelationSettings(k=6, copying_k=2, permutations=7, first_mlp=False)
     found = counts_of(toy.model, settings)
     check_against_replica(found, toy.oracle, first_mlp=False)
@@ -77,7 +77,7 @@ def test_any_number_of_groups_of_heads(groups, monkeypatch):
 
 
 def test_chunks_of_the_vocabulary_change_nothing(monkeypatch):
-    model = tiny_model("llama", n_layers=2).model
+    model = shared_toy("llama").model
     whole = counts_of(model)
     # Numbers per block: all rows at once, a few, one row at a time.
     for chunk, block in ((1, 1 << 23), (7, 200), (D_VOCAB - 1, 1), (10 * D_VOCAB, 1 << 23)):
@@ -89,7 +89,7 @@ def test_chunks_of_the_vocabulary_change_nothing(monkeypatch):
 
 
 def test_another_seed_permutes_otherwise():
-    model = tiny_model("gpt2").model
+    model = shared_toy(n_layers=3).model
     first, other = counts_of(model)["many"], counts_of(model, seed=1)["many"]
     assert np.array_equal(first.top, other.top)
     assert not np.array_equal(first.null_top, other.null_top)
@@ -118,7 +118,7 @@ def test_tokens_that_share_the_last_place_are_all_in():
 
 
 def test_a_vocabulary_smaller_than_k():
-    model = tiny_model("gpt2").model
+    model = shared_toy(n_layers=3).model
     found = counts_of(model, RelationSettings(k=D_VOCAB + 5, copying_k=1, min_pairs=2))["many"]
     assert (found.shares("top") == 1).all()
     assert (found.shares("bottom") == 1).all()
@@ -135,7 +135,7 @@ def test_a_source_that_overflows_is_named():
 
 
 def test_layers_with_fewer_heads_are_padded():
-    model = tiny_model("gpt2").model
+    model = shared_toy(n_layers=3).model
     counts = counts_of(model)["many"]
     padded = counts._replace(top=np.pad(counts.top, ((0, 0), (0, 2)), constant_values=-1))
     assert np.isnan(padded.shares("top")[:, 4:]).all()

@@ -147,7 +147,7 @@ def test_the_summary_says_what_to_hold_the_map_against(planted: xr.Dataset) -> N
 
 
 def test_the_same_seed_gives_the_same_map_and_another_one_another_split() -> None:
-    model, questions = scripted(40)
+    model, questions = scripted(30)
     with small():
         one, again = (hc.methods.token_probe(model, questions, representation="head_z") for _ in range(2))
         other = hc.methods.token_probe(model, questions, representation="head_z", seed=1)
@@ -204,7 +204,7 @@ def test_probes_that_do_not_converge_are_counted_named_and_nan(monkeypatch: pyte
 
 def test_a_map_of_probes_that_do_not_converge_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model, questions = scripted(40)
-    for converges, n in (((), 0), ((0, 3), 1)):
+    for converges, n in (((), 0), ((0, 3), 1)):  # of labels, then of shuffled ones, cell by cell
         calls = iter(range(100))
 
         def scores(features: Any, wrong: Any, test: np.ndarray, settings: Any) -> Any:
@@ -213,6 +213,12 @@ def test_a_map_of_probes_that_do_not_converge_is_refused(monkeypatch: pytest.Mon
         monkeypatch.setattr(tokens_map, "probe_scores", scores)
         with small(), pytest.raises(DataError, match=rf"^{n} of 4 .*=7.*:max_iter="):
             hc.methods.token_probe(model, questions, representation="resid_post", max_iter=7)
+        calls = iter(range(100))
+        converges = (0, 2)  # half of the cells
+    with small(), pytest.warns(StatisticsWarning, match="6 cells"):
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    assert int(np.isfinite(found.auc).sum()) == 2
+    assert "and 3 more" in "\n".join(hc.methods.token_probe.summary(found))
     monkeypatch.undo()
     with small(), pytest.raises(DataError, match="max_iter above 1 "):
         hc.methods.token_probe.on_part(inputs_of(model, questions), "mlp_post", max_iter=1)

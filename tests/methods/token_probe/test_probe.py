@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 import math
+import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +133,18 @@ def test_held_out_prompts_change_nothing_that_is_learned() -> None:
     assert before is not None
     assert after is not None
     assert before[0] == after[0]
+
+
+def test_other_warnings_of_a_fit_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = LogisticRegression.fit
+
+    def warning(self: LogisticRegression, *arguments: Any, **options: Any) -> Any:
+        warnings.warn("of the fit", FutureWarning, stacklevel=1)
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(LogisticRegression, "fit", warning)
+    with pytest.warns(FutureWarning, match="of the fit"):
+        assert probe_scores(*data(), PAPER)[1]
 
 
 def test_a_probe_that_does_not_converge_has_no_scores() -> None:

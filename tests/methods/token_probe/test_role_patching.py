@@ -9,7 +9,7 @@ import pytest
 import torch
 from batches import role_batch
 from planted import planted_model, slot_batch
-from toy_cases import TOYS
+from toy_cases import TOYS, shared_toy
 from toys import random_tokens, tiny_model
 
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -132,7 +132,7 @@ def test_prompts_without_roles_have_their_end() -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    model = tiny_model("gpt2", n_layers=1).model
+    model = shared_toy(n_layers=1).model
     batch = gapped(model)
     without = replace(batch, corrupted_labels=(tuple("abcdef"),) * 12)
     for batches, options, error, message in (
@@ -151,7 +151,7 @@ def test_bad_input_is_refused() -> None:
 
 def test_prompts_of_unequal_length_are_matched_by_role() -> None:
     """`x1` has two tokens in half of the clean prompts, and one in all corrupted ones: it is patched in the others."""
-    model = tiny_model("llama", n_layers=2).model
+    model = shared_toy("llama").model
     longer = random_tokens(4, 6, seed=6)
     corrupted, names = random_tokens(4, 5, seed=1), ("bos", "x1", "y1", "x_query", "last")
     two = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "last")

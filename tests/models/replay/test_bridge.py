@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 from architectures import tiny_bridge
-from toys import random_tokens, tiny_model
+from toys import Toy, random_tokens, tiny_model
 from transformers.activations import NewGELUActivation
 
 from headcats.models.adapter import HookedModel, adapt
@@ -20,8 +20,8 @@ FIRSTS = (LENGTH - 1, LENGTH - 3, 1, 0)
 
 
 @pytest.fixture
-def model(layout: Any) -> HookedModel:
-    return adapt(tiny_model(layout).model)
+def model(toy: Toy) -> HookedModel:
+    return adapt(toy.model)
 
 
 def torch_hooks(model: HookedModel) -> int:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from toys import random_tokens, tiny_model
+from toys import Toy, random_tokens
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
@@ -18,8 +18,8 @@ LAYER = 1
 
 
 @pytest.fixture
-def model(layout: Any) -> HookedModel:
-    return adapt(tiny_model(layout).model)
+def model(toy: Toy) -> HookedModel:
+    return adapt(toy.model)
 
 
 def shapes_of(model: HookedModel, hook: str, seen: list[tuple[int, ...]]) -> Any:

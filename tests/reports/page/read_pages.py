@@ -20,7 +20,10 @@ from headcats.reports.page.markup import _sentence
 from headcats.reports.page.parts import Code, Folded
 from headcats.reports.page.sections import TABS
 from headcats.results.finding import Finding, line
+from headcats.results.stored_run import StoredRun
 
+_judge = one_run.read_maps
+_judged: dict[Any, Any] = {}
 _MAKERS = {make.__name__: make for makers in TABS.values() for make in makers}
 
 
@@ -45,12 +48,23 @@ def parts_of(results: Any, names: str, path: Path | None = None, **options: Any)
         makers = tuple(_MAKERS[name] for name in names.split() if name != "answer")
         patched.setattr(one_run, "TABS", {("tab", "Tab"): makers})
         patched.setattr(one_run, "document", keep)
+        patched.setattr(one_run, "read_maps", _judged_once)
         if "answer" in names.split():
             patched.setattr(first_screen, "_shown", lambda *given: None)
         else:
             patched.setattr(one_run, "first_screen", lambda material: None)
         written(results, path, **options)
     return list(_unfolded(kept))
+
+
+def _judged_once(run: Any, reading: Any) -> Any:
+    """Maps of the same blocks, tasks and reading, whatever else the manifest says."""
+    if not isinstance(run, StoredRun) or run.missing or not all(run.blocks.checksums.values()):
+        return _judge(run, reading)
+    key = (*run.blocks.checksums.items(), *run.tasks, run.attrs["categories"], repr(reading))
+    if key not in _judged:
+        _judged[key] = _judge(run, reading)
+    return _judged[key]
 
 
 def _unfolded(parts: Any) -> Iterator[Any]:

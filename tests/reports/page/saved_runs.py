@@ -47,7 +47,7 @@ def scored_run(
         patched[..., 1] += 0.3
         for place, n in enumerate(per_layer.values()):
             patched[:, :, place, n:] = np.nan
-        block = _block(patched, list(per_layer), n_items)
+        block = block_of(patched, list(per_layer), label)
         if kv_head is not None:
             block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
         target.write_block(task, label, block)
@@ -55,11 +55,13 @@ def scored_run(
     return folder
 
 
-def _block(patched: np.ndarray, layers: list[int], n_items: int) -> xr.Dataset:
+def block_of(patched: np.ndarray, layers: Sequence[int], label: str) -> xr.Dataset:
+    """A block with that `patched (metric, prompt, layer, head)` in shares of the gap."""
+    n_items, (method, positions) = patched.shape[1], label.split("@")
     coords = {
         "metric": ["logit_diff"],
         "item": ("prompt", [f"item {place}" for place in range(n_items)]),
-        "layer": layers,
+        "layer": list(layers),
         "head": np.arange(patched.shape[-1]),
     }
     variables = {
@@ -67,9 +69,7 @@ def _block(patched: np.ndarray, layers: list[int], n_items: int) -> xr.Dataset:
         "clean": (("metric", "prompt"), np.ones((1, n_items))),
         "corrupted": (("metric", "prompt"), np.zeros((1, n_items))),
     }
-    return xr.Dataset(
-        variables, coords=coords, attrs={"base": "corrupted", "method": "denoising_patch", "positions": "last"}
-    )
+    return xr.Dataset(variables, coords, {"base": "corrupted", "method": method, "positions": positions})
 
 
 def gated_run(folder: Path, scores: np.ndarray, *, kv_head: Sequence[Sequence[int]] | None = None) -> Path:

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
+from reports.page.saved_runs import KINDS, TASKS, block_of
 
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
-KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
-TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_two": "Translation"}
 N = 16
 PATCH = "denoising_patch@last"
 EFFECT = 0.4
@@ -54,7 +52,10 @@ def written_run(
         for layer, head in members.get(category, ()):
             patched[:, :, layer, head] += EFFECT
         for label in methods:
-            target.write_block(task, label, _block(patched, task, label))
+            keys = [f"{task} {place}" for place in range(N)]
+            target.write_block(
+                task, label, block_of(patched, range(shape[0]), label).assign_coords(key=("prompt", keys))
+            )
     layers = range(shape[0])
     target.write_manifest(
         Manifest(
@@ -67,20 +68,3 @@ def written_run(
         )
     )
     return folder
-
-
-def _block(patched: np.ndarray, task: str, label: str) -> xr.Dataset:
-    coords = {
-        "metric": ["logit_diff"],
-        "item": ("prompt", [f"item {place}" for place in range(N)]),
-        "key": ("prompt", [f"{task} {place}" for place in range(N)]),
-        "layer": np.arange(patched.shape[-2]),
-        "head": np.arange(patched.shape[-1]),
-    }
-    variables = {
-        "patched": (("metric", "prompt", "layer", "head"), patched),
-        "clean": (("metric", "prompt"), np.ones((1, N))),
-        "corrupted": (("metric", "prompt"), np.zeros((1, N))),
-    }
-    method, positions = label.split("@")
-    return xr.Dataset(variables, coords, {"base": "corrupted", "method": method, "positions": positions})

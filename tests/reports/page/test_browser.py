@@ -168,13 +168,6 @@ def test_a_head_can_be_asked_for_by_name(tab):
         tab.page.keyboard.press("Escape")
 
 
-def test_an_address_with_a_head_opens_it(opened, page: Path):
-    with opened(page, address="#L1H2") as tab:
-        assert tab.page.inner_text("#head-name") == "L1H2"
-    with opened(page, address="#head=%") as tab:
-        assert not tab.page.is_visible("#head")
-
-
 def test_back_and_forward_go_through_what_was_chosen_and_an_address_shows_another(tab):
     tab.page.locator("button[data-head=L0H0]").first.click()
     open_tab(tab, "tab-tasks")
@@ -230,17 +223,6 @@ def test_a_head_is_marked_in_every_figure_that_shows_heads(tab):
     # And behind a folded line.
     tab.page.evaluate("for (const folded of document.querySelectorAll('#heads details')) folded.open = true")
     tab.page.wait_for_function("document.querySelector('#figure-overlap_map .plot').layout.shapes?.length > 1")
-
-
-def test_a_category_shows_its_heads_alone(tab, counting_run: Path):
-    traces = (
-        "document.querySelector('#figure-hero_0 .plot').data.filter(({ visible }) => visible).map(({ name }) => name)"
-    )
-    before = set(tab.page.evaluate(traces))
-    tab.page.click("[data-view=Linguistic]")
-    tab.page.wait_for_function(f"!{traces}.includes('Knowledge')")
-    assert {"Knowledge", "Linguistic"} <= before
-    assert tab.page.locator(".map:not([hidden]) .card:not(.faint)").count() == 1
 
 
 def test_the_pointer_says_what_the_panel_says(tab):

@@ -1,9 +1,7 @@
 """The page of a joint method: of a run of nothing else, or where it is named."""
 
-import html
 import json
 import re
-import shlex
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,15 +21,9 @@ from reports.page.saved_runs import (
 )
 from simulated_series import STRONG, TASKS, results_of, series_of
 from simulated_series import written as write_series
-from typer.testing import CliRunner
 
 import headcats as hc
-from headcats import cli
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.reports.attention.chosen import choose
-from headcats.results.loading import open_results
-from headcats.results.place import find_place
 
 GATES = np.random.default_rng(0).random((2, 2, 3, 4))
 KV_HEADS = [[0, 0, 1, 1]] * 3
@@ -78,7 +70,8 @@ def answered(content: str) -> set[str]:
 
 
 def test_gates_alone_are_the_answer_of_their_page(gates: Path):
-    content = written(gates)
+    content = written(gates, method="head_gating")
+    assert [path.name for path in gates.glob("*.html")] == ["report.html"]
     expected = names_of(sorted_by(gates))
     assert listed(content) == expected
     assert answered(content) == set().union(*expected.values())
@@ -88,21 +81,12 @@ def test_gates_alone_are_the_answer_of_their_page(gates: Path):
     assert described(content)["kv_head"] == KV_HEADS
 
 
-@pytest.mark.parametrize(
-    ("options", "suffix"),
-    [
-        ({"rule": hc.rules.top_fraction(p=0.25)}, "-head_gating-top_fraction-p=0.25"),
-        ({"method": "head_gating"}, ""),
-    ],
-    ids=["fraction", "named"],
-)
-def test_a_rule_changes_heads_file_and_lines(
-    gates: Path, options: dict[str, Any], suffix: str, monkeypatch: pytest.MonkeyPatch
-):
-    page = hc.report(gates, **options)
-    assert page.name == f"report{suffix}.html"
+def test_a_rule_changes_heads_file_and_lines(gates: Path, monkeypatch: pytest.MonkeyPatch):
+    rule = hc.rules.top_fraction(p=0.25)
+    page = hc.report(gates, rule=rule)
+    assert page.name == "report-head_gating-top_fraction-p=0.25.html"
     content = page.read_text(encoding="utf-8")
-    expected = sorted_by(gates, rule=options.get("rule"))
+    expected = sorted_by(gates, rule=rule)
     assert listed(content) == names_of(expected)
     monkeypatch.chdir(gates.parent)
     scope = of_lines(content)
@@ -137,29 +121,6 @@ def test_no_suppressing_head_is_said_of_these_alone(tmp_path: Path):
     content = written(folder, sign="suppressing")
     assert sentence("short.none_by", method="head_gating", kind="suppressing") in section(content, "answer")
     assert listed(content) == {"Knowledge": {f"L{layer}H{head}" for layer in range(2) for head in range(3)}}
-
-
-@pytest.mark.slow
-def test_its_commands_draw_what_it_shows(gates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    content = written(gates, rule=hc.rules.threshold(value=0.2))
-    monkeypatch.chdir(gates.parent)
-    commands = [shlex.split(html.unescape(text)) for text in pasted(content) if text.startswith("headcats ")]
-    asked = [command for command in commands if "--rule" in command]
-    assert {command[1] for command in asked} == {"report", "figure", "views"}
-    for _, command, *arguments in asked:
-        assert arguments[arguments.index("--rule") + 1] == "threshold:value=0.2"
-        if command == "views":  # would run the model
-            reading = Reading.parse(rule="threshold:value=0.2")
-            choice = choose(open_results(find_place(gates)), reading, heads=GATES[0, 0].size)
-            shown = {str(head.head) for category in choice.categories for head in category.heads}
-            assert shown == set().union(*listed(content).values())
-            continue
-        if command == "report":
-            arguments += ["--out", "again.html"]
-        *arguments, name = arguments
-        done = CliRunner().invoke(cli.app, [command, *arguments, str(tmp_path / name)])
-        assert done.exit_code == 0, done.output
-    assert (tmp_path / "again.html").read_text(encoding="utf-8") == content
 
 
 def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both: Path):

@@ -17,7 +17,6 @@ from reports.page.read_pages import codes, described, plain, said, section, writ
 from reports.page.saved_runs import gated_run, run_without_heads, scored_run
 from results.folders import change_manifest
 
-import headcats as hc
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
 from headcats.results.checksum import checksum, json_with_checksum
@@ -149,7 +148,7 @@ def test_what_is_closed_in_an_open_folder_is_named(copied: Path, closed: str):
     with as_anybody(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lacking = RunResults(load(copied)).missing
-        shown = [*lacking.values(), *said(copied, "evidence").values(), *said(copied, "views").values()]
+        shown = [*lacking.values(), *said(copied, "evidence views").values()]
     (copied / closed).chmod(0o700)
     assert "Permission denied" in " ".join(map(str, shown))
     assert bool(lacking) == (closed.startswith("blocks") or closed == "suite.json")
@@ -163,14 +162,6 @@ def test_a_damaged_block_is_said_and_not_counted(copied: Path):
     ran, files = found["answer.ran"].fields, found["caution.missing"].fields["files"]
     assert (ran["scored"], ran["tasks"]) == (2, 4)
     assert all(file.startswith("blocks/always_a/") for file in files)
-
-
-def test_tables_of_two_tests_are_not_taken_for_one(copied: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tables, "_PAUSE", 0.0)
-    file = copied / "evidence" / "curves.nc"
-    other = tables.read_table(file, again="")
-    file.write_bytes(tables.set_bytes({"curves.nc": other})["curves.nc"])
-    assert "two calls" in str(said(copied, "evidence")["evidence.unusable"])
 
 
 def test_evidence_may_be_of_more_categories_than_the_map(copied: Path):
@@ -189,12 +180,6 @@ def test_with_too_few_items_no_command_is_named_that_would_fail(tmp_path: Path):
     assert {"caution.not_judged", "robustness.not_judged"} <= set(found)
     assert codes(folder, "robustness") == []
     assert "hc.categorize" not in "".join(codes(folder, "run"))
-
-
-def test_without_any_member_there_is_nothing_to_test(copied: Path):
-    none = said(copied, "answer", rule=hc.rules.fdr(alpha=0.05, min_effect=5.0))
-    assert "answer.none" in none
-    assert not {"answer.not_tested", "answer.held"} & set(none)
 
 
 def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
@@ -229,12 +214,3 @@ def test_many_categories_of_one_colour_have_a_card_each_and_can_be_told_apart(tm
     assert len({colour for _, colour in cards}) == len(kinds)
     assert [one["name"] for one in described(content)["categories"]] == list(kinds)
     assert all(name in section(content, "answer") for name in kinds)
-
-
-def test_a_single_category_shares_nothing(tmp_path: Path):
-    kinds, tasks = {"only": "#ff7f0e"}, {"t0": "only", "t1": "only"}
-    folder = scored_run(tmp_path / "results", per_layer={0: 3, 1: 3}, kinds=kinds, tasks=tasks)
-    found = said(folder, "answer shared")
-    assert "L0H1" in " ".join(map(str, found.values()))
-    assert "answer.chance" not in found
-    assert "map.single_category" in found

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from reports.page.read_pages import codes, described, parts_of, pasted, written
+from reports.page.read_pages import codes, described, parts_of, pasted, section, sentence, written
 from typer.testing import CliRunner
 
 import headcats as hc
@@ -41,6 +41,7 @@ def test_the_lines_of_python_make_the_map_of_the_page(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
         exec(lines, made)
+    assert (sentence("evidence.helping_only") in section(content, "evidence")) == ("sign" in options)
     about = described(content)
     for category, letters in zip(about["categories"], about["maps"][0]["verdicts"], strict=True):
         inside = made["overlap"]["member"].sel(category=category["name"]).transpose("layer", "head").values == 1

@@ -138,12 +138,6 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
     assert said(copied, "views")["views.chosen_by"].fields == {"by": index["by"]}
 
 
-def test_how_to_repeat_it(page: Path):
-    shown = section(page.read_text(encoding="utf-8"), "run")
-    assert re.search(r"\.run\(model, suite=(\w+)", shown)[1] == "your_suite", "it was made in Python"
-    assert re.search(r"\.score\(results, method=&#34;(\w+)&#34;", shown)[1] == "denoising_patch"
-
-
 def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):
     changes = {
         "caution.unfinished": lambda manifest: manifest["asked"].append("never"),
@@ -167,7 +161,8 @@ def test_the_file_lies_in_the_folder_and_is_named_by_what_is_not_the_default(cop
     assert {path.name for path in copied.glob("*.html")} == {"report.html", "report-mean_ablation@all.html"}
 
 
-def test_results_in_memory_have_no_folder(counting_run: Path):
+def test_results_in_memory_have_no_folder(counting_run: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("headcats.reports.page.one_run.read_maps", lambda *given: (None, ()))
     results = hc.load(counting_run)
     del results.encoding["source"]
     with pytest.raises(OptionError, match=r"folder.*\.report\(results, "):
@@ -231,4 +226,5 @@ def test_a_method_without_scores_in_the_metric_of_the_map_is_named(copied: Path,
 
     monkeypatch.setattr("headcats.reports.page.material.kept_scores", refuse)
     monkeypatch.setattr("headcats.categories.run_maps.kept_judged", refuse)
+    monkeypatch.setattr("reports.page.read_pages._judged", {})
     assert said(copied, "explorer")["explorer.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}

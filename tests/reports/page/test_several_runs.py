@@ -159,6 +159,7 @@ def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     compared = compare_runs([folders[0], wide], Reading())
     assert not compared.corresponds
     shown = []
+    monkeypatch.setattr("headcats.reports.page.several.writing.compare_runs", lambda *given: compared)
     monkeypatch.setattr(
         "headcats.reports.page.several.writing.document",
         lambda material, tabs, **more: shown.extend(tab.name for tab in tabs) or "",
@@ -203,7 +204,7 @@ def test_a_run_without_the_method_is_named(folders, tmp_path):
     compared = compare_runs([*folders, other], reading)
     assert list(compared.left_out) == ["patch"]
     assert "mean_ablation" in compared.left_out["patch"]
-    assert compare_runs([*folders, other], Reading()).alone == {"mean ablation": ["seed0", "seed1"]}
+    assert compare_runs([folders[0], other], Reading()).alone == {"mean ablation": ["seed0"]}
 
 
 def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):

@@ -15,9 +15,6 @@ from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
-from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import parse_rule
-from headcats.study.defaults import DEFAULT_RULE
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
 
@@ -55,19 +52,21 @@ def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
 
 
 def usual() -> dict[str, xr.Dataset]:
-    """Tables of the usual results, which may be changed."""
+    """Tables of the usual results with their tests over tasks; they may be changed."""
     return {name: table.copy(deep=True) for name, table in _usual().items()}
 
 
 @functools.cache
 def _usual() -> dict[str, xr.Dataset]:
-    return tables(results(), rule=RULE)
+    made = results()
+    return with_tests(tables(made, rule=RULE), reading_of(made, rule=RULE))
 
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
     reading = Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)
-    return by_id(map_findings(with_tests(found, reading), reading))
+    tested = "sizes" in found and not {"min_tasks", "sign"} & set(options)
+    return by_id(map_findings(found if tested else with_tests(found, reading), reading))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
@@ -86,13 +85,9 @@ def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
     assert {"map.reach", "map.counts", "map.counts_p"} <= set(said)
 
 
-def test_commands_have_the_rule_that_functions_have() -> None:
-    assert repr(parse_rule(DEFAULT_RULE)) == repr(fdr())
-
-
 def test_a_rule_without_a_smallest_effect_promises_none() -> None:
     for rule in ("fdr:min_effect=0", "threshold:value=0.2"):
-        assert "map.smallest_effect" not in findings(tables(results(), rule=rule), rule=rule)
+        assert "map.smallest_effect" not in findings(usual() | tables(results(), rule=rule), rule=rule)
 
 
 def test_members_that_rest_on_doubtful_tasks_are_named() -> None:
@@ -104,12 +99,12 @@ def test_members_that_rest_on_doubtful_tasks_are_named() -> None:
 
 
 def test_loose_members_are_named() -> None:
-    found = tables(results(noise=0.5), rule="threshold:value=0.4")
+    found = usual() | tables(results(noise=0.5), rule="threshold:value=0.4")
     assert findings(found)["map.loose"].fields["names"]
 
 
 def test_without_controls_it_says_what_is_not_known() -> None:
-    said = findings(tables(results(controls=False), rule=RULE))
+    said = findings(usual() | tables(results(controls=False), rule=RULE))
     assert said["map.no_controls"].fields["controls"] == ["second_corruption_patch", "other_item_patch"]
 
 
@@ -155,7 +150,7 @@ def test_what_undecided_heads_could_become_is_beside_the_counts() -> None:
 
 
 def test_a_map_without_heads_prints_no_zeros() -> None:
-    said = findings(tables(results(), rule="threshold:value=9"))
+    said = findings(usual() | tables(results(), rule="threshold:value=9"))
     assert said["map.nothing_shared"].fields == {"kind": "helping", "undecided": 0}
     assert "map.counts" not in said
 
@@ -228,7 +223,7 @@ def test_effects_that_need_no_task_are_told() -> None:
         second = tree_of[f"{task}/second_corruption_patch@last"].to_dataset()
         raised = second.assign(patched=second["patched"] * 3)
         tree_of[f"{task}/second_corruption_patch@last"] = xr.DataTree(raised)
-    share = findings(tables(tree_of, rule=RULE), rule=RULE)["map.shares"].fields["first"]
+    share = findings(usual() | tables(tree_of, rule=RULE), rule=RULE)["map.shares"].fields["first"]
     assert (share.id, share.fields["median"]) == ("map.share_none", -50)
 
 
@@ -277,14 +272,14 @@ def test_members_that_share_keys_and_values_are_told_only_where_heads_share() ->
     said = findings(usual(), rule=RULE)
     assert "map.kv_pairs" not in said
     # Of Algorithmic heads 0 and 1 are members: of the fifteen pairs of six heads, six are within a group.
-    said = findings(tables(grouped(results(), [0, 0, 0, 1, 1, 1]), rule=RULE), rule=RULE)
+    said = findings(usual() | tables(grouped(results(), [0, 0, 0, 1, 1, 1]), rule=RULE), rule=RULE)
     algorithmic, knowledge = said["map.kv_pairs"].fields["categories"]
     assert {name: algorithmic.fields[name] for name in ("category", "n")} == {"category": "Algorithmic", "n": 1}
     assert algorithmic.fields["expected"] == pytest.approx(6 / 15)
     assert algorithmic.fields["p"].fields == pytest.approx({"p": 6 / 15, "q": 6 / 15})
     assert knowledge.fields["p"] is None  # a single member
     # All heads share one: nothing could be told.
-    assert "map.kv_pairs" not in findings(tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
+    assert "map.kv_pairs" not in findings(usual() | tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
 
 
 def test_a_map_of_groups_says_what_its_cells_are() -> None:
@@ -295,8 +290,7 @@ def test_a_map_of_groups_says_what_its_cells_are() -> None:
         children = {"denoising_patch:unit=kv_group@last": xr.DataTree(groups)}
         tree_of[task] = xr.DataTree(node.to_dataset(), children=children)
     tree_of.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}})
-    found = tables(tree_of, rule=RULE)
-    said = findings(found, rule=RULE)
+    said = findings(usual() | tables(tree_of, rule=RULE), rule=RULE)
     assert said["map.groups"].fields["name"] == "L0G0"
     assert "groups" in said["map.heads"].columns
     assert {row[0]: row[4] for row in said["map.heads"].rows}["Knowledge"] == "L0G0"
