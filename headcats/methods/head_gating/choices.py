@@ -23,7 +23,6 @@ _TOGGLES = f"{_TESTS}test_toggling.py::test_curves_equal_runs_with_heads_zeroed_
 _REDUCED = f"{_TESTS}test_over_seeds.py::test_the_smallest_the_largest_and_the_share"
 _HOOKS = f"{_TESTS}test_log_probs.py::test_gates_act_on_the_heads_that_a_layer_has"
 _MEANS = f"{_TESTS}test_log_probs.py::test_texts_of_many_lengths_are_averaged_text_by_text"
-_PADDED = f"{_TESTS}test_authors_loop.py::test_a_padded_batch_gives_the_same_log_probabilities"
 _RATES = f"{_TESTS}test_authors_loop.py::test_the_schedule_is_torchs_up_to_its_last_step"
 _START = f"{_TESTS}test_stages.py::TestAgainstTheFormulas::test_the_start_is_even_between_0_and_1"
 _BATCHES = f"{_TESTS}test_stages.py::TestSeeds::test_batches_differ_between_seeds_data_sets_and_stages"
@@ -52,7 +51,7 @@ def _gates(settings: GatingSettings) -> tuple[Choice, ...]:
     return (
         _row("what a gate multiplies", "chg.py", "z, before W_O", "z, before W_O",
              _HOOKS),
-        _row("positions gated", "chg.py", "all", "all", _PADDED),
+        _row("positions gated", "chg.py", "all", "all", _STAGES),
         _row("gate", "the paper", "sigmoid(theta)", "sigmoid(theta)", _STAGES),
         _row("gates at the start", "chg.py", "U(0, 1)", "U(0, 1)", _START),
         _row("NLL", "chg_trainer.py", "mean over targets, then over texts", "mean over targets, then over texts",
@@ -85,7 +84,7 @@ def _fit(settings: GatingSettings) -> tuple[Choice, ...]:
              _BATCHES,
              "an update then does not depend on how many texts a pass has"),
         _row("texts of several lengths", "prompt_tokenizer.py", "padded", "grouped by length",
-             _PADDED,
+             _STAGES,
              "the same log-probabilities to 1e-6, with fewer tokens"),
         _row("numbers", "chg_trainer.py", "float16, gradients scaled", "those of the model",
              _HOOKS,
