@@ -2,8 +2,6 @@ import html
 import inspect
 import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,32 +15,11 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.figures import data, figure, overlap_map, reads, write
 from headcats.registry import lookup, names
 
-REPOSITORY = Path(__file__).parents[2]
-FILES = sorted(path.stem for path in (REPOSITORY / "headcats" / "figures").glob("*.py") if path.stem != "__init__")
-
 
 @pytest.fixture(scope="module")
 def small() -> go.Figure:
     """Read-only."""
     return overlap_map(mixed_overlap(2, 2), title="a <b> & c")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reverse", [False, True], ids=["alphabetic", "reversed"])
-def test_names_are_functions_whatever_is_imported_first(reverse: bool) -> None:
-    order = sorted(FILES, reverse=reverse)
-    code = (
-        "import importlib, sys\n"
-        f"for name in {order}: importlib.import_module('headcats.figures.' + name)\n"
-        "import headcats.figures as figures\n"
-        "from headcats.registry import names\n"
-        "assert {'overlap_map', 'head_grid'} <= set(names('figure'))\n"
-        "for name in [*names('figure'), *figures.__all__]: assert callable(getattr(figures, name)), name\n"
-        "heavy = {'torch', 'transformer_lens', 'circuitsvis'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 0, done.stderr.decode("utf-8")
 
 
 def test_a_figure_from_a_notebook_is_reached_by_name() -> None:
@@ -111,21 +88,6 @@ def test_page_can_be_read_by_others(small: go.Figure, tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     page = write(small, tmp_path / "a.html")
     assert page.stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-@pytest.mark.parametrize("failing", ["replace", "fsync"])
-def test_a_failed_write_leaves_the_old_file(small: go.Figure, tmp_path: Path, monkeypatch, failing: str) -> None:
-    path = tmp_path / "a.html"
-    path.write_text("old", encoding="utf-8")
-
-    def no_room(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, failing, no_room)
-    with pytest.raises(StorageError, match=r"a\.html: No space"):
-        write(small, path)
-    assert path.read_text(encoding="utf-8") == "old"
-    assert os.listdir(tmp_path) == ["a.html"]
 
 
 def test_a_missing_folder_is_named(small: go.Figure, tmp_path: Path) -> None:

@@ -130,13 +130,6 @@ def test_frame_has_one_row_per_panel_and_head() -> None:
     assert (row.effect, row.low, row.high, row.q_value) == pytest.approx((0.7, 0.68, 0.72, 0.001))
 
 
-def test_layers_without_heads_are_drawn_as_no_value() -> None:
-    fig = head_grid(three_tasks(layers=[3, 7, 11]))
-    assert np.isfinite(heatmaps(fig)[0].z).any(axis=0).nonzero()[0].tolist() == [3, 7, 11]
-    assert fig.layout.plot_bgcolor == "#e2e2e2"
-    assert {name for *_, name in marks(fig)} <= {f"L{layer}H{head}" for layer in (3, 7, 11) for head in (0, 1)}
-
-
 def test_many_tasks_fill_lines_evenly() -> None:
     tasks = [f"task_{i}" for i in range(9)]
     fig = head_grid(scores_of(np.zeros((9, 80, 2)), tasks=tasks, belongs=["Knowledge"] * 9))

@@ -30,11 +30,3 @@ def test_png_shows_the_figure_at_twice_its_size(tmp_path: Path) -> None:
     assert (pixels[0, 0] == 255).all()
     # The swatch of Knowledge in the legend at least.
     assert (np.abs(pixels.astype(int) - [0xFF, 0x7F, 0x0E]).max(axis=-1) <= 2).sum() > 100
-
-
-def test_svg_holds_the_texts_and_pdf_is_one(tmp_path: Path) -> None:
-    fig = overlap_map(mixed_overlap(2, 2), title="A title")
-    svg = write(fig, tmp_path / "map.svg").read_text(encoding="utf-8")
-    assert svg.startswith("<svg")
-    assert all(text in svg for text in ("A title", "Knowledge", "All Categories"))
-    assert write(fig, tmp_path / "map.pdf").read_bytes().startswith(b"%PDF-")

@@ -72,15 +72,6 @@ def test_heads_that_methods_disagree_on_are_named() -> None:
     assert cells.customdata[0][2].tolist() == pytest.approx([0.0, 0.2])
 
 
-def test_frame_has_one_row_per_group_and_pair() -> None:
-    frame = data(method_agreement(scattered_agreement(2, 3)))
-    assert len(frame) == 2 * 3 * 3
-    assert not frame.duplicated(["group", "method", "other"]).any()
-    row = data(method_agreement(by_hand())).iloc[1]
-    assert (row.group, row.method, row.other) == ("Knowledge", "patch", "weights")
-    assert (row.rank_correlation, row.top_overlap, row.top_chance) == pytest.approx((0.8, 1.0, 0.2))
-
-
 def test_what_layers_alone_give_is_told_where_it_is_known() -> None:
     table = by_hand()
     pair = ("group", "method", "other")

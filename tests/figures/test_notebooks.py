@@ -2,25 +2,15 @@
 
 import plotly.io
 import pytest
-from covering import spread
-from figures.examples import EXAMPLES, FIGURES, REGISTERED
+from figures.examples import EXAMPLES, REGISTERED
 
 from headcats.figures import data
 
-# As plotly chooses them by itself; the others hand over JSON alone, which the contract of every figure looks at.
-RENDERERS = ["colab", "notebook", "notebook_connected", "kaggle"]
 
-
-@pytest.mark.parametrize(
-    ("renderer", "name"),
-    [("colab", "head_grid")]
-    + [pytest.param(*case, marks=pytest.mark.slow) for case in spread(RENDERERS, [(name,) for name in FIGURES])],
-)
-def test_a_notebook_without_plotlys_extension_gets_a_page(
-    renderer: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plotly.io.renderers, "default", renderer)
-    fig = REGISTERED[name](EXAMPLES[name](2, 3), title="A title")
+def test_a_notebook_without_plotlys_extension_gets_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others hand over JSON alone, which the contract of every figure looks at."""
+    monkeypatch.setattr(plotly.io.renderers, "default", "colab")
+    fig = REGISTERED["head_grid"](EXAMPLES["head_grid"](2, 3), title="A title")
     (kind, page), *others = fig._repr_mimebundle_().items()
     assert (kind, others) == ("text/html", [])
     assert "Plotly.newPlot(" in page

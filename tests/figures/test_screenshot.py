@@ -3,14 +3,13 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from figures.chromium import measure, overlapping
-from figures.examples import EXAMPLES, ICL, mixed_overlap
+from figures.chromium import measure
+from figures.examples import EXAMPLES, mixed_overlap
 from playwright.sync_api import Browser
 
 from headcats.figures import overlap_map, write
 from headcats.methods.ov_relation.figure import ov_map
 
-LEGEND = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
 # Layer and head.
 HEADS = [(0, 0), (2, 3), (5, 7)]
 
@@ -24,25 +23,6 @@ def panel_box(fig: go.Figure, number: int) -> tuple[float, float, float, float]:
     x, y = (fig.layout[f"{axis}axis{number if number > 1 else ''}"].domain for axis in "xy")
     width, height = window(fig)
     return x[0] * width, (1 - y[1]) * height, x[1] * width, (1 - y[0]) * height
-
-
-def test_overlap_map_in_the_browser(browser: Browser, tmp_path: Path) -> None:
-    fig = overlap_map(mixed_overlap(80, 64), title="Denoising patch")
-    page = write(fig, tmp_path / "map.html")
-    seen = measure(browser, page, size=window(fig), hovers=(("xy", 1, 0), ("x3y3", 0, 1)))
-    texts = seen["texts"]
-    assert (seen["problems"], seen["requests"], overlapping(texts)) == ([], [], [])
-    first, second = panel_box(fig, 1), panel_box(fig, 2)
-    second_head_name = second[0] - 40  # the name and ticks of the second panel's head axis
-    legend = [t for t in texts if t["left"] > first[2] and t["right"] < second_head_name and t["top"] > first[1] - 5]
-    assert [t["text"] for t in sorted(legend, key=lambda t: t["top"])] == LEGEND
-
-    everything, one = seen["hovers"]
-    assert everything.startswith("L1H0: ")
-    assert all(f"{name}: effect {0.1 * i + 0.01:.3f} [" in everything for i, name in enumerate(ICL))
-    assert one.startswith("L0H1: ")
-    assert "Knowledge: effect 0.101 [0.081, 0.121], q " in one
-    assert "Linguistic: effect" not in one
 
 
 @pytest.mark.parametrize(("figure", "width"), [(overlap_map, 1000), (ov_map, 1000), (overlap_map, 1400)])

@@ -108,14 +108,11 @@ def test_bad_texts() -> None:
     for text, error, message in (
         ("denoising", UnknownNameError, "'denoising'.* 'denoising_patch'"),
         ("", UnknownNameError, "method ''"),
-        ("@last", UnknownNameError, "method ''"),
         ("mean_ablation:referense=task", UnknownNameError, "'referense' of mean_ablation.* 'reference'"),
         ("denoising_patch:reference=task", UnknownNameError, "'reference' of denoising_patch"),
         ("mean_ablation:reference=other", OptionError, "'suite', 'task', 'corrupted'; got 'other'"),
-        ("mean_ablation:reference", OptionError, "got ''"),
         ("mean_ablation:reference=task,reference=suite", OptionError, "'reference' .* twice"),
         ("attribution_patch:ig_steps=-1", OptionError, "0; got -1"),
-        ("attribution_patch:ig_steps=a", OptionError, "got 'a'"),
     ):
         with pytest.raises(error, match=message) as caught:
             MethodSpec.parse(text)

@@ -77,12 +77,6 @@ class TestWeights:
         monkeypatch.setattr("headcats.models.circuit._MLP_ROWS", 3)
         torch.testing.assert_close(circuit.after_first_mlp(rows), whole, rtol=1e-6, atol=1e-6)
 
-    def test_no_hook_stays_behind(self, toy, circuit):
-        hooks = [module for module in toy.model.modules() if module._forward_pre_hooks]
-        before = len(hooks)
-        Circuit(adapt(toy.model))
-        assert len([module for module in toy.model.modules() if module._forward_pre_hooks]) == before
-
 
 class TestDtypes:
     def test_weights_in_16_bits_are_given_in_32(self):

@@ -11,7 +11,6 @@ import huggingface_hub
 import pytest
 import torch
 import transformers
-from counting import SUITE, counting_folder
 from hub_server import Fault, Hub, Repository, git_hash, sha256
 from peaks import peak_bytes
 from safetensors.torch import load, save
@@ -22,8 +21,6 @@ from headcats.hub.problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
 from headcats.models.transformers_model import read_model
-from headcats.results.run_results import RunResults
-from headcats.study.restore import restored_model
 
 NAME = "lab/mini"
 FOLDER = Path(hc.__file__).parent / "models" / "mini"
@@ -85,19 +82,6 @@ class TestLoaded:
         # Of the second revision only what differs is fetched; loading itself asks the hub for nothing.
         assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
         assert {request.token for request in hub.log} == {""}
-
-    @pytest.mark.slow
-    def test_the_commit_is_in_the_manifest_and_the_model_is_found_again(
-        self, repository: Repository, tmp_path: Path
-    ) -> None:
-        counting = {path.name: path.read_bytes() for path in counting_folder(tmp_path / "counting").iterdir()}
-        commit = repository.commit(counting, "later")
-        model = load_model(NAME, device="cpu", revision="later")
-        options: dict[str, Any] = {"methods": ["denoising_patch"], "n_prompts": 8, "n_demos": 2, "progress": False}
-        run = RunResults(hc.run(model, suite=SUITE, **options))
-        assert (run.manifest.model.name, run.manifest.model.revision) == (NAME, commit)
-        repository.commit(mini(), "later")  # the branch moves on, the results stay with their commit
-        assert restored_model(run, NAME).weights_hash() == model.weights_hash()
 
     def test_shards(self, hub: Hub, tmp_path: Path) -> None:
         whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)

@@ -1,7 +1,5 @@
 import logging
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -140,8 +138,6 @@ class TestOptions:
         [
             {"backend": "hook"},
             {"dtype": "float8"},
-            {"dtype": torch.int64},
-            {"device": "gpu"},
             {"device": "cuda:99"},
             {"tokenizer": 3},
         ],
@@ -171,19 +167,6 @@ class TestOptions:
 
 
 class TestQuiet:
-    @pytest.mark.slow
-    def test_loading_prints_nothing(self, folders: dict[str, Path]) -> None:
-        # A fresh process without pytest's handlers: what a user sees. Warnings are errors there too.
-        code = f"import headcats as hc; hc.load_model({str(folders['gpt2'])!r})"
-        done = subprocess.run(
-            [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", code],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=True,
-        )
-        assert (done.stdout, done.stderr) == ("", "")
-
     @pytest.mark.parametrize(("bars", "hub_bars"), [(True, True), (True, False), (False, False)])
     def test_every_setting_is_restored(self, bars: bool, hub_bars: bool) -> None:
         from transformers.utils import logging as transformers_logging
@@ -194,8 +177,8 @@ class TestQuiet:
         transformers_logging.set_verbosity_info()
         handlers, filters = list(logging.getLogger().handlers), list(warnings.filters)
         try:
-            with pytest.raises(RuntimeError):
-                self.fail_quietly()
+            with pytest.raises(RuntimeError), quiet():
+                raise RuntimeError
             assert transformers_logging.get_verbosity() == logging.INFO
             assert transformers_logging.is_progress_bar_enabled() == bars
             assert huggingface_hub.utils.are_progress_bars_disabled() != hub_bars
@@ -204,11 +187,6 @@ class TestQuiet:
         finally:
             transformers_logging.enable_progress_bar()
             transformers_logging.set_verbosity(before)
-
-    @staticmethod
-    def fail_quietly() -> None:
-        with quiet():
-            raise RuntimeError
 
     def test_it_says_nothing_while_it_lasts(self, capfd: pytest.CaptureFixture[str]) -> None:
         with quiet():

@@ -67,7 +67,6 @@ def test_models_with_experts_and_folders_without_config_are_refused(tmp_path):
         ({"model_type": "t5"}, "T5Config"),
         ({"model_type": "mamba"}, "num_attention_heads"),
         ({"model_type": "llama", "num_attention_heads": 0}, "zero"),
-        ({"model_type": "llama", "num_hidden_layers": 0}, "zero"),
         ({"model_type": "llama", "hidden_size": "wide"}, r"transformers can read|LlamaConfig"),
     ],
 )

@@ -8,10 +8,9 @@ from tokenizer_zoo import ZOO
 from tokenizers.processors import TemplateProcessing
 from toys import word_tokenizer
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.errors import DataError
 from headcats.prompts.tokens import (
     bos_of,
-    check_bos,
     encode,
     encode_with_bos,
     encode_with_ends,
@@ -20,38 +19,19 @@ from headcats.prompts.tokens import (
 )
 
 
-class Recorder(logging.Handler):
-    """Records messages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-
-
-@pytest.fixture
-def warned():
-    """What transformers logs; it passes nothing on to the root logger."""
-    handler, logger = Recorder(), logging.getLogger("transformers")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)  # loading a model leaves it higher
-    yield handler.messages
-    logger.setLevel(level)
-    logger.removeHandler(handler)
-
-
-def test_texts_longer_than_the_context_are_no_matter_for_warnings(warned: list[str]) -> None:
+def test_texts_longer_than_the_context_are_no_matter_for_warnings(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The caller drops and counts them."""
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
+    caplog.set_level(logging.WARNING, logger="transformers")  # loading a model leaves it higher
     tokenizer = word_tokenizer()
     tokenizer.model_max_length = 2
     assert encode(tokenizer, ["w1 → w2\n"]) == [[7, 3, 8, 4]]
     assert encode_with_ends(tokenizer, ["w1 → w2\n"]) == [([7, 3, 8, 4], [2, 4, 7, 8])]
-    assert warned == []
+    assert caplog.text == ""
     tokenizer("w1 → w2\n")
-    assert "specified maximum" in warned[0]  # else this test would see nothing
+    assert "specified maximum" in caplog.text  # else this test would see nothing
 
 
 def test_special_tokens() -> None:
@@ -145,9 +125,3 @@ def test_ends_without_offsets_are_those_of_the_offsets() -> None:
 
         text = "<|im_start|>user\nSouth Korea<|im_end|>\n<|im_start|>assistant\nSeoul é"
         assert encode_with_ends(Slow(), [text]) == encode_with_ends(fast, [text]), name
-
-
-def test_where_bos_stands_is_one_of_three() -> None:
-    check_bos("written")
-    with pytest.raises(UnknownNameError, match=r"'never'.*once, own, written"):
-        check_bos("never")

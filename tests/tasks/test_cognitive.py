@@ -158,22 +158,6 @@ def test_one_option_alone_fits(pairs):
         assert len({word, *options}) == 4
 
 
-FACTS = {
-    "capital_recall": "Japan Tokyo Egypt Cairo Norway Oslo",
-    "language_recall": "Austria German Brazil Portuguese Egypt Arabic",
-    "continent_recall": "Peru America Poland Europe Japan Asia",
-    "kind_of": "dog mammal trout fish apple fruit knife tableware uncle person winter time knee body",
-    "plural_of": "dog dogs child children knife knives mouse mice",
-}  # fmt: skip
-
-
-@for_each("name", FACTS)
-def test_facts_listed_by_hand(name, pairs):
-    words = FACTS[name].split()
-    for given, answer in zip(words[::2], words[1::2], strict=True):
-        assert dict(pairs[name])[given] == answer, given
-
-
 def test_forms_of_verbs_listed_by_hand():
     clauses = {given: forms for given, *forms in cognitive_inputs.clauses(40_000, 0)}
     listed = {"dogs go": "go went", "women go": "go went", "dog go": "goes went", "woman write": "writes wrote"}

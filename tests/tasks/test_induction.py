@@ -1,6 +1,5 @@
 """The suite `induction`: repeated lists, which the bundled model "mini-cognitive" goes on with."""
 
-import pytest
 from for_each import for_each
 
 import headcats as hc
@@ -43,13 +42,3 @@ def test_the_bundled_model_solves_it():
         assert entry["accuracy"] >= 0.9
         assert entry["corrupted_accuracy"] <= 0.1
         assert entry["low"] > 20  # nats
-
-
-@pytest.mark.slow  # of the bundled weights, which stay as they are
-def test_the_same_few_heads_serve_every_list():
-    run = hc.run("mini-cognitive", suite="induction", methods=["denoising_patch"], n_prompts=16, progress=False)
-    effect = hc.score(run, method="denoising_patch", metric="logit_diff")["effect"]
-    assert (effect.max(("layer", "head")) > 0.15).all()
-    serves = (effect > 0.05).all("task")
-    assert 4 <= int(serves.sum()) <= 12
-    assert set(serves.where(serves, drop=True).layer.values) <= {1, 2}

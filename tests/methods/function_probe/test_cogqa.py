@@ -64,15 +64,9 @@ def test_wrong_files_are_refused_with_the_place(tmp_path: Path) -> None:
     for content, message in (
         ([ENTRY, wrong(cognitive_skill=None)], "entry 2, step 2: .* 'cognitive_skill'"),
         ([wrong(subquestion=None)], "entry 1, step 2: .* 'subquestion' .* 'answer', 'cog"),
-        ([wrong(subquestion=" ")], "entry 1, step 2: .* 'subquestion' must"),
-        ([wrong(answer=["a"])], "entry 1, step 2: .* 'answer' must .* got"),
         ([{"answer": "x", "generated": []}], "entry 1: .* 'question'"),
-        ([{"question": "x"}], "entry 1: .* 'generated'"),
         ([{"question": "x", "generated": "y"}], "entry 1: 'generated' must"),
-        (["x"], "entry 1: .* object"),
         ([{"question": "x", "generated": []}], ": 0 kept"),
-        ("7", "list of entries"),
-        ("", "is empty"),
         ('{"question": ', r"JSON \(.*\) .* JSON Lines \(line 1"),
         ("[" * 100_000, "JSON"),
     ):

@@ -185,8 +185,6 @@ def test_what_is_refused() -> None:
     probe = probe_of(counted(2, 2))
     for table, message in (
         (probe.drop_vars("importance"), "importance, effect, score.*got accuracy"),
-        (probe.rename(function="sort"), r"importance \(seed, sort, layer, head\)"),
-        (probe.isel(head=[]), "one head"),
         (probe.assign_coords(layer=["a", "b"]), "whole numbers"),
         (probe_of(counted(2, 2), functions=["same"] * 8), "distinct .* `function`"),
     ):

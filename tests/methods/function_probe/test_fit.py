@@ -126,8 +126,6 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
         (texts, {"preset": "cogmirrors"}, UnknownNameError, "'cogmirrors2025'"),
         (texts, {"tokens": "top3"}, OptionError, "'top5', 'all'"),
         ((texts, "report"), {}, DataError, "list in it"),
-        (texts, {"at": "last"}, OptionError, "'at' of function_probe"),
-        (texts, {"answers": "last"}, OptionError, "'answers' of function_probe"),
         (texts, {"n_seeds": 0}, OptionError, "n_seeds"),
         ([text for text in texts if text.category == "low"], {}, DataError, "2 functions"),
     ):

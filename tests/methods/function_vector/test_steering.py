@@ -76,22 +76,6 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
     assert found["n_reference"].values.tolist() == [8]
 
 
-@pytest.mark.slow
-def test_a_function_vector_of_the_bundled_model_raises_accuracy(mini: HookedModel) -> None:
-    # What `benchmarks/steering.py` finds on the whole suite, on one task.
-    settings = SteeringSettings(n_demos=5, template="arrow", n_reference=40, n_prompts=30, n_draws=3)
-    heads = ["L1H4", "L1H6", "L4H1"]
-    found = steer(mini, "icl", heads, tasks=["english_french"], settings=settings)
-    here = found.sel(task="english_french")
-    best = int(here["gain"].values.argmax())
-    assert float(here["few_shot"]) > 0.9
-    assert float(here["base"]) < 0.3
-    assert float(here["gain_low"][best]) > 0.4
-    assert float(here["excess_low"][best]) > 0.3
-    assert float(here["q_value"][best]) < 0.01
-    assert "1 of 1 task" in found.attrs["reading"]
-
-
 def test_numbers_do_not_depend_on_the_other_tasks(model: HookedModel, tasks: list[Task]) -> None:
     both = steer(model, tasks, xr.Dataset(coords={"name": ("rank", ["L1H0"])}), settings=SMALL)
     alone = steer(model, make_suite(tasks), ["L1H0"], tasks=["most"], settings=SMALL)
@@ -122,8 +106,6 @@ def test_what_is_refused(model: HookedModel, tasks: list[Task]) -> None:
     for heads, options, error, message in (
         (xr.Dataset({"effect": 0.0}), {}, DataError, "a Dataset"),
         (["L9H0"], {}, DataError, "head L9H0"),
-        (["L0H4"], {}, DataError, "head L0H4"),
-        ([], {}, DataError, "got none"),
         (["L1H0", "1.0"], {}, DataError, "got L1H0, L1H0"),
         (seven, {}, OptionError, "7 heads .* 5 others"),
         (["L1H0"], {"tasks": ["hlaf"]}, UnknownNameError, "'half'"),

@@ -8,10 +8,9 @@ from figures.examples import gates_of, scattered_gates
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.errors import OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.methods.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour
-from headcats.methods.head_gating.over_seeds import always_any as reduced
 
 paper_gates = functools.partial(always_any, layout="paper")
 """The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
@@ -158,21 +157,6 @@ def test_one_score_per_panel_on_turbo_from_0_to_1() -> None:
         assert not [trace for trace in fig.data if trace.type == "bar"]
 
 
-def test_numbers_are_those_of_the_reduction() -> None:
-    gates = scattered_gates(3, 4)
-    frame = data(paper_gates(gates))
-    table = reduced(gates)
-    for row in frame.itertuples():
-        here = table[row.reduction.lower()].sel(dataset=row.dataset, layer=row.layer, head=row.head)
-        for score in ("facilitation", "interference", "irrelevance"):
-            assert getattr(row, score) == here.sel(score=score)
-    assert set(frame.seeds) == {3}
-    assert len(frame) == 2 * 2 * 12
-    row = frame.iloc[5]
-    levels = [round(255 * value) for value in (row.interference, row.facilitation)]
-    assert row.colour == "#{:02x}{:02x}00".format(*levels)
-
-
 def test_missing_seeds_are_said() -> None:
     gates = by_hand(("one", "two"))
     short = gates.copy(deep=True)
@@ -186,24 +170,7 @@ def test_missing_seeds_are_said() -> None:
     assert "Math 1 of 10 " in " ".join(texts_of(begun)).replace("&nbsp;", " ")
 
 
-def test_heads_that_a_layer_lacks_are_transparent() -> None:
-    gates = by_hand()
-    gates = gates.where((gates["layer"] == 0) | (gates["head"] == 0))
-    always, _ = panels(fig := paper_gates(gates))
-    assert always.z[1][1][3] == 0
-    rows = data(fig).query("reduction == 'Always'").set_index("name")
-    assert rows.colour.tolist() == ["#00e600", "#000000", "#b20000", ""]
-    assert "facilitation ≥ 0.5: 33.3 % of heads" in texts_of(fig)
-
-
 def test_what_is_refused() -> None:
-    for table, message in (
-        (by_hand().drop_vars("interference"), r"`interference` over \(dataset, seed, layer, head\)"),
-        (by_hand().mean("seed"), r"`facilitation` over \(dataset, .*head_gating"),
-        (by_hand(("same", "same")), "distinct .* `dataset`"),
-    ):
-        with pytest.raises(DataError, match=message):
-            paper_gates(table)
     for threshold in (0.0, 1.0, np.nan):
         with pytest.raises(OptionError, match="threshold"):
             paper_gates(by_hand(), threshold=threshold)

@@ -86,13 +86,6 @@ class TestToggles:
         assert both[both.dataset == curves[1].dataset.item()].log_prob.tolist() == alone.log_prob.tolist()
         assert len(hc.figures.data(hc.figures.gate_toggles(curves[0].drop_vars("dataset")))) == len(alone)
 
-    def test_curves_without_a_score_or_a_number_are_refused(self) -> None:
-        toggles = scattered_toggles(1, 2)
-        with pytest.raises(DataError, match="no score 'irrelevance'"):
-            hc.figures.gate_toggles(toggles.sel(score=["facilitation", "interference"]))
-        with pytest.raises(DataError, match="no number"):
-            hc.figures.gate_toggles(toggles.assign(log_prob=toggles.log_prob * np.nan))
-
 
 class TestContrast:
     def test_cells_and_lines_are_means_over_seeds(self) -> None:

@@ -1,10 +1,9 @@
 """Which preset a model's family takes, and the warning where another one runs."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
-from toys import BACKENDS, D_VOCAB, save_folder, tiny_model
+from toys import BACKENDS, D_VOCAB, tiny_model
 
 import headcats as hc
 from headcats.errors import ModelWarning
@@ -93,16 +92,3 @@ def test_a_call_warns_where_it_is_made():
         hc.methods.ov_relation(model, PAIRS, preset="maps2025-llama3")
     assert len(caught) == 1
     hc.methods.ov_relation(model, PAIRS)
-
-
-def test_a_run_of_a_local_llama_3_warns_once(tmp_path, small):
-    """A folder whose name says nothing of the model, and a suite of two relations."""
-    save_folder(tmp_path / "m", "llama", n_layers=1)
-    for name, step in (("one", 1), ("two", 2)):
-        pairs = [[f"w{i}", f"w{(i + step) % 40}"] for i in range(40)]
-        (tmp_path / "suite").mkdir(exist_ok=True)
-        (tmp_path / "suite" / f"{name}.json").write_text(json.dumps(pairs), encoding="utf-8")
-    options = {"suite": f"{tmp_path}/suite/", "n_prompts": 4, "progress": False, **hc.methods.preset("maps2025")}
-    with pytest.warns(ModelWarning) as caught:
-        hc.run(f"{tmp_path}/m", **options)
-    assert ["maps2025-llama3" in str(one.message) for one in caught] == [True]

@@ -9,7 +9,7 @@ from figures.examples import ICL, relations_of, scattered_relations
 
 from headcats.categories.by_relation import relation_members
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.methods.ov_relation.figure import ov_map
 
@@ -122,14 +122,3 @@ def test_a_figure_is_as_wide_as_its_title() -> None:
         fig = ov_map(one, title=title)
         assert fig.layout.width >= 8 * len(fig.layout.title.text)
     assert any(text.startswith("No head ") for text in texts_of(fig))
-
-
-def test_what_is_refused() -> None:
-    for table, message in (
-        (by_hand().drop_vars("null"), r"`null` over \(task\).*\[\"ov_relation\"\]"),
-        (by_hand().isel(task=0), r"`score` over \(task, layer, head\)"),
-    ):
-        with pytest.raises(DataError, match=message):
-            ov_map(table)
-    with pytest.raises(UnknownNameError, match="palette"):
-        ov_map(by_hand(), palette="rainbow")

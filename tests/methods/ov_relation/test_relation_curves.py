@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 from figures.examples import ablation_of
 
-from headcats.errors import DataError
 from headcats.figures import data
 from headcats.methods.ov_relation.relation_curves import CONTROL, RANDOM, RELATION, relation_curves
 
@@ -70,8 +69,3 @@ def test_what_is_drawn() -> None:
     assert own.text.tolist() == ["no head", "L0H0", "L0H1", "L0H2"]
     assert "0.500" in own.hovertext[2]
     assert own.hovertext[3] == ""
-
-
-def test_no_relation_is_no_figure() -> None:
-    with pytest.raises(DataError, match="one relation"):
-        relation_curves(by_hand().isel(task=[]))

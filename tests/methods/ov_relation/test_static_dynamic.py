@@ -66,8 +66,6 @@ def test_missing_heads_are_left_out() -> None:
 def test_suppression_and_other_words() -> None:
     frame = data(static_dynamic(by_hand(), score="suppression", context="without"))
     assert frame.static.max() == 0.5
-    with pytest.raises(UnknownNameError, match=r"'without_context'.*without"):
-        static_dynamic(by_hand(), context="without_context")
     with pytest.raises(UnknownNameError, match=r"'scores'.*suppression"):
         static_dynamic(by_hand(), score="scores")
     with pytest.raises(DataError, match="one relation"):

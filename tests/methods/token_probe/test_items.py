@@ -92,28 +92,16 @@ def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
 def test_items_that_say_too_little() -> None:
     ready = functools.partial(AnsweredItem, "?", "a", "a")
     for made, error, message in (
-        (lambda: Question(" ", "a"), DataError, "a prompt"),
         (lambda: Question("?", " "), DataError, "right answer"),
         (lambda: Question("?", "none", r"\d"), DataError, "'none'"),
         (lambda: Question("?", "1", "("), OptionError, "regular expression"),
         (lambda: Question("?", "1", r"\d", wrong_answers=("2",)), OptionError, "not both"),
         (lambda: Question("?", "a", aliases="ab"), DataError, "aliases must"),
-        (lambda: Question("?", "a", wrong_answers=("",)), DataError, "wrong_answers must"),
         (lambda: Question(None, "a"), DataError, "prompt .* None"),
-        (lambda: Question("?", 5), DataError, "answer .* 5"),
-        (lambda: Question("?", "a", aliases=None), DataError, "aliases must"),
         (lambda: AnsweredItem("?", " ", "a", True), DataError, "its text"),
-        (lambda: AnsweredItem(" ", "a", "a", True), DataError, "its prompt"),
-        (lambda: AnsweredItem("?", None, "a", True), DataError, "text .* None"),
         (ready, DataError, "neither"),
         (lambda: ready("no"), DataError, "got 'no'"),
-        (lambda: ready(2), DataError, "got 2"),
-        (lambda: ready(0.0), DataError, r"got 0\.0"),
-        (lambda: ready(True, aliases=None), DataError, "aliases must"),
         (lambda: ready(True, resamples=(("x",),)), DataError, r"got \('x',\)"),
-        (lambda: ready(True, resamples=("xy",)), DataError, "got 'xy'"),
-        (lambda: ready(True, resamples=(("x", None),)), DataError, r"got \('x', None\)"),
-        (lambda: ready(True, resamples=None), DataError, "got None"),
         (lambda: ready(True, resamples=(("x", "x", "no"),)), DataError, "'x'"),
         (lambda: ready(True, bos="twice"), UnknownNameError, "'twice'"),
     ):

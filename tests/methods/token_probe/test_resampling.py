@@ -52,8 +52,6 @@ def test_seeds_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
         resampled(model, questions, temperature=0)
     with pytest.raises(OptionError, match=r"temperature .* 'x'"):
         resampled(model, questions, temperature="x")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"list of Question .* got None"):
-        resampled(model, None)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="n_samples must be"):
         resampled(model, questions, n_samples=0)
     ready = AnsweredItem(questions[0].prompt, questions[0].answer, questions[0].exact_answer, False)

@@ -13,7 +13,7 @@ from toy_cases import TOYS
 from toys import hf_model, random_tokens, tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
+from headcats.errors import DataError, ModelError, OptionError
 from headcats.methods.token_probe import role_attention as attention
 from headcats.methods.token_probe.role_attention import attention_by_role
 from headcats.methods.token_probe.settings import PRESETS
@@ -133,10 +133,6 @@ def test_bad_options_are_refused(asked: Asked) -> None:
         attention_by_role(model, batch, roles=[])
     with pytest.raises(OptionError, match="named once"):
         attention_by_role(model, questions, roles=[])
-    with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
-        attention_by_role(model, questions, roles=["exact_answer_frist"])
-    with pytest.raises(UnknownNameError, match="'orgad2025'"):
-        attention_by_role(model, questions, preset="orgad2024")
     with pytest.raises(OptionError, match="preset is about"):
         attention_by_role(model, batch, preset=hc.methods.token_probe.TokenProbeSettings(min_exact_tokens=1))
 

@@ -139,8 +139,6 @@ def test_bad_input_is_refused() -> None:
         (batch, {"quantity": "mlp"}, OptionError, "'resid' or 'attn_out'; .*'mlp'"),
         (batch, {"metric": "logit_dif"}, UnknownNameError, "'logit_diff'"),
         (batch, {"roles": ["y7"]}, DataError, "'y7'"),
-        (batch, {"roles": []}, DataError, "one role"),
-        ([], {}, DataError, "several PromptBatch"),
         (replace(batch, corrupted=batch.clean), {}, DataError, "clear gap"),
         (without, {"roles": ["y1"]}, DataError, "corrupted .* 'y1'"),
         (without, {}, DataError, "No role"),

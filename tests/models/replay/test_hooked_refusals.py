@@ -32,9 +32,7 @@ def test_what_is_not_known() -> None:
         ({"positional_embedding_type": "shortformer"}, lambda model: None, "queries and keys"),
         ({"attention_dir": "bidirectional"}, lambda model: None, "not causal"),
         ({}, lambda model: setattr(model.cfg, "positional_embedding_type", "sinusoidal"), "'sinusoidal'"),
-        ({}, lambda model: setattr(model.cfg, "load_in_4bit", True), "4 bits"),
         ({}, lambda model: strange(model, "blocks.2.attn"), "Strange"),
-        ({}, lambda model: strange(model, ""), "Strange"),
     ]
     for options, change, reason in changes:
         model = HookedModel(build_hooked("gpt2", **options))

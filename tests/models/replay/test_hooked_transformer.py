@@ -9,8 +9,6 @@ from models.replay.hooked_layouts import (
     HOOKED_LAYOUTS,
     N_HEADS,
     N_LAYERS,
-    WINDOW,
-    WINDOWED,
     build_hooked,
     hooked_layout,
 )
@@ -155,14 +153,6 @@ def test_some_logits() -> None:
             assert (some - expected).abs().max() <= TOLERANCE
 
 
-def test_a_window_shuts_positions_out() -> None:
-    # Otherwise a window that is ignored would go unnoticed.
-    assert LENGTH > 2 * WINDOW
-    for layout in WINDOWED:
-        model, wide = hooked_layout(layout), HookedModel(build_hooked(layout, window_size=LENGTH))
-        assert (model.logits(TOKENS) - wide.logits(TOKENS)).abs().max() > 1e-2, layout
-
-
 def test_a_single_prompt_and_short_ones() -> None:
     model = hooked_layout("mistral")
     for tokens, first in ((TOKENS[:1], 4), (TOKENS[:1], LAST), (TOKENS[:, :1], 0), (TOKENS[:2, :2], 1)):
@@ -170,18 +160,6 @@ def test_a_single_prompt_and_short_ones() -> None:
         recording = record_hooked_transformer(model, Continued.alone(tokens), first=first)
         difference = read(recording, grow(recording, new)) - hooked(model, new, first, tokens)
         assert difference.abs().max() <= TOLERANCE
-
-
-def test_little_is_kept() -> None:
-    tokens = random_tokens(1, 40)
-    recording = record_hooked_transformer(hooked_layout("mistral"), Continued.alone(tokens), first=39)
-    for layer in recording._layers:
-        for value in (layer.residual, layer.prefix.keys, layer.prefix.values):
-            assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
-    for value in recording.z.values():
-        assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
-    shared = [layer.prefix.keys.shape[2] for layer in recording._layers]
-    assert shared == [WINDOW - 1] * N_LAYERS
 
 
 def test_left_padding_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:

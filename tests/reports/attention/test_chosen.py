@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from figures.examples import relations_of
 from simulated import block, tree
 
 import headcats as hc
@@ -48,32 +49,6 @@ def planted(
     }
     results.attrs["manifest"] = json.dumps(manifest)
     return results
-
-
-def relations(scores: Mapping[str, Mapping[tuple[int, int], float]]) -> xr.Dataset:
-    """A block of `ov_relation` over the same grid."""
-    grid = np.zeros((len(scores), 2, 4))
-    for row, heads in enumerate(scores.values()):
-        for (layer, head), score in heads.items():
-            grid[row, layer, head] = score
-    flat = ("task", np.full(len(scores), 0.15))
-    listed = [{"name": name, "colour": "#000000"} for name in dict.fromkeys(TASKS[task] for task in scores)]
-    return xr.Dataset(
-        {
-            "score": (("task", "layer", "head"), grid),
-            "suppression": (("task", "layer", "head"), np.zeros_like(grid)),
-            "threshold": flat,
-            "suppression_threshold": flat,
-            "n": ("task", np.full(len(scores), 20)),
-        },
-        coords={
-            "task": list(scores),
-            "layer": [0, 1],
-            "head": range(4),
-            "category": ("task", [TASKS[task] for task in scores]),
-        },
-        attrs={"method": "ov_relation", "categories": json.dumps(listed)},
-    )
 
 
 def test_members_with_the_largest_effect_first() -> None:
@@ -155,7 +130,11 @@ def test_controls_and_unknown_methods_are_refused() -> None:
 
 def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
     results = planted({})
-    results["/_suite/ov_relation"] = xr.DataTree(relations({"plural": {(0, 1): 0.6, (1, 0): 0.2}, "capital": {}}))
+    score = np.zeros((2, 2, 4))
+    score[0, 0, 1], score[0, 1, 0] = 0.6, 0.2
+    tasks = ["plural", "capital"]
+    block = relations_of(score, tasks=tasks, belongs=[TASKS[task] for task in tasks], k=[10] * 2, null=[0.05] * 2)
+    results["/_suite/ov_relation"] = xr.DataTree(block)
     found = choice(results)
     assert repr(found) == repr(choice(results, method="ov_relation"))
     (linguistic,) = found.categories

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from figures.chromium import drawn, errors
 from toys import BACKENDS, WORDS, tiny_model
 
 import headcats as hc
@@ -13,12 +12,6 @@ from headcats.errors import DataError, ModelError
 from headcats.models.patterns import hook_pattern
 
 TEXT = "w1→w2\nw3→"
-PAGE = """<!doctype html><html><head><meta charset="utf-8"></head><body><main>OUTPUTS</main><script>
-addEventListener("load", () => setTimeout(() => {
-  for (const place of document.querySelectorAll("[id^=attention-]"))
-    if (!place.querySelector("canvas")) throw new Error("no picture");
-}, 500));
-</script></body></html>"""
 
 
 @pytest.mark.both_versions
@@ -58,16 +51,6 @@ def test_long_texts_show_their_end_and_say_so(model, monkeypatch):
     looks = hc.attention(model, TEXT, heads=["L0H1"])
     assert "last 3 of 7 tokens" in looks._repr_html_()
     assert looks.patterns.shape == (1, 7, 7)
-
-
-def test_two_outputs_in_one_page_draw_their_pictures(model, browser, tmp_path):
-    outputs = [hc.attention(model, text, heads=["L0H1"])._repr_html_() for text in (TEXT, "w5→w6")]
-    page = tmp_path / "notebook.html"
-    page.write_text(PAGE.replace("OUTPUTS", "".join(outputs)), encoding="utf-8")
-    with drawn(browser, page, size=(1000, 900)) as tab:
-        tab.page.wait_for_function("document.querySelectorAll('canvas').length === 2")
-        assert errors(tab) == []
-        assert [address for address in tab.requests if not address.startswith("file:")] == []
 
 
 @pytest.mark.usefixtures("unchecked_types")

@@ -3,8 +3,6 @@
 import itertools
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,10 +158,3 @@ def test_categories_that_differ_in_capitals_have_files_of_their_own() -> None:
     assert named["Semantic Understanding"] == "semantic-understanding.html"
     assert len({name.lower() for name in named.values()}) == 4
     assert all("/" not in name for name in named.values())
-
-
-@pytest.mark.slow
-def test_importing_the_package_needs_no_torch() -> None:
-    code = "import sys, headcats.reports.attention; print({'torch', 'circuitsvis'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

@@ -156,11 +156,6 @@ class TestBenchmark:
         assert graph.kept(5) == set(graph.scores) - {"a0.h1"}, "what suppresses comes last"
         assert graph.kept(6) == set(graph.scores)
 
-    def test_one_task_and_another_method(self, results: Path, tmp_path: Path) -> None:
-        options = {"method": "mean_ablation", "tasks": ["plural"]}
-        graph = read(hc.export(results, tmp_path / "a.json", format="mib", **options))  # type: ignore[arg-type]
-        assert graph.scores["a1.h2"] == pytest.approx(0.2, abs=0.01)
-
     def test_a_head_without_a_number_is_not_scored(self) -> None:
         effect = xr.DataArray(np.full((2, 3), 0.5), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
         effect[0, 0] = np.nan

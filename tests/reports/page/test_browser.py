@@ -112,20 +112,6 @@ def test_the_panel_says_what_the_head_does(tab, counting_run: Path):
     assert missing is None or missing in tab.page.inner_text("#head-body")
 
 
-def test_the_explorer_draws_descriptors_on_a_scale_with_both_signs(tab, counting_run: Path):
-    described = hc.load(counting_run)["_descriptors"].to_dataset()
-    open_tab(tab, "tab-tasks")
-    tab.page.select_option("#explorer-block", label="direct logit by task")
-    tab.page.select_option("#explorer-row", label="always_b")
-    drawn = tab.page.evaluate("document.getElementById('explorer-plot').data[0]")
-    assert drawn["zmin"] == -drawn["zmax"] < 0
-    expected = described["direct_logit"].sel(task="always_b").transpose("head", "layer").values
-    np.testing.assert_allclose(np.array(drawn["z"], dtype=float), expected, atol=2e-3)
-    share = tab.page.locator("#explorer-block option", has_text="share of attention").first.inner_text()
-    tab.page.select_option("#explorer-block", label=share)
-    assert tab.page.evaluate("document.getElementById('explorer-plot').data[0].zmin") == 0
-
-
 def test_the_keyboard_reaches_heads_and_leaves_them(tab):
     first = tab.page.locator("button[data-head]").first
     first.focus()
@@ -194,6 +180,7 @@ def test_an_address_holds_everything_that_was_chosen(tab, opened, page: Path):
     address = "#" + tab.page.url.partition("#")[2]
     with opened(page, address=address) as other:
         assert other.page.input_value("#map-choice") == tab.page.input_value("#map-choice") == "2"
+        assert other.page.get_attribute(".map:not([hidden])", "data-map") == "2"
         assert other.page.get_attribute("[data-view=Knowledge]", "aria-pressed") == "true"
         assert other.page.is_visible("#tab-sharing")
         assert marks(other, "head_tasks_2") == marks(tab, "head_tasks_2") != []
@@ -356,10 +343,14 @@ def test_the_explorer_draws_what_is_chosen(tab, scores):
     tab.page.select_option("#explorer-block", label="mean_ablation@all by task")
     tab.page.select_option("#explorer-row", label="always_b")
     drawn = tab.page.evaluate("document.getElementById('explorer-plot').data[0].z")
+    assert tab.page.evaluate("(({ zmin, zmax }) => zmin === -zmax)(document.getElementById('explorer-plot').data[0])")
     expected = scores["mean_ablation"].effect.sel(task="always_b").transpose("head", "layer").values
     np.testing.assert_allclose(np.array(drawn, dtype=float), expected, atol=1e-4)
     best = np.unravel_index(np.abs(expected).argmax(), expected.shape)
     assert tab.page.locator("#explorer-top button").first.inner_text() == f"L{best[1]}H{best[0]}"
+    share = tab.page.locator("#explorer-block option", has_text="share of attention").first.inner_text()
+    tab.page.select_option("#explorer-block", label=share)
+    assert tab.page.evaluate("document.getElementById('explorer-plot').data[0].zmin") == 0
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
@@ -427,30 +418,3 @@ def test_figures_are_drawn_where_blobs_have_no_addresses(browser, page: Path):
     tab.goto(page.resolve().as_uri())
     tab.wait_for_selector("#figure-hero_0 .main-svg")
     context.close()
-
-
-def test_another_method_shows_its_map_its_cards_and_its_numbers_in_the_panel(tab, scores):
-    shown = ".map:not([hidden])"
-    cards = tab.page.inner_text(f"{shown} .cards")
-    tab.page.locator("button[data-head=L0H0]").first.click()
-    before = panel_numbers(tab)
-    tab.page.select_option("#map-choice", label="mean ablation")
-    assert tab.page.get_attribute(shown, "data-map") == "2"
-    assert tab.page.inner_text(f"{shown} .cards") != cards
-    assert tab.page.is_visible(f"{shown} .hero .main-svg >> nth=0")
-    tab.page.wait_for_function(
-        "document.querySelector('#head details caption').textContent.startsWith('mean ablation')"
-    )
-    after = panel_numbers(tab)
-    assert before != after
-    members = judged(scores["mean_ablation"]).sel(layer=0, head=0)
-    for category, effect in after.items():
-        if effect != "–":
-            assert float(effect) == pytest.approx(float(members["effect"].sel(category=category)), abs=6e-4)
-
-
-def panel_numbers(tab) -> dict[str, str]:
-    """Category -> effect in the first table of the panel."""
-    open_numbers(tab)
-    rows = tab.page.locator("#head details table").first.locator("tbody tr").all()
-    return {row.locator("th").inner_text(): row.locator("td").first.inner_text().replace("−", "-") for row in rows}

@@ -52,6 +52,7 @@ def test_a_page_of_heads_leaves_groups_out(results: Path, tmp_path: Path) -> Non
     assert "descriptors (nats)" in labels
     assert f"{GROUPS}@last" not in labels
     assert f"{GROUPS}@last</code> is not" in page
+    assert "group 0 of layer 1" not in page
     assert "kv head" in page
     assert about["kv_head"] == [[0, 0, 1, 1]] * 2
 
@@ -61,18 +62,3 @@ def test_the_panel_of_a_head_names_those_that_share_its_keys(results: Path, tmp_
     with opened(tmp_path / "heads.html", address="#L1H3") as tab:
         lines = tab.page.inner_text("#head-body").split("\n")
         assert [line.split()[-1] for line in lines if line.startswith("Shares ")] == ["L1H2."]
-
-
-def test_a_page_of_groups_asks_for_groups(results: Path, tmp_path: Path, opened) -> None:
-    written(results, tmp_path / "groups.html", method=GROUPS)
-    with opened(tmp_path / "groups.html") as tab:
-        assert "group," in tab.page.inner_text("#find label")
-        assert tab.page.get_attribute("#find-text", "placeholder").startswith("L0G0, ")
-        for typed, answer in (("L1G2", "groups 0 to 1"), ("L1H1", "Nothing")):
-            tab.page.fill("#find-text", typed)
-            tab.page.keyboard.press("Enter")
-            assert answer in tab.page.inner_text("#find-said")
-        tab.page.fill("#find-text", "L1G1")
-        tab.page.keyboard.press("Enter")
-        assert tab.page.inner_text("#head-name") == "L1G1"
-        assert "key-value head" not in tab.page.inner_text("#head-body")

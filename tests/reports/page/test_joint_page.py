@@ -77,6 +77,7 @@ def test_gates_alone_are_the_answer_of_their_page(gates: Path):
     assert answered(content) == set().union(*expected.values())
     assert sentence("answer.no_map") not in section(content, "answer")
     assert 'id="figure-overlap_map_selected"' in content
+    assert 'data-figure="always_any_0" data-heads="layer-head"' in content  # a click gives that head
     assert "overlap_map_0" not in content  # once
     assert described(content)["kv_head"] == KV_HEADS
 
@@ -155,6 +156,13 @@ def test_options_of_a_run_that_sorts_no_heads_are_refused(tmp_path: Path):
     with pytest.raises(OptionError, match="--rule"):
         hc.report(folder, rule=hc.rules.threshold(value=0.2))
     assert "answer.no_map" in said(folder, "answer")
+
+
+def test_a_run_that_says_nothing_about_heads_asks_for_none(opened, tmp_path: Path):
+    page = hc.report(run_without_heads(tmp_path / "results"))
+    with opened(page, width=390, address="#L0H1") as tab:
+        assert not tab.page.is_visible("#find")
+        assert not tab.page.is_visible("#head")
 
 
 def probe_at_chance() -> xr.Dataset:

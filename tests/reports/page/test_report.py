@@ -84,16 +84,10 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
     about = {"rows": rows, "source": "word pairs (x → y); f.csv"}
     change_manifest(copied, lambda manifest: manifest["tasks"]["always_a"].update(about))
     parts = parts_of(copied, "tasks caution")
-    tables = [part.rows for part in parts if hasattr(part, "rows")]
-    scored, dropped, sources = ({row[0]: [] for row in table} for table in tables)
-    for cells, table in zip((scored, dropped, sources), tables, strict=True):
-        for name, *others in table:
-            cells[name].append(others)
-    assert scored["always_a"][0][1:4] == ["24 of 926", "24", "12"]
-    assert scored["always_b"][0][1:4] == ["-", "24", "12"]
-    assert sorted(row[0].split()[0] for row in dropped["always_a"]) == ["2", "900"]
-    assert any(row[0].endswith("(such as f.csv, line 9)") for row in dropped["always_a"])
-    assert sources["always_a"] == [[about["source"]]]
+    scored, dropped, sources = (part.rows for part in parts if hasattr(part, "rows"))
+    assert [row[2:5] for row in map(list, scored[:2])] == [["24 of 926", "24", "12"], ["-", "24", "12"]]
+    assert sorted(row[1].split()[0] for row in dropped if row[0] == "always_a") == ["2", "900"]
+    assert [row[1:] for row in map(list, sources) if row[0] == "always_a"] == [[about["source"]]]
     (caution,) = [part for part in parts if getattr(part, "id", "") == "caution.dropped"]
     assert [reason.fields for reason in caution.fields["reasons"]] == [{"n": 2, "reason": "empty row"}]  # not NOT_USED
 

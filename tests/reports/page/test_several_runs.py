@@ -10,7 +10,7 @@ from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, StorageWarning
+from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.reports.page.one_run import read_run
 from headcats.reports.page.several.compared import _corresponds, _named, compare_runs
@@ -229,13 +229,3 @@ def test_what_is_no_results(folders, tmp_path):
         hc.report([folders[0], 3], tmp_path / "page.html")
     with pytest.raises(DataError, match="got none"):
         hc.report([], tmp_path / "page.html")
-
-
-def test_a_damaged_block_is_missed_and_the_rest_stands(folders, tmp_path):
-    damaged = written_run(tmp_path / "damaged", FIRST)
-    block = next((damaged / "blocks").rglob("*.nc"))
-    block.write_bytes(block.read_bytes()[:100])
-    with pytest.warns(StorageWarning):
-        page = hc.report([folders[0], damaged], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert 'id="checks"' in page
-    assert block.name in page

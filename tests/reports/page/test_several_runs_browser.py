@@ -34,22 +34,6 @@ def tab(opened, several):
         yield found
 
 
-SHOWN = (
-    "[...document.querySelectorAll('.map:not([hidden]) .plot')].map(plot => plot.data.filter(t => t.visible).length)"
-)
-
-
-def test_a_category_is_chosen_in_all_panels_and_stays_with_the_method(tab):
-    (all_categories,) = tab.page.evaluate(SHOWN)
-    tab.page.click("[data-view=Knowledge]")
-    (knowledge,) = tab.page.evaluate(SHOWN)
-    assert knowledge < all_categories
-    tab.page.select_option("#map-choice", "1")
-    assert tab.page.locator("figure[data-figure=runs_1]").is_visible()
-    assert not tab.page.locator("figure[data-figure=runs_0]").is_visible()
-    assert tab.page.get_attribute("[data-view=Knowledge]", "aria-pressed") == "true"
-
-
 def test_a_head_is_marked_in_every_run_and_its_panel_names_them(tab):
     tab.page.click("#side_by_side_heads button.head >> text=L1H2")
     tab.page.wait_for_selector("#head:not([hidden])")

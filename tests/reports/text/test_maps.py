@@ -156,32 +156,6 @@ def test_a_map_without_heads_prints_no_zeros() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
-    tree_of = results()
-    names, titles = set(), set()
-    with_model = results()
-    with_model.attrs["manifest"] = json.dumps(json.loads(with_model.attrs["manifest"]) | {"model": {"name": "mini"}})
-    assert reading_of(with_model).title.endswith(", model mini")
-    variants = (
-        {},
-        {"rule": "fdr:alpha=0.01,min_effect=0.05"},
-        {"rule": "threshold:value=0.2"},
-        {"min_tasks": "2"},
-        {"min_tasks": "3"},
-        {"effect": "task_specific"},
-    )
-    for options in variants:
-        reading = reading_of(tree_of, **({"rule": RULE} | options))
-        names.add(f"overlap_map{reading.file_suffix(RunResults(tree_of))}.html")
-        titles.add(reading.title)
-    assert len(names) == len(titles) == len(variants)
-    assert {"overlap_map.html", "overlap_map-min_tasks=2.html"} < names
-    assert "overlap_map-fdr-alpha=0.01-min_effect=0.05.html" in names
-    assert sum("at least 2" in title for title in titles) == 1
-    assert sum("half" in title for title in titles) == 4
-
-
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     few = results(items=2)
     reading = reading_of(few)
@@ -248,6 +222,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
     assert "map.shares" not in said
     both = reading_of(tree_of, effect="task_specific", sign="suppressing")
     assert both.title.split(", ")[:3] == ["denoising_patch", "task-specific effects", "suppressing heads"]
+    assert "half" in both.title
     assert reading_of(tree_of).title.split(", ")[0].split(" at ") == ["denoising_patch", "last"]
     assert "suppressing" not in both.scores_title
     assert reading_of(tree_of, effect="task_specific").file_suffix(RunResults(tree_of)) == "-task_specific"
@@ -280,18 +255,3 @@ def test_members_that_share_keys_and_values_are_told_only_where_heads_share() ->
     assert knowledge.fields["p"] is None  # a single member
     # All heads share one: nothing could be told.
     assert "map.kv_pairs" not in findings(usual() | tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
-
-
-def test_a_map_of_groups_says_what_its_cells_are() -> None:
-    tree_of = results(controls=False)
-    for task in list(tree_of.children):
-        node = tree_of[task]
-        groups = node["denoising_patch@last"].to_dataset().assign_attrs(unit="kv_group")
-        children = {"denoising_patch:unit=kv_group@last": xr.DataTree(groups)}
-        tree_of[task] = xr.DataTree(node.to_dataset(), children=children)
-    tree_of.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}})
-    said = findings(usual() | tables(tree_of, rule=RULE), rule=RULE)
-    assert said["map.groups"].fields["name"] == "L0G0"
-    assert "groups" in said["map.heads"].columns
-    assert {row[0]: row[4] for row in said["map.heads"].rows}["Knowledge"] == "L0G0"
-    assert "map.groups" not in findings(usual(), rule=RULE)

@@ -12,7 +12,7 @@ import xarray as xr
 from headcats.cli.run import run_command
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
-from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
+from headcats.reports.text.suggestions import check_scored, joint_block, repeat_command
 from headcats.results.declaration import default_methods, registered
 from headcats.results.manifest import Manifest
 from headcats.results.records import DropCounts, ModelRecord, PlanRecord, TaskRecord
@@ -71,12 +71,6 @@ def test_the_command_has_the_plan_of_the_folder():
     changed = {"n_prompts": 12, "metrics": ["prob", "logit_diff"], "n_demos": 3}
     options = {"--metrics": "prob,logit_diff", "--n-prompts": "12", "--n-demos": "3"}
     assert reason_and_options(advice("head_gating", **changed)) == ("", GATING | options)
-
-
-def test_the_command_has_the_model_of_the_folder():
-    model = {"name": "gpt2", "revision": "607a30d", "model_class": "HookedTransformer", "dtype": "bfloat16"}
-    options = {"--model": "gpt2", "--revision": "607a30d", "--dtype": "bfloat16", "--backend": "hooked"}
-    assert reason_and_options(advice("head_gating", model=model)) == ("", GATING | options)
 
 
 def test_the_command_has_the_tasks_of_the_folder():
@@ -186,16 +180,6 @@ def test_scored_tasks_and_empty_results_are_let_pass():
     check_scored(held_results(), FOLDER, None, by="A map")
 
 
-def test_methods_of_another_package_have_no_command():
-    labels = ["lengths", "ov_relation", "function_probe"]
-    held = held_results(*labels)
-    assert quoted_figure_commands(held, FOLDER) == f"{RELATIONS} or {PROBE}"
-    assert quoted_figure_commands(held, FOLDER, "lengths") == ""
-    refusal = message(OptionError, held, FOLDER, "lengths")
-    assert f"results hold {' and '.join(labels)}. " in refusal
-    assert refusal.endswith(f": {RELATIONS} or {PROBE}.")
-
-
 ICL = [task.name for task in suite("icl").tasks]
 PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0, answers="whole")
 
@@ -218,10 +202,6 @@ REPEATED = [
     (manifest(methods=[LABELS[0], *reversed(LABELS[1:])]), "headcats run"),
     (manifest(methods=LABELS[1:]), f"headcats run --methods {','.join(LABELS[1:])}"),
     (
-        manifest(methods=["mean_ablation@all", *LABELS[:3]]),
-        f"headcats run --methods mean_ablation@all,{','.join(LABELS[:3])}",
-    ),
-    (
         manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["ov_relation"]),
         "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
     ),
@@ -238,7 +218,6 @@ REPEATED = [
         manifest(suite_source="", tasks=["b", "a"]),
         'hc.run(model, suite=your_suite, tasks=["a", "b"])',
     ),
-    (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
     (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
     (manifest(min_logit_diff=0.5), "headcats run --min-logit-diff 0.5"),
     (manifest(answers="single"), "headcats run --answers single"),
