@@ -53,7 +53,7 @@ ROOM = 500_000_000
 def pytest_sessionstart() -> None:
     """Say in a sentence what would otherwise be hundreds of failures."""
     try:
-        folder = tempfile.gettempdir()
+        folder = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
     except FileNotFoundError as error:
         raise pytest.UsageError(f"The tests need a folder for temporary files. {error}") from error
     if (free := shutil.disk_usage(folder).free) < ROOM:
@@ -72,7 +72,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def _every_kind_is_loaded(_one_thread: None) -> None:
-    """Items are imported at the first look-up of their kind, and must not go with the test that made it."""
+    """Import the items of every kind, so that no test is the first to register them and takes them away again."""
     for kind in get_args(registry.Kind):
         registry.names(kind)
 
@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts; what needs a browser
     is slow.
 
-    With `HEADCATS_ORDER=SEED` files come in a random order, and the tests of each.
+    With `HEADCATS_ORDER=SEED` files come in a random order, and so do the tests within each.
     """
     if "HEADCATS_ORDER" in os.environ:
         draws = random.Random(os.environ["HEADCATS_ORDER"])
@@ -107,6 +107,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
             item.add_marker("slow")
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(3600))
         for major in (3, 4):
             for mark in item.iter_markers(f"needs_tl{major}"):
                 if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0].strip():

@@ -42,11 +42,10 @@ OPTIONS = {
     "methods": ["denoising_patch"],
 }
 TIMES = {"seconds", "created"}  # of the manifest: what two runs of one plan differ in
-KILLED = -signal.SIGKILL
 
 
 class Fault(NamedTuple):
-    """What happens at which operation of its kind: the `at`-th open, write, sync, rename, read or removal."""
+    """A fault at the `at`-th operation of its kind: open, write, sync, rename, read or removal."""
 
     what: str
     operation: str
@@ -54,7 +53,7 @@ class Fault(NamedTuple):
 
 
 class ShiftedTime(datetime.datetime):
-    """What the clock on the wall says after a jump."""
+    """Wall-clock time after a jump."""
 
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
@@ -73,7 +72,7 @@ def shift_clocks(seconds: float) -> None:
 
 
 class _Shifted:
-    """What a disk whose clock is ahead or behind says of a file."""
+    """Status of a file on a disk whose clock is ahead or behind."""
 
     def __init__(self, found: os.stat_result, seconds: float) -> None:
         self._found = found
@@ -217,7 +216,7 @@ def damage(path: Path, what: str, place: int) -> None:
 
 
 def leave_stale(folder: Path, what: str) -> None:
-    """What a writer that died has left behind."""
+    """Write the leftovers of a writer that died."""
     folder.mkdir(parents=True, exist_ok=True)
     host = platform.node() if what == "lock of a dead process" else "elsewhere"
     writer = {"command": "headcats run", "process": 999_999_999, "host": host, "since": "2026-01-01 00:00:00"}

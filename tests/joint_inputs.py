@@ -1,4 +1,4 @@
-"""What a study hands a joint method, of made-up tasks."""
+"""Inputs of a joint method as a study passes them, for made-up tasks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,6 +1,7 @@
 """Folders that take long to make: by one of the processes of `pytest -n`, for all of them."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from filelock import FileLock
 
 
 def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """What `make` writes into the empty folder that it is given; nobody may change it later."""
+    """Folder that `make` has filled; it is given an empty one, and nobody may change it later."""
     base = temporary.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # that of a process lies in that of all
@@ -17,6 +18,10 @@ def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path
     with FileLock(base / f"{name}.lock"):
         if not finished.exists():
             folder.mkdir()
-            make(folder)
+            try:
+                make(folder)
+            except BaseException:
+                shutil.rmtree(folder)  # or the next process fails because it is there
+                raise
             finished.touch()
     return folder

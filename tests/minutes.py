@@ -4,6 +4,7 @@ Seconds of a process and of the ones that it waited for; on a busy machine they 
 """
 
 import contextlib
+import functools
 import os
 import sys
 from collections import Counter
@@ -36,7 +37,7 @@ def _cpu() -> tuple[float, float]:
 
 @contextlib.contextmanager
 def _counted(kind: str, *, of: str | None = None) -> Iterator[None]:
-    """Count what happens within as of a kind, and no longer as of another one."""
+    """Count what happens within as one kind, and take it off another."""
     before = sum(_cpu())
     try:
         yield
@@ -73,8 +74,9 @@ def _count_models() -> None:
         return
     boot = bridge.TransformerBridge.boot_transformers
 
+    @functools.wraps(boot)
     def counted(*args: Any, **options: Any) -> Any:
-        with _counted("models", of=_running[-1]):
+        with _counted("models", of=_running[-1] if _running else None):
             return boot(*args, **options)
 
     bridge.TransformerBridge.boot_transformers = staticmethod(counted)
@@ -129,7 +131,8 @@ class _Table:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.processes.append(node.workeroutput["minutes"])
+        if hasattr(node, "workeroutput"):  # one that died has none
+            self.processes.append(node.workeroutput["minutes"])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         named = sum(_spent[kind] for kind in KINDS)

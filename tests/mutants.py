@@ -98,10 +98,10 @@ def drawn(n: int, seed: int) -> list[Mutant]:
 
 def _of_file(file: Path, draws: random.Random) -> Mutant | None:
     text = file.read_text(encoding="utf-8")
-    found = list(places(ast.parse(text)))
-    if not found:
+    nodes = list(places(ast.parse(text)))
+    if not nodes:
         return None
-    node = draws.choice(found)
+    node = draws.choice(nodes)
     before, changed = ast.get_source_segment(text, node) or "", _changed(node)
     assert changed is not None
     lines = text.splitlines(keepends=True)
@@ -122,9 +122,10 @@ def caught_by(mutant: Mutant, copy: Path) -> str:
     right = target.read_text(encoding="utf-8")
     target.write_text(mutant.source, encoding="utf-8")
     try:
-        room = Path("tests", *mutant.file.parts[1:-1])
+        room = ROOT.joinpath("tests", *mutant.file.parts[1:-1])
         own = [path for path in sorted(room.glob("test_*.py")) if path.stem == f"test_{mutant.file.stem}"]
-        for tests in ([*own], [room] if room.exists() else [], [Path("tests")]):
+        own += (ROOT / "tests").glob(f"test_{mutant.file.parts[1]}.py")
+        for tests in ([*own], [room] if room.exists() else [], [ROOT / "tests"]):
             if tests and (failed := _first_failure(tests, copy)):
                 return failed
     finally:
@@ -157,14 +158,16 @@ def main() -> int:
     survivors = 0
     with tempfile.TemporaryDirectory() as home:
         copy = Path(shutil.copytree(ROOT / "headcats", Path(home) / "headcats")).parent
-        found = _python(["-c", "import headcats; print(headcats.__file__)"], copy).stdout.strip()
-        if not found.startswith(str(copy)):
-            sys.exit(f"The tests would import {found}, not the copy in {copy}.")
+        imported = _python(["-c", "import headcats; print(headcats.__file__)"], copy).stdout.strip()
+        if not imported.startswith(str(copy)):
+            sys.exit(f"The tests would import {imported}, not the copy in {copy}.")
+        if failed := _first_failure([ROOT / "tests"], copy):
+            sys.exit(f"Without any change {failed} fails.")
         for number, mutant in enumerate(drawn(chosen.n, chosen.seed), 1):
-            found = caught_by(mutant, copy)
-            survivors += not found
+            test = caught_by(mutant, copy)
+            survivors += not test
             change = f"{mutant.before} -> {mutant.after}".replace("\n", " ")
-            print(f"{number:3d}  {mutant.file}:{mutant.line}  {change}  |  {found or 'SURVIVED'}", flush=True)
+            print(f"{number:3d}  {mutant.file}:{mutant.line}  {change}  |  {test or 'SURVIVED'}", flush=True)
     print(f"{chosen.n - survivors} of {chosen.n} caught")
     return int(survivors > chosen.most)
 

@@ -57,7 +57,7 @@ class _Reference:
 
 
 class RayHere:
-    """What a `Pool` and its workers ask of Ray."""
+    """The functions of Ray that a `Pool` and its workers call."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         def die(status: int) -> None:

@@ -1,11 +1,6 @@
 """Inputs that went wrong give errors of headcats alone, end in time and write nothing elsewhere."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import fuzzing
-import pytest
 
 # A report takes more than a second; these read results without one, all but two of them.
 QUICK = [
@@ -23,10 +18,3 @@ def test_a_few_inputs() -> None:
     outcomes = fuzzing.table(len(QUICK), seed=9, kinds=QUICK)
     assert {kind for kind, _ in outcomes} == set(QUICK)
     assert {found for _, found in outcomes} <= set(fuzzing.FINE)
-
-
-@pytest.mark.slow  # ten minutes and more
-def test_five_hundred_inputs() -> None:
-    command = [sys.executable, str(Path(__file__).with_name("fuzzing.py")), "--n", "500"]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

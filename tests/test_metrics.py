@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headcats import registry
 from headcats.errors import ExtensionError, HeadcatsError, UnknownNameError
-from headcats.metrics import Targets, measure, metric
+from headcats.metrics import Targets, measure, metric, rest
 
 NAMES = registry.names("metric")
 LN = math.log
@@ -131,6 +131,26 @@ def test_rows_are_compared_with_the_targets_they_name(at_a_time: int, monkeypatc
     logits = PROBABILITIES.log()[[0, 1, 0, 0, 1]]
     expected = [measure(names, logits[[row]], TARGETS.at(of[[row]])) for row in range(5)]
     torch.testing.assert_close(measure(names, logits, TARGETS, of=of), torch.cat(expected, 1))
+
+
+@pytest.mark.parametrize(("at_a_time", "rows"), [(1, [1, 1]), (3, [1, 1]), (6, [2])])
+def test_later_tokens_are_scored_a_few_rows_at_a_time(
+    at_a_time: int, rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, of_tokens = [], rest._of_tokens
+
+    def counted(logits: torch.Tensor, tokens: torch.Tensor, *, ranked: bool) -> rest.Scores:
+        seen.append(len(logits))
+        return of_tokens(logits, tokens, ranked=ranked)
+
+    monkeypatch.setattr(rest, "_of_tokens", counted)
+    monkeypatch.setattr(rest, "LOGITS_AT_A_TIME", at_a_time)
+    log_probs, ranks = rest.logit_scores(
+        lambda places: PROBABILITIES.log()[places], torch.arange(2), torch.tensor([2, 1]), at_a_time=2, ranked=True
+    )
+    assert seen == rows
+    torch.testing.assert_close(log_probs.exp(), torch.tensor([0.25, 0.3]))
+    torch.testing.assert_close(ranks, -torch.tensor([2.0, 2.0]).log())
 
 
 def test_a_metric_gives_one_number_per_row() -> None:

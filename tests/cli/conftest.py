@@ -1,14 +1,20 @@
 """Commands in this process, through the same `main` that the installed `headcats` calls."""
 
+import json
 import shutil
 import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray as xr
 from cli.done import JOINT_TASKS, QUICK, Done
 
+import headcats as hc
 from headcats import cli
+from headcats.reports.page.saved import saved_evidence
+from headcats.results.folder import ResultsFolder
 
 
 @pytest.fixture
@@ -57,9 +63,7 @@ def results(counting_run: Path, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
-    """What is asked of the test of categories, which has the tables of the finished run: study/test_evidence_run.py."""
-    from headcats.reports.page.saved import saved_evidence
-
+    """Calls of `run_evidence`, which answers with the tables of the finished run; see study/test_evidence_run.py."""
     asked, (tested,) = [], saved_evidence(counting_run).contents.values()
 
     def run_evidence(*given, **options):
@@ -76,8 +80,6 @@ def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
 @pytest.fixture(scope="package")
 def relations(mini, tmp_path_factory) -> Path:
     """A folder with `ov_relation` of a few tasks; never written to."""
-    import headcats as hc
-
     folder = tmp_path_factory.mktemp("joint") / "r"
     hc.run(mini, methods=["ov_relation"], tasks=JOINT_TASKS.split(","), out=folder, progress=False)
     return folder
@@ -85,17 +87,13 @@ def relations(mini, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def scored(relations, tmp_path) -> Path:
-    """A copy of it."""
+    """A copy of `relations`."""
     return Path(shutil.copytree(relations, tmp_path / "r"))
 
 
 @pytest.fixture
 def two_methods(tmp_path, relations) -> Path:
-    """The same results with made-up gates."""
-    import json
-
-    from headcats.results.folder import ResultsFolder
-
+    """The results of `relations` with made-up gates."""
     target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(relations)
     manifest = source.read_manifest()
     gates, about = gates_block(), {"categories": json.dumps(manifest.category_entries())}
@@ -108,10 +106,7 @@ def two_methods(tmp_path, relations) -> Path:
 
 
 def gates_block():
-    """What head_gating finds in two data sets with three seeds: noise."""
-    import numpy as np
-    import xarray as xr
-
+    """A block of head_gating with two data sets and three seeds: noise."""
     draws, grid = np.random.default_rng(0), ("dataset", "seed", "layer", "head")
     names = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance")
     made = {name: (grid, draws.random((2, 3, 6, 8))) for name in names}

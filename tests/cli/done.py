@@ -1,4 +1,4 @@
-"""What is asked of commands, what they printed, and how they ended."""
+"""Common arguments of commands, and their outcome: exit code, stdout and stderr."""
 
 import re
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Done(NamedTuple):
 
     @property
     def rows(self) -> str:
-        """What was printed on stdout, cells of tables separated by single spaces."""
+        """Output on stdout, cells of tables separated by single spaces."""
         return " ".join(self.out.replace("│", " ").split())
 
     def check_one_message(self, *parts: str) -> None:

@@ -1,4 +1,4 @@
-"""What a command answers, as text or as one JSON value."""
+"""Answers of a command, as text or as one JSON value."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What all commands have in common: help, version, lists, and how they fail."""
+"""Help, version, lists and failures: common to all commands."""
 
 import importlib.metadata
 import json
@@ -24,7 +24,7 @@ COMMANDS = (
 
 
 def shown(*arguments):
-    """What a command prints, in one line."""
+    """Output of a command, in one line."""
     done = CliRunner().invoke(cli.app, list(arguments), terminal_width=200)
     assert done.exit_code == 0
     return " ".join(done.output.replace("│", " ").split())
@@ -88,7 +88,9 @@ def test_options_that_do_not_exist_are_usage_errors(headcats):
     assert "--n-promts" in done.text
     assert headcats("rnu").code == 2
     assert headcats("run", "--n-prompts", "many").code == 2
-    assert headcats("compare", "r", "--halves", -1).code == 2
+    done = headcats("compare", "r", "--halves", -1)
+    assert done.code == 2
+    assert "--halves" in done.text
 
 
 UNKNOWN = {

@@ -49,7 +49,7 @@ def test_figures_of_joint_methods(drawn):
 def test_options_of_a_figure(headcats, drawn, two_methods):
     page = drawn("always_any", "--set", "score=facilitation", "--set", "threshold=0.25")
     assert "facilitation \\u2265 0.25" in page
-    assert drawn("ov_map", "--set", "title=5"), "a number as title"
+    assert "<title>5: " in drawn("ov_map", "--set", "title=5"), "a number as title"
     for wrong, parts in {
         "threshold=much": ("threshold", "always_any", "'much'"),
         "score": ("NAME=VALUE", "'score'"),

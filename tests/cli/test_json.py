@@ -139,10 +139,11 @@ def test_compare(answered, results, tmp_path):
     assert two["files"] == {}, "not saved"
 
 
-def test_evidence_and_its_figure(headcats, answered, results, counting_run, evidence_asked):
-    figure = ["figure", "ablation_curves", counting_run, "--out", "x.html"]
+def test_evidence_and_its_figure(headcats, answered, results, counting_run, evidence_asked, tmp_path):
+    folder = shutil.copytree(counting_run, tmp_path / "r")
+    figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
     headcats("figure", "ablation_curves", results, *figure[3:], "--json").check_one_message("`headcats evidence")
-    found = answered("evidence", counting_run, "--model", "gpt2", "--n-prompts", 4, "--relabellings", 19)
+    found = answered("evidence", folder, "--model", "gpt2", "--n-prompts", 4, "--relabellings", 19)
     assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
     assert {row["verdict"] for row in found["verdicts"]} == {"inconclusive"}
     assert found["error_rate"] == 0.0  # three labellings of three tasks: none can be told from the others

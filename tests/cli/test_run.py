@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import signal
 
 import pytest
@@ -105,13 +106,14 @@ def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
 
 
 # ------------------------------------------------------------------------------------------------- where it may write
-def test_results_of_another_plan_are_refused_with_the_difference(run_quickly, counting_run):
-    before = {file: file.read_bytes() for file in counting_run.rglob("*") if file.is_file()}
-    done = run_quickly("--seed", 5, "--out", counting_run)
+def test_results_of_another_plan_are_refused_with_the_difference(run_quickly, results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    done = run_quickly("--seed", 5, "--out", folder)
     assert done.code == 2
     assert re.search(r"plan \(seed: 0 .*5", done.text)
     assert "Traceback" not in done.err
-    assert {file: file.read_bytes() for file in counting_run.rglob("*") if file.is_file()} == before
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
 def test_places_that_cannot_take_results(run_quickly, tmp_path):

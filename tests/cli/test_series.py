@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 def command(*arguments):
-    """What a command prints; its error is raised."""
+    """Output of a command; its error is raised."""
     done = CliRunner().invoke(cli.app, list(map(str, arguments)))
     if isinstance(done.exception, HeadcatsError):
         raise done.exception

@@ -1,6 +1,7 @@
 """The site: one command, every public name with its words, pictures of a run, nothing fetched from elsewhere."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -83,12 +84,32 @@ def test_nothing_private_is_shown_and_no_place_is_there_twice(site: Path) -> Non
         assert not [place for place in places if any(part.startswith("_") for part in place.split("."))]
 
 
+def test_types_are_written_as_users_write_them(site: Path) -> None:
+    reference = "".join(text for name, text in pages(site).items() if name.startswith("reference/"))
+    signatures = [words(part) for part in re.findall(r'class="[^"]*doc-signature.*?</pre>', reference, re.DOTALL)]
+    assert len(signatures) > 150
+    qualified = re.compile(r"headcats\.|xarray\.|collections\.abc|<(class|function)|(?<!xr\.)\bDataset\b")
+    assert [part for part in signatures if qualified.search(part)] == []
+
+
 def test_every_figure_has_a_picture_and_its_code(site: Path) -> None:
     gallery = pages(site)["gallery.html"]
     for name in registry.names("figure"):
         assert (site / "gallery" / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
         assert f'src="gallery/{name}.svg"' in gallery
         assert f"hc.figures.{name}(" in words(gallery)
+
+
+def test_tutorials_are_pages_with_their_code_and_pictures(site: Path) -> None:
+    texts = pages(site)
+    for notebook in (ROOT / "tutorials").glob("*.ipynb"):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        text = words(texts[f"tutorials/{notebook.stem}.html"])
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                assert " ".join("".join(cell["source"]).split()) in text
+    for picture in (ROOT / "tutorials").rglob("*.svg"):
+        assert (site / picture.relative_to(ROOT)).read_bytes() == picture.read_bytes()
 
 
 def test_a_live_report_is_one_click_from_the_start(site: Path) -> None:
@@ -107,6 +128,14 @@ def test_the_report_comes_with_its_views_and_leaves_the_run_as_it_is(small_run: 
     files = report_of(run)
     assert set(files) == {"report.html", "views/plural.html"}
     assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_formulas_are_drawn_by_the_browser(site: Path) -> None:
+    texts = pages(site)
+    assert texts["methods.html"].count("<math") > 20
+    for text in texts.values():
+        assert "arithmatex" not in text
+        assert "\\frac" not in text
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
@@ -131,6 +160,12 @@ def test_every_link_leads_to_a_place(site: Path) -> None:
             target = (site / name).parent.joinpath(page).resolve() if page else (site / name).resolve()
             assert target in files, (name, link)
             assert not place or place.startswith("__") or target not in places or place in places[target], (name, link)
+
+
+def test_the_search_knows_every_name(site: Path) -> None:
+    (_, index) = (site / "search" / "search_index.js").read_text(encoding="utf-8").split("=", 1)
+    found = {entry["location"] for entry in json.loads(index)["docs"]}
+    assert {f"{page_of(public)}#headcats.{public.name}" for public in public_names()} <= found
 
 
 def search(page: Page, word: str, *, answer: str) -> list[str]:

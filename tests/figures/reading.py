@@ -1,4 +1,4 @@
-"""What tests look at in a figure: its traces, and its texts."""
+"""Traces and texts of a figure."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ def test_the_bundled_model_answers_as_transformers_generates(mini: HookedModel) 
     hf = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     ends = line_ends(model.tokenizer)
     texts = ["France →", "one → two\nthree →", "big → bigger\nsmall → smaller\nold →", "1,2,3 →", "Rome →"]
-    prompts = [[0, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
+    prompts = [[0, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts] + [[0]]
     stops = [token for token in range(model.d_vocab) if ends(token)]
     newline = model.tokenizer.convert_tokens_to_ids("\n")
     assert stops == sorted({0, newline})

@@ -11,6 +11,7 @@ import huggingface_hub
 import pytest
 import torch
 import transformers
+import xarray as xr
 from hub_server import Fault, Hub, Repository, git_hash, sha256
 from peaks import peak_bytes
 from safetensors.torch import load, save
@@ -21,6 +22,10 @@ from headcats.hub.problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
 from headcats.models.transformers_model import read_model
+from headcats.results.run_results import RunResults
+from headcats.study.identity import new_manifest
+from headcats.study.plan import plan
+from headcats.study.restore import restored_model
 
 NAME = "lab/mini"
 FOLDER = Path(hc.__file__).parent / "models" / "mini"
@@ -82,6 +87,15 @@ class TestLoaded:
         # Of the second revision only what differs is fetched; loading itself asks the hub for nothing.
         assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
         assert {request.token for request in hub.log} == {""}
+
+    def test_it_is_found_again_by_the_commit_in_the_manifest(self, repository: Repository) -> None:
+        model, commit = load_model(NAME, device="cpu", revision="later"), repository.refs["later"]
+        manifest = new_manifest(model, plan(n_prompts=8))
+        assert (manifest.model.name, manifest.model.revision) == (NAME, commit)
+        repository.commit(mini(), "later")  # the branch moves on, the results stay with their commit
+        run = RunResults(xr.DataTree(xr.Dataset(attrs={"manifest": manifest.to_json()})))
+        again = restored_model(run, NAME)
+        assert (again.revision, again.weights_hash()) == (commit, model.weights_hash())
 
     def test_shards(self, hub: Hub, tmp_path: Path) -> None:
         whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)

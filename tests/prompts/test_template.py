@@ -63,7 +63,8 @@ def test_text_in_front_of_a_conversation_is_explained_among_roles_of_a_template(
     assert explained(["bos", "start[0/2]", "start[1/2]", "before_query", "x_query"]) == [
         "bos", "start", "before_query", "x_query",
     ]  # fmt: skip
-    assert explained(["start", "other"]) == []  # a finished prompt may call anything so
+    for roles in (["start", "other"], ["bos", "start", "other"]):
+        assert explained(roles) == []  # a finished prompt may call anything so
 
 
 def test_other_roles_are_left_to_their_names() -> None:

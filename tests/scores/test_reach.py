@@ -1,7 +1,8 @@
-"""What the data can show at all."""
+"""The smallest p-values and effects that the data can show."""
 
 import numpy as np
 import pytest
+from covering import ALL
 from simulated import block, tree
 
 from headcats.scores.reach import above, items_wanted
@@ -21,11 +22,12 @@ def test_the_detectable_effect_is_found_four_times_in_five() -> None:
     planned = score(results(30, sd=0.2), method="denoising_patch")["detectable"].item()
     assert 0.1 < planned < 0.25
     hits = []
-    for seed in range(12):
+    for seed in range(60 if ALL else 12):
         scores = score(results(30, sd=0.2, effect=planned, seed=seed), method="denoising_patch")
         hits.append(scores["p_value"].values[0, 0, 0] <= 0.05 / 40)
     # 80 % by the normal theory; heavier or lighter by the standard error that is itself estimated.
-    assert 0.65 < np.mean(hits) < 0.95
+    low, high = (0.65, 0.95) if ALL else (0.55, 1.0)
+    assert low < np.mean(hits) < high
 
 
 def test_it_falls_with_the_number_of_items_and_rises_with_scatter() -> None:
@@ -55,15 +57,16 @@ def test_no_scatter_but_rounding_is_no_division_by_zero_and_no_smallest_effect(s
 
 
 def test_a_smallest_effect_of_interest_comes_on_top() -> None:
-    """Of studies with the planned effect four in five find the head above `min_effect`."""
+    """Four in five studies with the planned effect find the head above `min_effect`."""
     scores = score(results(40, sd=0.1, heads=4), method="denoising_patch")
     (planned,) = above(scores["detectable"].values, 0.05)
     assert planned == scores["detectable"].item() + 0.05
     found = [
         2 * p_above(score(results(40, sd=0.1, effect=planned, seed=seed, heads=4), method="denoising_patch"), 0.05)
-        for seed in range(25)
+        for seed in range(60 if ALL else 25)
     ]
-    assert 0.65 < np.mean([p[0, 0, 0] <= 0.05 / 4 for p in found]) < 0.95
+    low, high = (0.65, 0.95) if ALL else (0.6, 0.98)
+    assert low < np.mean([p[0, 0, 0] <= 0.05 / 4 for p in found]) < high
 
 
 def test_a_task_without_scatter_has_the_floor_of_the_others_or_no_number() -> None:

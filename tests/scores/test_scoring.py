@@ -199,6 +199,10 @@ def test_gap_that_is_not_clearly_above_zero_is_refused_with_its_interval() -> No
     expected = mean_interval(gaps, np.arange(32).astype(str))
     np.testing.assert_allclose([weak["gap"], weak["gap_low"], weak["gap_high"]], expected)
     assert scores["effect"].sel(task="clear").notnull().all()
+    # Tasks that are left out do not count among the tests.
+    clear = scores.sel(task="clear")
+    p = np.sort(clear["p_value"].values.ravel())
+    assert float(clear["q_value"].min()) == pytest.approx((p * p.size / np.arange(1, p.size + 1)).min())
     assert scores.attrs["smallest_p"] == scores["smallest_p"].sel(task="clear").item()
     assert f"among {np.prod(SHAPE)} tests" in scores.attrs["reach"]
 

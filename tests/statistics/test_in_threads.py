@@ -13,9 +13,10 @@ def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
     assert in_threads(lambda task: task * 2, range(20), jobs=jobs) == [2 * task for task in range(20)]
 
 
-def test_as_many_are_computed_at_once() -> None:
-    all_there = threading.Barrier(3, timeout=60)  # passed only by three at once
-    assert len(in_threads(lambda _: all_there.wait(), range(3), jobs=3)) == 3
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_as_many_are_computed_at_once(jobs: int) -> None:
+    all_there = threading.Barrier(jobs, timeout=60)  # passed only by all at once
+    assert len(in_threads(lambda _: all_there.wait(), range(jobs), jobs=jobs)) == jobs
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -110,7 +110,7 @@ def test_kept_draws_are_studies_without_effect() -> None:
 
 
 def test_rounding_is_no_scatter() -> None:
-    """Or which heads have some, and with it p of all others, would hang on the processor."""
+    """Heads that differ by rounding alone count as constant; else p-values would depend on the processor."""
     data = scatter(study("normal", 20, 0))
     data["task 0"][:, :4] = data["task 1"][:, :] = 0.0
     expected = pooled_null(data, seed=0)

@@ -20,8 +20,8 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def model(name):
-    return hc.load_model(name, device="cpu")
+def model(name, mini):
+    return mini if name == "mini" else hc.load_model(name, device="cpu")
 
 
 def test_weights_are_those_that_were_measured(name, model):

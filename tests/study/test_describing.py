@@ -30,7 +30,7 @@ def described(results: xr.DataTree) -> xr.Dataset:
 
 
 def forget(path):
-    """As a version would have left it that described no heads."""
+    """Remove the descriptors, as in a folder of a version that described no heads."""
     ResultsFolder(path).descriptors_path.unlink()
     change_manifest(path, lambda manifest: manifest.pop("beside"))
 

@@ -21,12 +21,12 @@ def model():
 
 @pytest.fixture
 def _no_other_suites():
-    """Here the advice is the point."""
+    """Override the fixture that switches the advice off: these tests check it."""
 
 
 @pytest.fixture
 def few_suites(monkeypatch):
-    """As if there were no other suites than these."""
+    """Register three suites alone."""
     monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: ["induction", "icl", "greater_than"])
 
 

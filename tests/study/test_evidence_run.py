@@ -98,7 +98,7 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
 
 
 def test_another_method_can_choose_the_heads_and_positions(model, finished, files):
-    """Of a tree in memory, so that nothing is written."""
+    """Results are a tree in memory, so nothing is written."""
     before = files(finished)
     found = run_evidence(model, hc.load(finished), method="zero_ablation", positions="all", **QUICK)
     options = json.loads(found.attrs["options"])

@@ -1,16 +1,10 @@
 """Small studies that are killed, starved and damaged lose nothing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from counting import finished_pairs
 from faults import OPTIONS, Driver, Fault
 
 from headcats.tasks.definition import Task
-
-DRIVER = Path(__file__).parents[1] / "faults.py"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -22,12 +16,3 @@ def test_a_few_faults(tmp_path, monkeypatch):
     faults = [Fault("torn", "write", 3), Fault("killed after", "rename", 4)]
     outcomes = {fault: driver.strike(fault, tmp_path / str(number)) for number, fault in enumerate(faults)}
     assert set(outcomes.values()) == {"nothing lost"}, outcomes
-
-
-@pytest.mark.slow  # ten minutes and more
-def test_two_hundred_faults():
-    done = subprocess.run(
-        [sys.executable, str(DRIVER), "--n", "200", "--seed", "0"], capture_output=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "200 faults, 0 with a loss"

@@ -40,7 +40,7 @@ def test_names_given_twice_count_once():
 
 
 def test_what_is_wrong_is_named():
-    """Of a name the one that was meant, of a number the bound and what came."""
+    """Errors suggest the name that was probably meant, and give the bound and the value of a number."""
     wrong = [
         ({"suite_source": "countin"}, UnknownNameError, "'countin'.*'counting'"),
         ({"tasks": ["allways_a"]}, UnknownNameError, "'allways_a' .*'counting'.*'always_a'"),

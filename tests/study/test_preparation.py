@@ -120,7 +120,7 @@ def test_finished_pairs_are_taken_as_they_are(model):
 
 
 def test_prompts_whose_roles_do_not_align_are_kept_whichever_methods_are_asked_for(model):
-    """Or the prompts of a task would depend on what else is scored."""
+    """The prompts of a task must not depend on what else is scored."""
 
     def uneven(n, *, seed):
         roles = {"y1": (Span(0, 3), Span(4, 6))}

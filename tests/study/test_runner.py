@@ -122,7 +122,7 @@ FROZEN = {
 
 
 def test_a_folder_from_before_takes_the_controls(model, all_options, tmp_path, monkeypatch):
-    """Of a version in which skipped tasks corrupted others."""
+    """The folder is of a version in which skipped tasks corrupted others."""
     path, options = tmp_path, all_options | {"tasks": ["always_a"]}
     with monkeypatch.context() as patched:
         patched.setattr(task_run, "settle_distractors", lambda *args, **kwargs: {})
@@ -211,9 +211,13 @@ def test_several_metrics_come_from_one_sweep(model, options, finished):
 # ----------------------------------------------------------------------------------------------- another plan
 def test_another_plan_is_refused_and_nothing_changes(model, options, finished, files):
     before = files(finished)
-    for changes in ({"seed": 1}, {"suite": "icl"}):
-        with pytest.raises(PlanError, match=rf"{next(iter(changes))}: \S+ there"):
-            hc.run(model, out=finished, **options | changes)
+    changes = {
+        "seed": (0, 1), "n_prompts": (8, 6), "template": ("arrow", "question"), "suite": (SUITE, "icl"),
+        "metrics": (["logit_diff"], ["prob"]),
+    }  # fmt: skip
+    for name, (there, now) in changes.items():
+        with pytest.raises(PlanError, match=re.escape(f"{name}: {there!r} there, {now!r} now")):
+            hc.run(model, out=finished, **options | {name: now})
     assert files(finished) == before
 
 
@@ -255,7 +259,7 @@ def test_when_all_are_refused_nothing_is_written(model, all_options, tmp_path):
 
 
 def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(model, options, tmp_path, caplog):
-    """And a task of a single query."""
+    """One method needs a position that the task lacks; the other task has a single query, too few to score."""
     few = Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:1])
     chosen = {"suite": options["suite"].with_tasks(few), "methods": ["noising_patch@x9", "noising_patch"]}
     with caplog.at_level(logging.WARNING, "headcats"):
@@ -411,7 +415,7 @@ def test_blocks_of_another_model_are_not_taken_up(other_model, options, finished
 
 
 def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, options, finished, tmp_path):
-    """Of tasks that have no block there, so that no prompts disagree."""
+    """The task has no block there, so no prompts disagree."""
     path = shutil.copytree(finished, tmp_path / "r")
     (path / "manifest.json").unlink()
     shutil.rmtree(path / "blocks" / "always_a")

@@ -69,6 +69,19 @@ def test_numbers_by_hand_and_symmetry():
         np.testing.assert_array_equal(found[name], found[name].transpose("category", "other", "protocol"))
 
 
+@pytest.mark.slow
+def test_shuffled_heads_agree_as_expected_by_chance():
+    rng = np.random.default_rng(0)
+    effect = np.zeros((1, 48))
+    effect[0, :10] = 1.0
+    effect += 0.1 * rng.standard_normal((1, 48))
+    members = {str(i): members_of(effect[:, rng.permutation(48)]) for i in range(40)}
+    found = hc.evidence.agreement(members).isel(category=0)
+    apart = ~np.eye(40, dtype=bool)
+    assert found["jaccard"].values[apart].mean() == pytest.approx(found["expected"].values[apart].mean(), abs=0.01)
+    assert abs(found["spearman"].values[apart].mean()) < 0.03
+
+
 def test_helping_and_suppressing_are_never_merged():
     found = hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(np.abs(HEADS))}, sign="suppressing")
     assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 0], [1, 0]]

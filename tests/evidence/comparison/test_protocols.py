@@ -151,12 +151,12 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
 def test_choosing_protocols():
     labels = {"denoising_patch@last": A, "denoising_patch@all": B, "mean_ablation@last": B}
     results = {"r": results_of(labels, metrics=("logit_diff", "log_prob"))}
-    for chosen, n in (
-        ({"method": "denoising_patch", "metric": "logit_diff"}, 2),
-        ({"positions": "last", "metric": "logit_diff"}, 2),
-        ({"method": "denoising_patch@all"}, 2),
+    for chosen, names in (
+        ({"method": "denoising_patch", "metric": "logit_diff"}, {DENOISING, "denoising_patch@all, logit_diff"}),
+        ({"positions": "last", "metric": "logit_diff"}, {DENOISING, "mean_ablation@last, logit_diff"}),
+        ({"method": "denoising_patch@all"}, {f"denoising_patch@all, {name}" for name in ("logit_diff", "log_prob")}),
     ):
-        assert len(hc.evidence.judge_protocols(results, **chosen).members) == n
+        assert set(hc.evidence.judge_protocols(results, **chosen).members) == names
     with pytest.raises(UnknownNameError, match="mean 'denoising_patch'"):
         hc.evidence.judge_protocols(results, method="denoising")
     with pytest.raises(UnknownNameError, match="metric 'prob'"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.methods.token_probe.exact_text import find_text, occurrences
+from headcats.methods.token_probe.exact_text import find_text, first_found, occurrences
 from headcats.methods.token_probe.items import AnsweredItem, Question, Resample
 
 WORDS = st.lists(st.sampled_from(["man", "Manager", "the", "Ann", "annie", "a"]), min_size=1, max_size=6).map(" ".join)
@@ -85,6 +85,8 @@ def test_labels_are_booleans() -> None:
 def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
     assert find_text(" paris ", "In PARIS, Paris") == (3, 8)
     assert (find_text("  ", "a b"), find_text("c", "a b")) == (None, None)
+    assert first_found("In New York City", ["York", "New York City", "New York"]) == (3, 16)
+    assert first_found("In Rome", ["York"]) is None
     assert (occurrences("paris", "In PARIS, Paris"), occurrences("1.5", "125 1.5")) == (2, 1)
 
 

@@ -101,7 +101,6 @@ _RECIPES: dict[str, dict[str, Any]] = {
 HOOKED_LAYOUTS = tuple(_RECIPES)
 # Without norms the residual stream grows from block to block, and its rounding with it.
 _WEIGHTS = {"no_norms": 0.14}
-WINDOWED = tuple(name for name, options in _RECIPES.items() if "window_size" in options)
 
 
 def build_hooked(name: str, *, seed: int = 0, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a page says: read back from its HTML, or as the findings of one section before any HTML is made."""
+"""Read the text of a page back from its HTML, or take the findings of one section before any HTML is made."""
 
 import base64
 import html
