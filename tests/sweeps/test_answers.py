@@ -272,13 +272,17 @@ class TestReference:
             task=task,
         )
 
-    def later_tokens(self, model: Any, reference: PromptBatch) -> torch.Tensor:
-        """z of layer 1 at every token of the reference answers that predicts another one."""
+    def by_answer(self, model: Any, reference: PromptBatch) -> list[torch.Tensor]:
+        """z of layer 1 at the tokens of every reference answer that predict another one."""
         rows = []
         for prompt, answer in zip(reference.clean, reference.answers, strict=True):
             ids = answer[answer >= 0][:-1]
             rows.append(adapt(model).capture(torch.cat([prompt, ids])[None])[1][1][0, len(prompt) :])
-        return torch.cat(rows)
+        return rows
+
+    def later_tokens(self, model: Any, reference: PromptBatch) -> torch.Tensor:
+        """Those of all answers together."""
+        return torch.cat(self.by_answer(model, reference))
 
     @pytest.mark.parametrize("positions", ["answer", "all"])
     def test_means(self, toy: Toy, positions: str) -> None:
@@ -300,10 +304,13 @@ class TestReference:
     def test_donors(self, toy: Toy) -> None:
         model, reference = toy.model, self.batch(24, seed=5, task="other")
         batch = self.batch(4, seed=1, task="own")
-        donated = Reference(reference).donors(adapt(model), batch, batch.positions("all"))[1]
-        candidates = self.later_tokens(model, reference)
-        for row in donated[:, batch.length :][batch.positions("all")[:, batch.length :]]:
-            assert (candidates - row).abs().amax((1, 2)).min() < 1e-5
+        donated = Reference(reference).donors(adapt(model), batch, batch.positions("all"))[1][:, batch.length :]
+        answers = [answer for answer in self.by_answer(model, reference) if len(answer)]
+        assert batch.steps > 1
+        for prompt, place in batch.positions("all")[:, batch.length :].nonzero().tolist():
+            step = place % batch.steps  # the same token of the donor's answer, or its last
+            candidates = torch.stack([answer[min(step, len(answer) - 1)] for answer in answers])
+            assert (candidates - donated[prompt, place]).abs().amax((1, 2)).min() < 1e-5
 
     def test_other_queries_in_corrupted_prompts_of_another_length(self, toy: Toy) -> None:
         model, reference = toy.model, self.batch(24, seed=5, task="own")
