@@ -1,4 +1,4 @@
-"""What every test shares: one thread, fixed seeds, a deterministic Hypothesis, version marks and checks of shapes."""
+"""What every test shares: one thread, fixed seeds, a deterministic Hypothesis, version marks, models and runs."""
 
 import gc
 import importlib.metadata

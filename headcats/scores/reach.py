@@ -40,8 +40,8 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
             )
             median = float(np.median(finite))
             floor = scores.attrs["error_floor"]
-            found = (median + floor) * critical + median * t_quantile(1 - POWER, n_items - 1)
-            smallest[row] = found if max(median, floor) > ROUNDING else 0.0
+            detected = (median + floor) * critical + median * t_quantile(1 - POWER, n_items - 1)
+            smallest[row] = detected if max(median, floor) > ROUNDING else 0.0
     return smallest
 
 
