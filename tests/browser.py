@@ -1,7 +1,6 @@
 """Pages in headless Chromium, with the network off and everything watched that goes wrong.
 
-`conftest.py` has it as the fixture `browser`, for a module at a time: while it is open, nothing else in the process can
-run an event loop.
+`conftest.py` has it as the fixture `browser`.
 """
 
 import contextlib

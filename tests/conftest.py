@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import huggingface_hub
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headcats.models.adapter import HookedModel
 
 pytest_plugins = ["minutes"]
+gc.disable()  # until all is imported: see pytest_collection_finish
 
 settings.register_profile(
     "deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=200 if ALL else 10
@@ -65,9 +66,9 @@ def pytest_sessionstart() -> None:
 
 def pytest_collection_finish() -> None:
     """What the modules of the tests hold stays to the end, so that nothing is gained by looking through it again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -166,9 +167,14 @@ def counting_run(tmp_path_factory: pytest.TempPathFactory, counting_model: "Hook
     return made_once(tmp_path_factory, "counting-run", make) / "results"
 
 
-@pytest.fixture(scope="module")
+def _scope_of_browser(fixture_name: str, config: pytest.Config) -> Literal["session", "module"]:
+    """The session where only pages are looked at: while it is open, nothing else in the process can run an event loop."""
+    return "session" if config.option.markexpr == "browser" else "module"
+
+
+@pytest.fixture(scope=_scope_of_browser)
 def browser() -> Iterator["Browser"]:
-    """Headless Chromium, until the module ends."""
+    """Headless Chromium."""
     from browser import opened_browser
 
     with opened_browser() as found:

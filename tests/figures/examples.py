@@ -601,9 +601,3 @@ REGISTERED = {name: lookup("figure", name) for name in names("figure")}
 FIGURES = [name for name, draw in REGISTERED.items() if draw.__wrapped__.__annotations__.get("return") is PanelGrid]
 EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES} | {"head_tasks": scored_tasks}
 """Name of a figure -> a table that it reads."""
-# Those that show a number for every head or layer; the others draw bars and curves.
-CELLS = [
-    name
-    for name, table in EXAMPLES.items()
-    if {trace.type for trace in REGISTERED[name](table(2, 2)).data} & {"heatmap", "image"}
-]
