@@ -168,7 +168,7 @@ def counting_run(tmp_path_factory: pytest.TempPathFactory, counting_model: "Hook
 
 
 def _scope_of_browser(fixture_name: str, config: pytest.Config) -> Literal["session", "module"]:
-    """The session where only pages are looked at: while it is open, nothing else in the process can run an event loop."""
+    """Give the session where only pages are looked at: nothing else in the process can run an event loop meanwhile."""
     return "session" if config.option.markexpr == "browser" else "module"
 
 
