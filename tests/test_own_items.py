@@ -327,6 +327,15 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     assert method.on_task(inputs, positions="last").identical(block)
 
 
+def test_a_plan_of_memory_that_is_none() -> None:
+    def planned(value: Any) -> None:
+        misbehaving.BEHAVIOUR["memory_plan"] = giving(value)
+        method.memory_plan(None, None)
+
+    method = declared("task", "OnTask")
+    assert not_refused(planned, {str(value): value for value in (3, {"peak": 1}, "1 GB")}, "'bad' .*MemoryPlan") == []
+
+
 MEMBERS = {
     "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
     "positions": ["", 3],
@@ -585,3 +594,28 @@ def test_a_template(member: str) -> None:
     texts = {"text", "text alone"} if member in ("answer", "query") else set()  # which these may give
     cases = {name: behaves for name, behaves in (WRONG | RENDERED).items() if name not in texts}
     assert not_refused(rendered, cases, "Template 'bad'") == []
+
+
+def test_what_is_no_template() -> None:
+    def planned(item: Any) -> None:
+        registry.register("template", "bad", item)
+        plan(suite_source=["plural"], template="bad", n_prompts=4)
+
+    items = {"nothing": None, "text": "text", "a number": 3, "a function": giving("text")}
+    assert not_refused(planned, items, "Template 'bad'") == []
+
+
+def test_every_part_of_a_template_is_text() -> None:
+    parts = {name: {name: 3} for name in vars(ARROW)}
+    assert not_refused(lambda part: Template(**vars(ARROW) | part), parts, "") == []
+
+
+# -------------------------------------------------------------------------------------------------- registration
+def test_what_has_no_name() -> None:
+    decorators: dict[str, Callable[[Any], Any]] = {
+        "metric": hc.metrics.metric, "rule": hc.rules.rule, "figure": figure,
+        "task": hc.task(category="A", source="this test"),
+        "method": hc.methods.causal_method(base="clean", positions="last"),
+    }  # fmt: skip
+    for kind, decorate in decorators.items():
+        assert not_refused(decorate, {"lambda": lambda n, seed: None, "number": 3}, f"{kind} .*function") == []

@@ -75,6 +75,11 @@ def test_a_bar_where_somebody_looks_and_none_with_quiet(run_quickly, asked):
     assert [study["progress"] for study in asked] == [None, False]
 
 
+def test_chat_reaches_the_study(run_quickly, asked):
+    assert run_quickly(*ONE, "--chat").code == run_quickly(*ONE).code == 130
+    assert [study["template"] for study in asked] == ["chat", "arrow"]
+
+
 def test_a_study_file_says_what_to_run_and_options_win(headcats, asked, tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(

@@ -13,7 +13,8 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import SOLVED
-from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.rules.rule import parse_rule
+from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULT_RULE, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.plan import plan
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import make_suite
@@ -96,6 +97,7 @@ def test_what_is_named_here_is_what_there_is():
     """So that no name has to be asked of modules that load torch."""
     assert OF_STUDY["n_prompts"] == DEFAULT_PROMPTS
     assert OF_STUDY["min_accuracy"] == SOLVED
+    assert repr(parse_rule(DEFAULT_RULE)) == repr(hc.rules.fdr())
     assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from for_each import for_each
 from results.folders import LABEL, block, files, folder, manifest
 
-from headcats.errors import PlanError, StorageError
+from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.merging import merge
@@ -51,6 +51,25 @@ def test_approximations_stay_beside_exact_effects(tmp_path):
     assert [run.approximation(each) for each in (LABEL, label)] == ["", "first order"]
     records = run.manifest.blocks["a"]
     assert {name: record.approximation for name, record in records.items()} == {LABEL: "", label: "first order"}
+
+
+def with_descriptors(path, value, *tasks, **attrs):
+    """A results folder of the last of these tasks whose heads are all described by this value."""
+    of_tasks = {name: ("task", [value] * len(tasks)) for name in ("direct_logit", "n_prompts")}
+    table = xr.Dataset({"entropy": ("head", [value])} | of_tasks, {"task": list(tasks)}, attrs)
+    ResultsFolder(folder(path, tasks[-1])).write_descriptors(table)
+    return path
+
+
+def test_descriptors_are_of_the_first_folder_with_the_tasks_that_the_others_add(tmp_path):
+    first, second = with_descriptors(tmp_path / "1", 1.0, "b"), with_descriptors(tmp_path / "2", 2.0, "b", "c")
+    found = RunResults(merge([folder(tmp_path / "0", "a"), first, second], out=tmp_path / "all")).descriptors
+    assert found["entropy"].values.tolist() == [1.0]
+    by_task = [found[name].values.tolist() for name in ("task", "direct_logit", "n_prompts")]
+    assert by_task == [["b", "c"], [1, 2], [1, 2]]
+    other = with_descriptors(tmp_path / "3", 2.0, "d", made_on="another")
+    with pytest.raises(DamagedFileError, match=r"3.descriptors\.nc .*another model"):
+        merge([first, other], out=tmp_path / "more")
 
 
 @for_each(

@@ -58,6 +58,12 @@ def test_every_node_is_saved_as_it_is_returned(evidence):
     assert (options["n_prompts"], options["relabellings"], options["positions"]) == (8, 19, "last")
 
 
+def test_results_in_memory_give_what_their_folder_gives(model, finished, evidence):
+    found = run_evidence(model, hc.load(finished), **QUICK)
+    for name in EVIDENCE_TABLES:
+        xr.testing.assert_identical(found[name].to_dataset(), evidence[0][name].to_dataset())
+
+
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):
     found, _ = evidence
     table = found["specificity"]

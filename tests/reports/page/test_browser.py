@@ -92,6 +92,12 @@ def test_the_panel_says_what_the_head_is_and_which_are_of_its_kind(tab, scores):
         verdict = {1: "in", 0: "undecided", -1: "out"}[int(mine["member"].sel(category=name))]
         if bool(np.isfinite(mine["effect"].sel(category=name))):
             assert by_category[name][-1] in (verdict, "suppressing")
+    tab.page.select_option("#map-choice", label="mean ablation")
+    effects = judged(scores["mean_ablation"])["effect"].sel(layer=0, head=0).dropna("category")
+    shown = {row[0]: row[1] for row in panel_rows(tab)[: mine.sizes["category"]]}
+    assert shown != {name: row[1] for name, row in by_category.items()}
+    for name, effect in zip(effects["category"].values.tolist(), effects.values.tolist(), strict=True):
+        assert float(shown[name]) == pytest.approx(effect, abs=6e-4)
 
 
 def test_the_panel_says_what_the_head_does(tab, counting_run: Path):
@@ -184,6 +190,8 @@ def test_an_address_holds_everything_that_was_chosen(tab, opened, page: Path):
         assert other.page.get_attribute("[data-view=Knowledge]", "aria-pressed") == "true"
         assert other.page.is_visible("#tab-sharing")
         assert marks(other, "head_tasks_2") == marks(tab, "head_tasks_2") != []
+    with opened(page, address="#head=%") as malformed:  # typed by hand: "%" begins a code
+        assert not malformed.page.is_visible("#head")
 
 
 def marks(tab, figure: str) -> list[list[float]]:

@@ -1,9 +1,11 @@
 """Reports of runs that were stopped, damaged, made by an older version, or of unusual models."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,6 +126,23 @@ def test_files_without_permission_in_an_open_folder_are_named(copied: Path, monk
     found = said(copied, "caution evidence")
     assert "Permission denied" in str(found["evidence.unusable"])
     assert all(file.startswith("blocks/always_a/") for file in found["caution.missing"].fields["files"])
+
+
+def test_closed_folders_in_an_open_one_are_named(copied: Path, monkeypatch: pytest.MonkeyPatch):
+    """Refuse every look at their files, to root as well; their names can still be listed."""
+    (copied / "views").mkdir(exist_ok=True)
+    closed = {"blocks/always_a": "caution.missing", "evidence": "evidence.unusable", "views": "views.unusable"}
+    within = tuple(f"{copied / name}{os.sep}" for name in closed)
+    for owner, name, use in ((os, "stat", os.stat), (Path, "read_bytes", Path.read_bytes)):
+
+        def refused(path: Any, *arguments: Any, use: Any = use, **options: Any) -> Any:
+            if str(path).startswith(within):
+                raise PermissionError(13, "Permission denied")
+            return use(path, *arguments, **options)
+
+        monkeypatch.setattr(owner, name, refused)
+    found = said(copied, "caution evidence views")
+    assert [name for name, id in closed.items() if name not in str(found[id])] == []
 
 
 def test_a_damaged_block_is_said_and_not_counted(copied: Path):
