@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from headcats.models.adapter import HookedModel
 
 pytest_plugins = ["minutes"]
-gc.disable()  # until all is imported: see pytest_collection_finish
+# Of the shell that the tests are started from; each changes what the command line prints, or what Ray connects to.
+for variable in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
+                 "COLUMNS", "LINES", "RAY_ADDRESS"):  # fmt: skip
+    os.environ.pop(variable, None)
 
 settings.register_profile(
     "deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=200 if ALL else 10
@@ -41,7 +44,7 @@ TRANSFORMER_LENS_MAJOR = int(importlib.metadata.version("transformer-lens").spli
 # torch is imported where tests run: the process that hands them out under `-n` starts seconds earlier without.
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
-    """Sums are added in one order, so numbers are the same on every machine with these versions."""
+    """Sums are added in one order; their last bits still depend on the processor."""
     import torch
 
     torch.set_num_threads(1)
@@ -55,20 +58,26 @@ def pytest_sessionstart() -> None:
     """Say in a sentence what would otherwise be hundreds of failures."""
     try:
         folder = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
-    except FileNotFoundError as error:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
         raise pytest.UsageError(f"The tests need a folder for temporary files. {error}") from error
-    if (free := shutil.disk_usage(folder).free) < ROOM:
+    if free < ROOM:
         raise pytest.UsageError(
             f"The tests need {ROOM // 10**6} MB for temporary files; {folder} has {free // 10**6} MB left. "
             "Make room there, or name another folder with TMPDIR=..."
         )
 
 
-def pytest_collection_finish() -> None:
-    """What the modules of the tests hold stays to the end, so that nothing is gained by looking through it again."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Freeze what is imported: it lives to the end, so nothing is gained by looking through it again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

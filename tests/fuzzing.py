@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from collections import Counter
@@ -350,15 +351,18 @@ ATTACKS = OF_A_RUN | {
 
 @contextlib.contextmanager
 def in_time() -> Iterator[None]:
-    """Interrupt what computes too long, or waits too long where a busy machine is no excuse any more."""
+    """Interrupt what computes too long, or waits too long where a busy machine is no excuse any more.
+
+    A timer that ran before, as that of a test, goes on afterwards.
+    """
 
     def stop(*_: object) -> None:
         raise TooLongError
 
     timers = {signal.ITIMER_PROF: (signal.SIGPROF, LONGEST), signal.ITIMER_REAL: (signal.SIGALRM, 6 * LONGEST)}
     before = {number: signal.signal(number, stop) for number, _ in timers.values()}
-    for timer, (_, seconds) in timers.items():
-        signal.setitimer(timer, seconds)
+    started = time.monotonic()
+    left = {timer: signal.setitimer(timer, seconds)[0] for timer, (_, seconds) in timers.items()}
     try:
         yield
     finally:
@@ -366,6 +370,9 @@ def in_time() -> Iterator[None]:
             signal.setitimer(timer, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        for timer, seconds in left.items():
+            if seconds:
+                signal.setitimer(timer, max(seconds - (time.monotonic() - started), 0.001))
 
 
 def everything(root: Path, *, without: Path) -> list[tuple[Path, int, int]]:

@@ -25,7 +25,8 @@ KINDS = {
     "tests": "the tests themselves",
     "pytest": "pytest itself, between the phases of an item",
 }
-_SIMULATIONS = {"simulated", "simulated_series", "specific", "function_worlds"}  # modules beside this one
+_SIMULATIONS = {"simulated", "simulated_series", "specific", "function_worlds"}
+"""Modules beside this one; what takes anything from them counts as simulation with all its tests."""
 _spent: Counter[str] = Counter()
 
 
@@ -62,8 +63,8 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     if isinstance(collector, pytest.Module):
-        with _counted("import", of="collection"), contextlib.suppress(collector.CollectError):  # told by pytest, below
-            collector.obj  # noqa: B018 - imports it
+        with _counted("import", of="collection"), contextlib.suppress(collector.CollectError, pytest.skip.Exception):
+            collector.obj  # noqa: B018 - imports it; pytest tells below what went wrong
     return (yield)
 
 

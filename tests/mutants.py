@@ -87,7 +87,7 @@ def drawn(n: int, seed: int) -> list[Mutant]:
     for files in rooms.values():
         draws.shuffle(files)
     mutants: list[Mutant] = []
-    while len(mutants) < n:
+    while len(mutants) < n and any(rooms.values()):
         for room in draws.sample(ROOMS, len(ROOMS)):
             while rooms[room] and len(mutants) < n:
                 if mutant := _of_file(rooms[room].pop(), draws):
@@ -145,8 +145,11 @@ def _first_failure(tests: list[Path], copy: Path) -> str:
     done = _python(["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-n2", *map(str, tests)], copy)
     if done.returncode in (0, 5):  # all passed, or there is none
         return ""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return named[1] if named else f"pytest ended with {done.returncode}"
+    if named := re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
+        return named[1]
+    if done.returncode == 4:  # the fault is not that of the mutant: a full disk, say
+        sys.exit(done.stderr)
+    return f"pytest ended with {done.returncode}"
 
 
 def main() -> int:
@@ -163,12 +166,13 @@ def main() -> int:
             sys.exit(f"The tests would import {imported}, not the copy in {copy}.")
         if failed := _first_failure([ROOT / "tests"], copy):
             sys.exit(f"Without any change {failed} fails.")
-        for number, mutant in enumerate(drawn(chosen.n, chosen.seed), 1):
+        mutants = drawn(chosen.n, chosen.seed)
+        for number, mutant in enumerate(mutants, 1):
             test = caught_by(mutant, copy)
             survivors += not test
             change = f"{mutant.before} -> {mutant.after}".replace("\n", " ")
             print(f"{number:3d}  {mutant.file}:{mutant.line}  {change}  |  {test or 'SURVIVED'}", flush=True)
-    print(f"{chosen.n - survivors} of {chosen.n} caught")
+    print(f"{len(mutants) - survivors} of {len(mutants)} caught, seed {chosen.seed}")
     return int(survivors > chosen.most)
 
 

@@ -42,7 +42,7 @@ class _Reference:
 
     def work(self) -> None:
         log = logging.getLogger("headcats")
-        log.propagate = False  # a worker logs in its own process
+        propagated, log.propagate = log.propagate, False  # a worker logs in its own process
         try:
             if self.actor.killed:
                 raise ActorDiedError
@@ -53,7 +53,7 @@ class _Reference:
         except Exception as error:  # noqa: BLE001 - whoever gets the result gets it
             self.error = error
         finally:
-            log.propagate = True
+            log.propagate = propagated
 
 
 class RayHere:

@@ -13,8 +13,6 @@ from for_each import for_each
 
 import headcats as hc
 
-pytestmark = pytest.mark.slow
-
 PLUGIN = Path(__file__).parent / "example_plugin"
 TASKS = "half_of,next_letter,list_first,capital_country,french_english"
 # Several commands in one process: each import of torch takes seconds.

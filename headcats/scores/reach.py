@@ -53,8 +53,8 @@ def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
     standard errors, with what is added to all of them, fall with the root of the items, by Student's t. At most 1024.
     """
     tests = max(int(scores["p_value"].notnull().sum()), 1)
-    # Scores do not hold the items that `scatters` looks at. It is true wherever the standard error is above `ROUNDING`;
-    # heads of smaller errors for which it is true would only lower the median, so that fewer items are wanted.
+    # A standard error above `ROUNDING` implies scatter. Heads that scatter with a smaller one are left out: they would
+    # lower the median, and with it the number of items.
     errors = scores["standard_error"].values
     errors = errors[errors > ROUNDING]
     n_items = float(scores["n_items"].median())

@@ -52,9 +52,7 @@ def paired_differences(pairs: Mapping[str, Sequence[tuple[Estimate, Estimate]]],
     tested = {}
     for (name, difference), doubts in zip(differences.items(), not_trusted, strict=True):
         error, draws = standard_errors(scatter[name]), null.statistic[name]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            statistic = difference / (error + null.floor)
-        statistic = np.where(difference == 0, 0.0, statistic)
+        statistic = difference / (error + null.floor)
         # The ranks of the draws are the same from both ends.
         tails = (
             rank_p(statistic, draws, null.rank, null.draws),

@@ -33,8 +33,8 @@ KEPT_DRAWS = 100
 """Draws that are kept whole for every task: studies in which no head has an effect."""
 ROUNDING = 1e-5
 """Share of the mean gap: items that deviate by no more do so by the rounding of fp32 metrics, which differs between
-processors. Logits are right to some 1e-6, so where the gap is less than a tenth of a nat, rounding can be larger, and
-counts as scatter; so does that of models in 16 bits, which is larger anyway."""
+processors. Where the gap is below a nat, logits are large or models compute in 16 bits, rounding can be larger, and
+counts as scatter."""
 # Numbers of items that get a distribution of their own; others use that of the next smaller one, which is wider.
 _LEVELS = 8
 # Ranks that are kept of every distribution, from each end; neighbours differ by 4 %.

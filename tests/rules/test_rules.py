@@ -197,16 +197,16 @@ def test_fdr_says_when_the_items_cannot_be_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule",
+    ("option", "rule"),
     [
-        lambda: rules.fdr(alpha=1.0),
-        lambda: rules.fdr(min_effect=-0.1),
-        lambda: rules.top_fraction(p=0),
-        lambda: rules.threshold(value=float("nan")),
+        ("alpha", lambda: rules.fdr(alpha=1.0)),
+        ("min_effect", lambda: rules.fdr(min_effect=-0.1)),
+        (r"\bp\b", lambda: rules.top_fraction(p=0)),
+        ("value", lambda: rules.threshold(value=float("nan"))),
     ],
 )
-def test_options_out_of_range_are_refused(rule: Callable[[], Rule]) -> None:
-    with pytest.raises(OptionError, match="got"):
+def test_options_out_of_range_are_refused(option: str, rule: Callable[[], Rule]) -> None:
+    with pytest.raises(OptionError, match=option):
         rule()(scores_of([0.1, 0.2]))
 
 

@@ -11,7 +11,7 @@ from headcats.scores.testing import p_above
 from headcats.statistics.pooled_null import critical_value
 
 
-def results(n_items: int, *, sd: float, effect: float = 0.0, seed: int = 0, heads: int = 40):
+def results(n_items: int, *, sd: float | np.ndarray, effect: float = 0.0, seed: int = 0, heads: int = 40):
     rng = np.random.default_rng(seed)
     differences = sd * rng.normal(size=(n_items, 1, heads))
     differences[:, 0, 0] += effect
@@ -54,6 +54,15 @@ def test_no_scatter_but_rounding_is_no_division_by_zero_and_no_smallest_effect(s
     assert scores["detectable"].item() == pytest.approx(0.0, abs=1e-12)
     assert "of the gap" not in scores.attrs["reach"]
     assert np.isnan(above(scores["detectable"].values, 0.05)).all()
+
+
+def test_heads_that_only_round_are_no_reason_for_fewer_items() -> None:
+    still, rounding = (
+        score(results(20, sd=np.repeat([0.2, other], [40, 60]), heads=100), method="denoising_patch")
+        for other in (0.0, 1e-7)
+    )
+    wanted = items_wanted(still, alpha=0.05, margin=0.05)
+    assert wanted == items_wanted(rounding, alpha=0.05, margin=0.05) > 100
 
 
 def test_a_smallest_effect_of_interest_comes_on_top() -> None:

@@ -123,7 +123,7 @@ def test_rounding_is_no_scatter() -> None:
         np.testing.assert_array_equal(found.statistic[task], expected.statistic[task])
         np.testing.assert_array_equal(found.kept[task], expected.kept[task])
     least = np.zeros((20, 2))
-    least[:2] = np.array([[0.9, 1.1], [-0.9, -1.1]]) * ROUNDING / 20
+    least[:2] = np.array([[0.9, 1.1], [-0.9, -1.1]]) * 1e-5 / 20
     assert scatters(least).tolist() == [False, True]
 
 

@@ -111,13 +111,13 @@ def test_anything_else_is_an_error_that_names_task_and_element(value, message):
 @for_each("name", registry.names("task"))
 def test_every_task_keeps_the_contract(name):
     task = registry.lookup("task", name)
-    if not word_pairs(task, seed=0):
-        return  # finished prompts have a contract of their own (tests/tasks/test_contrasts.py)
     assert task.name == name
     assert task.__doc__
-    assert "`" in task.__doc__  # an example
     assert task.category
     assert task.source
+    if not word_pairs(task, seed=0):
+        return  # finished prompts have a contract of their own (tests/tasks/test_contrasts.py)
+    assert "`" in task.__doc__  # an example
     pairs = task.pairs(64, seed=3)
     assert pairs == task.pairs(64, seed=3)
     assert {given == answer for given, answer in pairs} == {name in ("copying", "name_copying")}

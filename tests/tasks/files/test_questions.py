@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from for_each import for_each
+from pyarrow import parquet
 
 from headcats.errors import DataError
 from headcats.tasks.files.question_layouts import LAYOUTS
@@ -44,14 +46,11 @@ def test_every_layout_gives_the_same_question(layout: str) -> None:
 
 
 def test_files_are_read_unchanged(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
     task = {"name": "syntax", "examples": [{**ROWS["BIG-bench"], "comment": "x"}], "metrics": ["multiple_choice_grade"]}
     (tmp_path / "task.json").write_text(json.dumps(task), encoding="utf-8")
     lines = [ROWS["CommonsenseQA, lines"]] * 2
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    parquet.write_table(datasets.Table.from_pylist([ROWS["CommonsenseQA"]]), tmp_path / "train.parquet")
+    parquet.write_table(pa.Table.from_pylist([ROWS["CommonsenseQA"]]), tmp_path / "train.parquet")
     (tmp_path / "pairs.csv").write_text("question,answer\nOne?,1\nTwo?,2\n", encoding="utf-8")
     read = {name: list(read_questions(tmp_path / name)) for name in ("task.json", "train.jsonl", "train.parquet")}
     assert all([question.answer for question in found] == ["bank"] for found in read.values())
