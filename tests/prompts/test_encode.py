@@ -237,7 +237,7 @@ def test_the_summary_shows_counts_and_examples():
 def test_reports_are_added_up():
     total, other = DropReport(3, {"a": 1}, {"a": "first"}), DropReport(2, {"a": 2, "b": 1}, {"a": "second", "b": "x"})
     total.add(other)
-    assert total == DropReport(5, {"a": 3, "b": 1}, {"a": "first", "b": "x"})
+    assert DropReport.total([total, DropReport()]) == total == DropReport(5, {"a": 3, "b": 1}, {"a": "first", "b": "x"})
 
 
 def test_nothing_gives_nothing():

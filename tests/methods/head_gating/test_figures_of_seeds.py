@@ -77,6 +77,8 @@ class TestToggles:
         assert any(f"2 heads off, {change:+.2f} nats" in text.text for text in fig.layout.annotations)
         higher = hc.figures.gate_toggles(toggles.assign_attrs(provenance=json.dumps({"threshold": "0.7"})))
         assert any("≥ 0.7" in text.text for text in higher.layout.annotations)
+        with pytest.raises(DataError, match="score"):
+            hc.figures.gate_toggles(toggles.isel(score=[0]))
 
     def test_what_toggle_curves_returns_is_drawn_alone_and_together(self) -> None:
         toggles = scattered_toggles(1, 2)

@@ -117,6 +117,6 @@ def test_too_few_questions_and_wrong_numbers() -> None:
     with pytest.warns(StatisticsWarning, match=r" 100 .*: 4 kept; 10 "):
         texts, report = question_texts(questions(), n_questions=100)
     assert len(texts) == report.kept == 4
-    for options in ({"n_orders": 0}, {"n_examples": 0}, {"n_questions": 0}):
+    for options in ({"n_orders": 0}, {"n_examples": 0}, {"n_questions": 0}, {"instruction": 3}):
         with pytest.raises(OptionError, match=rf"{next(iter(options))} must be"):
             question_texts(questions(), **options)

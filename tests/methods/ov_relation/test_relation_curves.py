@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from figures.examples import ablation_of
 
+from headcats.errors import DataError
 from headcats.figures import data
 from headcats.methods.ov_relation.relation_curves import CONTROL, RANDOM, RELATION, relation_curves
 
@@ -54,6 +55,8 @@ def test_notes_are_the_numbers_of_the_papers_table() -> None:
     assert "no control task" in texts
     no_others = by_hand().assign(random=by_hand().random * NAN)
     assert any("too few" in text for text in notes(relation_curves(no_others)))
+    with pytest.raises(DataError, match="relation"):
+        relation_curves(by_hand().isel(task=[]))
 
 
 def test_what_is_drawn() -> None:

@@ -168,6 +168,9 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         (plain, {"template": "{question:>{width}}"}, DataError, r"\{question\}"),
         (plain, {"bos": "never"}, UnknownNameError, "'never'"),
         (plain, {"options": (1, 2)}, OptionError, "options"),
+        (plain, {"task": 3}, OptionError, "task"),
+        (plain, {"template": 3}, OptionError, "template"),
+        ("question,note\nA?,b", {}, DataError, "right answer"),
     ):
         with pytest.raises(error, match=message):
             answered_items(written(tmp_path, "t.csv", content), **options)

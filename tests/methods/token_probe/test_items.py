@@ -95,6 +95,7 @@ def test_items_that_say_too_little() -> None:
     ready = functools.partial(AnsweredItem, "?", "a", "a")
     for made, error, message in (
         (lambda: Question("?", " "), DataError, "right answer"),
+        (lambda: Question(" ", "a"), DataError, "prompt"),
         (lambda: Question("?", "none", r"\d"), DataError, "'none'"),
         (lambda: Question("?", "1", "("), OptionError, "regular expression"),
         (lambda: Question("?", "1", r"\d", wrong_answers=("2",)), OptionError, "not both"),

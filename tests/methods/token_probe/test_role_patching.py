@@ -142,6 +142,7 @@ def test_bad_input_is_refused() -> None:
         (replace(batch, corrupted=batch.clean), {}, DataError, "clear gap"),
         (without, {"roles": ["y1"]}, DataError, "corrupted .* 'y1'"),
         (without, {}, DataError, "No role"),
+        ([], {}, DataError, "PromptBatch"),
     ):
         with pytest.raises(error, match=message):
             patching_by_role(model, batches, **options)
