@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,12 +61,16 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    if isinstance(collector, pytest.Module):
-        with _counted("import", of="collection"), contextlib.suppress(collector.CollectError, pytest.skip.Exception):
-            collector.obj  # noqa: B018 - imports it; pytest tells below what went wrong
-    return (yield)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    return _Module.from_parent(parent, path=module_path)
+
+
+class _Module(pytest.Module):
+    """Imported once, where pytest tells what goes wrong: a second time, what failed would pass for an empty module."""
+
+    def _getobj(self) -> Any:
+        with _counted("import", of="collection"):
+            return super()._getobj()
 
 
 def _count_models() -> None:
