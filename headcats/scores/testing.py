@@ -19,8 +19,9 @@ def p_above(scores: xr.Dataset, least: float, effects: Effects | None = None) ->
     At least half the smallest two-sided p that the task's items can reach. 1 for a single item; NaN without an effect.
     """
     effects = _values(scores, "effect") if effects is None else effects
-    statistic = (effects - least) / (_values(scores, "standard_error") + scores.attrs["error_floor"])
-    return p_of_statistic(scores, statistic, effects)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = (effects - least) / (_values(scores, "standard_error") + scores.attrs["error_floor"])
+    return p_of_statistic(scores, np.where(statistic == 0, 0.0, statistic), effects)
 
 
 def p_below(scores: xr.Dataset, least: float) -> Effects:
