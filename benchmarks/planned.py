@@ -40,8 +40,8 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "s": 1, "min": 60, "h": 3600}
 _STATUS, _PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what was planned and what was used."""
+def main(arguments: Sequence[str] | None = None) -> float:
+    """Print what was planned and what was used; the memory of tensors as a share of what was planned."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=SHAPES, default="32x32-gqa")
     parser.add_argument("--tasks", type=int, default=20)
@@ -77,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"time: {seconds:.1f} s, {seconds / planned_seconds:.2f} of what was planned "
         f"({in_blocks:.1f} s in sweeps; {processed:.1f} s of the processor)"
     )
+    return tensors / planned_bytes
 
 
 def random_word_model(shape: Shape) -> HookedModel:

@@ -36,8 +36,8 @@ PARTS = {
 REST = "checks of the model"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print both tables."""
+def main(arguments: Sequence[str] | None = None) -> tuple[Counter[str], list[Counter[str]]]:
+    """Print both tables; the operations of all methods together, and of each apart."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     parser.add_argument("--prompts", type=int, default=64)
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         each = " + ".join(f"{counts[part] / 1e9:.1f}" for counts in apart)
         print(f"{part}: {together[part] / 1e9:.1f} ({together[part] / together.total():.0%}); {each}")
     print(f"all: {together.total() / 1e9:.1f}; {sum(counts.total() for counts in apart) / 1e9:.1f}")
+    return together, apart
 
 
 def operations(methods: Sequence[str], chosen: argparse.Namespace) -> Counter[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 from for_each import for_each
 from run_tutorials import notebooks
-from tutorial_pictures import MOST, references
+from tutorial_pictures import MOST, differences, references
 
 import headcats as hc
 
@@ -132,6 +132,12 @@ def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
     stored = [picture.name for picture in (ROOT / "tutorials" / "pictures").iterdir()]
     assert sorted(stored) == sorted(name for names in shown.values() for name in names)
     assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
+
+
+def test_a_stored_picture_is_held_to_its_words_and_to_a_tenth_of_its_numbers():
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><text>{}</text></svg>'.format
+    found = [list(differences(svg("4 in"), svg(made))) for made in ("4 in", "4.3 in", "5 in", "4 out")]
+    assert found == [[], [], ["'# in' with 4 stored, 5 drawn"], ["only one of them has the texts '# in'; '# out'"]]
 
 
 def test_badges_of_the_readme_lead_to_tutorials():
