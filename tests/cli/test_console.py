@@ -1,4 +1,4 @@
-"""Tables in narrow terminals fold between words."""
+"""How findings are told in a terminal and in a pipe, and how a command ends."""
 
 import io
 import logging
@@ -12,37 +12,12 @@ from headcats import cli
 from headcats.cli import console
 from headcats.results.finding import line, note, paragraph, table
 
-COLUMNS = ["category", "helping (largest first)", "undecided"]
-ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 L3H5", "12"]]
-
-
-def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
-    monkeypatch.setattr(console, "out", Console(width=width))
-    console.tell([table("text.untitled", COLUMNS, ROWS, numeric=("undecided",))])
-    return capsys.readouterr().out
-
-
-def test_where_words_do_not_fit_letters_are_kept(monkeypatch, capsys):
-    text = shown(monkeypatch, capsys, 30)
-    assert max(map(len, text.splitlines())) <= 30
-    for cell in ("L4H1", "L3H5", "12"):
-        assert cell in text
-
 
 def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
     console.tell([table("text.untitled", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]])])
     text = capsys.readouterr().out
     assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
-
-
-def test_control_characters_of_names_and_data_are_shown(monkeypatch, capsys):
-    monkeypatch.setattr(console, "out", Console(width=80))
-    nasty = "a\x1b[2J\x9bb\r"
-    console.tell([table("text.plain", [nasty, "two"], [[nasty, "one\ntwo"]], text=nasty), nasty])
-    text = capsys.readouterr().out
-    assert all(char.isprintable() or char == "\n" for char in text)
-    assert text.count(r"a\x1b[2J\x9bb\r") == 4
 
 
 def test_findings_are_told_as_they_are(capsys):

@@ -1,9 +1,6 @@
 """`headcats run`: what it prints and writes, where it may write, and how it is stopped."""
 
-import errno
-import os
 import re
-import shutil
 import signal
 
 import pytest
@@ -75,11 +72,6 @@ def test_a_bar_where_somebody_looks_and_none_with_quiet(run_quickly, asked):
     assert [study["progress"] for study in asked] == [None, False]
 
 
-def test_chat_reaches_the_study(run_quickly, asked):
-    assert run_quickly(*ONE, "--chat").code == run_quickly(*ONE).code == 130
-    assert [study["template"] for study in asked] == ["chat", "arrow"]
-
-
 def test_a_study_file_says_what_to_run_and_options_win(headcats, asked, tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(
@@ -111,14 +103,6 @@ def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
 
 
 # ------------------------------------------------------------------------------------------------- where it may write
-def test_results_of_another_plan_are_refused_with_the_difference(run_quickly, results, tmp_path):
-    folder = shutil.copytree(results, tmp_path / "r")
-    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    done = run_quickly("--seed", 5, "--out", folder)
-    assert done.code == 2
-    assert re.search(r"plan \(seed: 0 .*5", done.text)
-    assert "Traceback" not in done.err
-    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
 def test_places_that_cannot_take_results(run_quickly, tmp_path):
@@ -133,19 +117,6 @@ def test_places_that_cannot_take_results(run_quickly, tmp_path):
         assert "Traceback" not in done.err
         assert "Memory: " not in done.err, "before anything is computed"
     assert sorted(path.name for path in here.rglob("*")) == ["file", "taken", "thesis.tex"]
-
-
-def test_a_full_disk_is_one_message(run_quickly, tmp_path, monkeypatch):
-    def full(source, target):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as disk:
-        disk.setattr(os, "replace", full)
-        done = run_quickly(*ONE, "--quiet")
-    assert done.code == 2
-    assert "No space left" in done.text
-    assert "Traceback" not in done.err
-    assert list((tmp_path / "here").iterdir()) == []
 
 
 # ----------------------------------------------------------------------------------------------------------- stopping

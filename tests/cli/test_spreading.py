@@ -28,9 +28,7 @@ SMALL = [
 
 
 NONSENSE = {
-    "--shard=0/4": "i/n",
     "--shard=5/4": "i/n",
-    "--shard=a/b": "i/n",
     "--shard=1/3": "2 cells",
     "--shard=1/2 --revisions=a,b": "--revisions",
     "--ray --revisions=a,b": "--revisions",

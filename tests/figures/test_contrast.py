@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from covering import ALL
-from figures.examples import ICL, mixed_overlap, overlap_of
+from figures.examples import mixed_overlap, overlap_of
 
 from headcats.figures import data, overlap_map
 from headcats.figures.colours import BACKGROUND, DARK, OUTLINE, QUIET_TEXT, TEXT, UNCLASSIFIED, ink_on, named_palette
@@ -81,12 +81,6 @@ def test_colours_clash_below_a_distance_of_60() -> None:
     for apart, stays in ((59, False), (60, True)):
         given = {"a": "#1f77b4", "b": f"#1f77{0xB4 - apart:02x}"}
         assert (told_apart(given) == given) is stays
-
-
-def test_colours_that_do_not_clash_stay() -> None:
-    assert told_apart(ICL) == ICL
-    defaults = {colour: colour for colour in [*STANDARD, *SPARE_COLOURS]}
-    assert told_apart(defaults) == defaults
 
 
 def clashing(n: int) -> xr.Dataset:

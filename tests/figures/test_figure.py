@@ -44,8 +44,6 @@ def test_a_misspelt_figure_gets_near_matches() -> None:
 def test_dir_names_figures_and_what_is_done_with_them_and_no_files() -> None:
     listed = set(dir(headcats.figures))
     assert listed == {"data", "figure", "reads", "write", *names("figure")}
-    assert {"overlap_map", "layer_token"} <= listed
-    assert not {"axes", "cells", "hatch"} & listed
 
 
 def test_data_is_a_copy(small: go.Figure) -> None:

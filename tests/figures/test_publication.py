@@ -111,15 +111,6 @@ def test_a_map_has_the_ticks_of_maps_with_layer_and_head_below_and_left() -> Non
     assert fig.layout.title.text is None
 
 
-def test_the_last_tick_of_a_map_is_drawn_half_a_cell_behind_its_last_cell() -> None:
-    fig = published("overlap_map", (36, 40))
-    assert ticks(fig, "x") == {(0, 7, 14, 21, 28, 35)}
-    assert ticks(fig, "y") == {(0, 8, 16, 24, 32, 40)}
-    for axis in axes(fig, "y"):
-        assert axis.range[1] == -0.5
-        assert 40 <= axis.range[0] < 40.5
-
-
 @pytest.mark.parametrize(
     "size", [(80, 64), (6, 8), pytest.param((126, 128), marks=pytest.mark.slow)], ids="{0[0]}x{0[1]}".format
 )

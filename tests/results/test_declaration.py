@@ -57,6 +57,7 @@ def test_the_methods_of_a_run_that_names_none():
 
 def test_controls_belong_to_a_method():
     assert controls_of("denoising_patch") == {"task": "second_corruption_patch", "item": "other_item_patch"}
+    assert controls_of("denoising_patch:unit=kv_group")["task"] == "second_corruption_patch:unit=kv_group"
     assert controls_of("mean_ablation") == {}
 
 

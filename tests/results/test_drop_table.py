@@ -29,7 +29,6 @@ def test_every_count_is_a_row():
 
 
 def test_results_hold_it(tmp_path, counting_model):
-    """In memory and in a folder."""
     odd = hc.Task("odd", "knowledge", "made up", lambda n, *, seed: [*((word, "w40") for word in INPUTS), ("¤", "w40")])
     options = {
         "suite": counting_suite().with_tasks(odd),

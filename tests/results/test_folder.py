@@ -211,14 +211,6 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
         assert list(RunResults(load(path)).missing) == [name]
 
 
-def test_a_pipe_in_place_of_the_manifest_is_refused(tmp_path):
-    path = folder(tmp_path / "r", "a")
-    (path / "manifest.json").unlink()
-    os.mkfifo(path / "manifest.json")
-    with pytest.raises(StorageError):
-        load(path)
-
-
 def test_devices_and_pipes_are_never_replaced_and_links_are_never_followed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StorageError, match="a pipe"):

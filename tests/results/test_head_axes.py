@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.models.head import Head
-from headcats.results.declaration import Declaration, controls_of
+from headcats.results.declaration import Declaration
 from headcats.results.head_axes import cell_name, head_coords, kv_head_of, unit_of
 from headcats.results.label import Label
 from headcats.results.merging import join_parts
@@ -63,9 +63,3 @@ def test_a_part_of_an_earlier_version_joins_one_that_knows_of_groups(order: list
     assert joined.kv_head.values.tolist() == [[0, 0, 1], [0, 0, 1]]
     assert json.loads(joined.attrs["summary"]) == []
     assert kv_head_of([parts[1]]) == {}
-
-
-def test_controls_are_of_the_same_unit() -> None:
-    assert controls_of("denoising_patch") == {"task": "second_corruption_patch", "item": "other_item_patch"}
-    of_groups = controls_of("denoising_patch:unit=kv_group")
-    assert of_groups["task"] == "second_corruption_patch:unit=kv_group"

@@ -26,13 +26,6 @@ def test_enough_pairs_are_single_tokens_of_gpt2(name):
     assert sum(source in ONE_TOKEN and target in ONE_TOKEN for source, target in PAIRS[name]) >= 35
 
 
-def test_copying_relations_copy_and_no_other_does():
-    copying = {name for name, pairs in PAIRS.items() if all(source == target for source, target in pairs)}
-    assert copying == {"copying", "name_copying"}
-    for name in PAIRS.keys() - copying:
-        assert not any(source == target for source, target in PAIRS[name])
-
-
 def test_letters_are_those_of_the_word_that_is_copied():
     words = [word for word, _ in PAIRS["copying"]]
     assert PAIRS["first_letter"] == [(word, word[0]) for word in words]

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES, mixed_overlap
+from figures.examples import EXAMPLES
 
 import headcats.figures
 from headcats.figures.panels.groups import GROUPS, Groups
@@ -96,8 +96,3 @@ def test_effects_of_groups_are_called_groups(name: str) -> None:
             assert set(numbers[column].str.replace(r"\d+", "", regex=True)) == {"LG"}
     if name == "set_counts":
         assert "L0G" in "".join(numbers["heads"])
-
-
-def test_large_models_have_few_lines() -> None:
-    fig = headcats.figures.overlap_map(grouped(mixed_overlap(32, 32), size=4))
-    assert all(len(segments(trace)) == 7 for trace in lines_of(fig))

@@ -78,13 +78,6 @@ def test_points_without_a_number_break_a_line() -> None:
     assert path.get("d") == "M125.00 75.00M225.00 125.00L275.00 125.00"
 
 
-def test_a_logarithmic_axis_has_its_points_at_powers() -> None:
-    log = {"type": "log", "range": [0, 2], "domain": [0.25, 0.75]}
-    root = picture(go.Scatter(x=[1, 10, 100], y=[0, 0, 0], mode="lines", line={"color": "red"}), xaxis=log)
-    (path,) = (path for path in root.iter(f"{NS}path") if path.get("stroke") == "red")
-    assert path.get("d") == "M100.00 75.00L200.00 75.00L300.00 75.00"
-
-
 def test_marks_that_look_alike_are_one_path() -> None:
     marker = {"symbol": ["circle", "circle", "square"], "color": ["red", "red", "blue"], "size": 8}
     root = picture(go.Scatter(x=[0, 1, 2], y=[0, 0, 1], mode="markers", marker=marker))

@@ -135,7 +135,7 @@ def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both
     assert "block_members" not in usual
 
 
-def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: Path, gates: Path):
+def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: Path, gates: Path, tmp_path: Path):
     for place, message, options in (
         (both, "--metric", {"method": "head_gating", "metric": "prob"}),
         (both, "fdr", {"method": "head_gating", "rule": hc.rules.fdr(alpha=0.2)}),
@@ -145,17 +145,11 @@ def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: 
         (gates, "--effect", {"effect": "task_specific"}),
         (gates, "min_tasks", {"min_tasks": 7}),
         (gates, "--positions", {"positions": "last"}),
+        (run_without_heads(tmp_path / "made up"), "--rule", {"rule": hc.rules.threshold(value=0.2)}),
     ):
         with pytest.raises(OptionError, match=message):
             hc.report(place, **options)
         assert list(place.glob("*.html")) == []
-
-
-def test_options_of_a_run_that_sorts_no_heads_are_refused(tmp_path: Path):
-    folder = run_without_heads(tmp_path / "made up")
-    with pytest.raises(OptionError, match="--rule"):
-        hc.report(folder, rule=hc.rules.threshold(value=0.2))
-    assert "answer.no_map" in said(folder, "answer")
 
 
 def test_a_run_that_says_nothing_about_heads_asks_for_none(opened, tmp_path: Path):

@@ -193,7 +193,6 @@ def test_numbers_of_further_methods_give_way_to_the_limit(
 
 
 def test_every_effect_is_in_the_page(page: Path, counting_run: Path):
-    """Unpacked by Python as the page's script does it."""
     content = page.read_text(encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)

@@ -7,15 +7,7 @@ import xarray as xr
 from headcats import registry
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.suggestions import figure_file
-from headcats.results.declaration import registered_declarations
 from headcats.results.finding import line
-
-
-def test_every_joint_method_has_a_figure_and_a_summary():
-    declared = {name: about for name, about in registered_declarations().items() if about.kind == "joint"}
-    assert set(declared) == {"function_probe", "head_gating", "ov_relation", "token_probe"}
-    assert {about.figure for about in declared.values()} <= set(registry.names("figure"))
-    assert all(callable(registry.lookup("method", name).summary) for name in declared)
 
 
 def test_options_of_a_method_are_in_the_name_of_its_figure():

@@ -11,7 +11,7 @@ from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
 from headcats.categories.reading import Reading
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
@@ -181,16 +181,6 @@ def test_one_category_shares_nothing() -> None:
     assert "map.category_not_judged" not in findings(usual(), rule=RULE)
 
 
-def test_positions_are_asked_of_the_default_method_too() -> None:
-    tree_of = results(controls=False)
-    for task in tree_of.children:
-        tree_of[f"{task}/denoising_patch@all"] = tree_of[f"{task}/denoising_patch@last"].copy()
-    assert tables(tree_of, rule=RULE)["scores"].attrs["positions"] == "last"
-    assert tables(tree_of, rule=RULE, positions="all")["scores"].attrs["positions"] == "all"
-    with pytest.raises(OptionError, match="nonsense"):
-        tables(tree_of, rule=RULE, positions="nonsense")
-
-
 def test_effects_that_need_no_task_are_told() -> None:
     tree_of = results()
     for task in tree_of.children:
@@ -201,19 +191,16 @@ def test_effects_that_need_no_task_are_told() -> None:
     assert (share.id, share.fields["median"]) == ("map.share_none", -50)
 
 
-def test_suppressing_heads_have_a_map_and_files_of_their_own() -> None:
-    tree_of = results()
-    found = tables(tree_of, rule=RULE, sign="suppressing")
+def test_suppressing_heads_have_a_map_of_their_own() -> None:
+    found = tables(results(), rule=RULE, sign="suppressing")
     said = findings(found, sign="suppressing")
     assert "suppressing heads" in said["map.heads"].fields["reading"]
     assert said["map.heads"].rows[1][:6] == ("Knowledge", "2 of 2", "1", "0.0", "L0H0", "L0H2")
     # These are about helping heads.
     assert not {"map.equal_tasks", "map.shares"} & set(said)
-    assert reading_of(tree_of, sign="suppressing").file_suffix(RunResults(tree_of)) == "-suppressing"
-    assert reading_of(tree_of).file_suffix(RunResults(tree_of)) == ""
 
 
-def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
+def test_task_specific_effects_have_a_title_of_their_own() -> None:
     tree_of = results()
     found = tables(tree_of, rule=RULE, effect="task_specific")
     np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
@@ -225,13 +212,6 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
     assert "half" in both.title
     assert reading_of(tree_of).title.split(", ")[0].split(" at ") == ["denoising_patch", "last"]
     assert "suppressing" not in both.scores_title
-    assert reading_of(tree_of, effect="task_specific").file_suffix(RunResults(tree_of)) == "-task_specific"
-
-
-def test_other_words_are_refused() -> None:
-    for option in ({"effect": "half"}, {"sign": "up"}):
-        with pytest.raises(OptionError, match=next(iter(option))):
-            tables(results(), rule=RULE, **option)
 
 
 def grouped(tree_of: xr.DataTree, number: list[int]) -> xr.DataTree:

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 from for_each import for_each
-from tasks.files.layout_files import COGQA, RELATION, write
+from tasks.files.layout_files import COGQA, FUNCTION_VECTORS, RELATION, write
 
 import headcats as hc
 from headcats.errors import DataError
@@ -28,6 +28,7 @@ UNDERSTOOD = [
     ("bom.json", "\ufeff" + '[["France", "Paris"], ["Italy", "Rome"]]'),
     ("lines.jsonl", '{"x": "France", "y": "Paris"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
     ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
+    ("notes.json", [FUNCTION_VECTORS[0] | {"note": "which no other has"}, FUNCTION_VECTORS[1]]),
 ]
 
 
@@ -110,7 +111,9 @@ REFUSED = [
     ("columns.csv", "country,capital\na,b\n", r"columns\.csv: unknown layout.*'country', 'capital'.*rename"),
     ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
     ("object.json", {"France": "Paris"}, r"object\.json: unknown layout.*'France'"),
+    ("none.json", [], r"none\.json: expected a list of records.*got none"),
     ("texts.json", ["a"], r"texts\.json: expected a list"),
+    ("short.json", [["a", "b"], ["c"]], r"short\.json, record 2: expected a list of 2"),
     ("mixed.json", [{"x": "a", "y": "b"}, ["c", "d"]], r"mixed\.json, record 2: expected an object"),
     ("cut.json", '[["a", "b"', r"cut\.json is neither JSON .* \(line 1"),
     ("deep.json", "[" * 100_000, r"deep\.json is neither JSON"),

@@ -56,13 +56,6 @@ def from_ids(model, pairs):
     return hc.PromptBatch.from_tokens(*with_bos, *([row[0] for row in rows] for rows in (answer, distractor)))
 
 
-@pytest.mark.parametrize("positions", ["last", "all"])
-def test_a_table_and_token_ids_give_the_same_numbers(model, from_table, from_ids, positions):
-    first, second = (hc.sweep(model, batch, "denoising_patch", positions=positions) for batch in (from_table, from_ids))
-    for name in ("patched", "clean", "corrupted"):
-        np.testing.assert_array_equal(first[name].values, second[name].values)
-
-
 @pytest.mark.needs_tl4("transformer_lens.patching has no per-prompt values before 4")
 def test_they_are_those_of_transformer_lens_patching(model, from_table, from_ids, record_property):
     from transformer_lens import patching

@@ -93,11 +93,6 @@ def test_answers_without_their_leading_space(tmp_path):
     assert task.source.count(" 1 row") == 2  # one was given a leading space, in one the two answers differ
 
 
-def test_a_record_may_lack_what_is_not_read(tmp_path):
-    entries = [{"input": "a", "output": "b", "note": "seen"}, {"input": "c", "output": "d"}]
-    assert only(write(tmp_path / "notes.json", entries)).pairs(3, seed=0) == [("a", "b"), ("c", "d")]
-
-
 def test_items_are_the_clean_prompts_or_a_column(tmp_path):
     task = only(write(tmp_path / "ioi.csv", IOI_CSV))
     assert [pair.item for pair in task.pairs(10, seed=0)] == [pair.clean for pair in task.pairs(10, seed=0)]
