@@ -3,14 +3,12 @@
 import contextlib
 import datetime
 import errno
-import inspect
 import json
 import os
 import platform
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -21,10 +19,6 @@ LOCK, WRITER = ".writer.lock", ".writer.json"
 RUN = "headcats run"
 """What a run calls itself to those who come second."""
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-# Else newer versions of filelock take a lock that outlives its process, with a warning of their own.
-_STRICT: dict[str, Any] = {"fallback_to_soft": False}
-if "fallback_to_soft" not in inspect.signature(FileLock.__init__).parameters:
-    _STRICT = {}
 _PATIENCE = 10.0  # seconds: longer than a report takes, shorter than anybody wants to wait in silence
 
 _held: set[tuple[int, Path]] = set()
@@ -81,7 +75,8 @@ def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> BaseFileLock:
-    lock = FileLock(folder / LOCK, **_STRICT)
+    # Else filelock takes a lock that outlives its process, where there are no others, with a warning of its own.
+    lock = FileLock(folder / LOCK, fallback_to_soft=False)
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:

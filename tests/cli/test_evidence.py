@@ -48,7 +48,7 @@ def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, counti
 
 # All name a model: the path of that of the results leads nowhere from a copy that lies deeper.
 WRONG = {
-    "RESULTS --rule fdr": "option: --rule",
+    "RESULTS --rule fdr": "--rule",
     "RESULTS --model mini": "'mini'",
     "RESULTS --model nowhere --positions x1": "'x1'",
     "nowhere --effect half": "'half'",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from for_each import for_each
-from h5netcdf.utils import CompatibilityError
+from h5netcdf import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
 

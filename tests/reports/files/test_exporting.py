@@ -66,7 +66,8 @@ class TestTables:
         helping = half[(half.layer == 1) & (half["head"] == 2)].iloc[0]
         assert helping.effect == pytest.approx(0.1, abs=0.01)
         scores = hc.score(tree, method="mean_ablation").sel(task="capital")
-        assert helping.q_value == scores.q_value[HELPING].item(), "over all tasks of the run"
+        # Not equal: older versions of pandas read the last digit wrong.
+        assert helping.q_value == pytest.approx(scores.q_value[HELPING].item(), rel=1e-12), "over all tasks of the run"
 
     def test_what_cannot_be_written(self, results: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"

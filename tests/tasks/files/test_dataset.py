@@ -66,6 +66,8 @@ def test_a_damaged_dataset_on_disk(tmp_path):
         hc.suite(tmp_path / "capitals")
 
 
+# Older versions of datasets and pandas leave the file that they have read to the garbage collector.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO:pytest.PytestUnraisableExceptionWarning")
 def test_what_the_hub_serves(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     home = tmp_path / "user" / "capitals"
