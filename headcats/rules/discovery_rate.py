@@ -80,7 +80,7 @@ def _p_values(
         )
     ordered = scores.transpose(..., "task", "layer", "head")
     above, below = (
-        ordered["effect"].copy(data=np.minimum(1.0, 2 * p_value(ordered, min_effect))).transpose(*like.dims).values
+        ordered["effect"].copy(data=2 * p_value(ordered, min_effect)).transpose(*like.dims).values
         for p_value in (p_above, p_below)
     )
     return above, below
