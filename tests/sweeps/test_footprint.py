@@ -67,7 +67,7 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
     ),
 )
 def test_sweeps(layout: Any, path: str, positions: str, shared: int, metric: str, record_property: Any) -> None:
-    model = adapt(tiny_model(layout, n_layers=2).model)
+    model = adapt(tiny_model(layout, n_layers=4).model)
     ratio = sweep_ratio(model, prefixed_batch(8, 30, shared), path, positions, metric, "1GB")
     record_property("estimate / peak", ratio)
     assert 1 <= ratio <= 6  # what does not grow with the model weighs more in a tiny one
