@@ -73,7 +73,7 @@ def test_all_architectures(name: str, placement: str, positions: str, tmp_path: 
 def test_work_is_halved_where_one_device_of_two_runs_out_of_memory(
     path: str, positions: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(2, 7, 3)
+    model, batch = placed("llama", "two devices", tmp_path), prefixed_batch(4, 12, 5)
     options: dict[str, Any] = {"metrics": METRICS, "positions": positions, "path": path}
     with pretended_devices():
         with room_on(SECOND) as room:

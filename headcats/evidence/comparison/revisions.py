@@ -83,8 +83,8 @@ def over_revisions(
         >>> course = hc.evidence.over_revisions(hc.load_series("results/mini-checkpoints"))
         >>> course.member.dims, course.step.values[-2:]
         (('revision', 'category', 'layer', 'head'), array([4000., 8000.]))
-        >>> course["size"].sel(category="Translation", revision=["step250", "step8000"]).values  # no task, then 2 heads
-        array([nan,  2.])
+        >>> course["size"].sel(category="Translation", revision=["step250", "step8000"]).values  # no task, then 3 heads
+        array([nan,  3.])
 
     References:
         Gelman & Stern (2006), Am. Stat. 60, 328-331: a difference between "significant" and "not significant" is none
