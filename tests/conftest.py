@@ -60,7 +60,7 @@ def pytest_sessionstart() -> None:
         folder = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        raise pytest.UsageError(f"The tests need a folder for temporary files. {error}") from error
+        raise pytest.UsageError(f"The tests need a folder for temporary files: {error}. Try TMPDIR=...") from error
     if free < ROOM:
         raise pytest.UsageError(
             f"The tests need {ROOM // 10**6} MB for temporary files; {folder} has {free // 10**6} MB left. "
