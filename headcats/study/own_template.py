@@ -4,9 +4,9 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from typing import Any
 
 from headcats.errors import DamagedFileError, PlanError
-from headcats.models.adapter import HookedModel
 from headcats.prompts.chat import CHAT
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import Conversation, Template
@@ -18,8 +18,10 @@ from headcats.tasks.stored import stored_suite
 _log = logging.getLogger("headcats")
 
 
-def with_own_template(study: Study, model: HookedModel, *, out: str | os.PathLike[str] | None = None) -> Study:
+def with_own_template(study: Study, model: Any, *, out: str | os.PathLike[str] | None = None) -> Study:
     """The study with the chat template of the model's tokenizer if its template is "chat"; any other as it is.
+
+    `model` is a `HookedModel`, or a writer in its place (`headcats.study.written`).
 
     Where the results folder `out` holds a chat template, that one goes on: the text in front of a conversation may name
     the day on which it was written.

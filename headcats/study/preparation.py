@@ -65,13 +65,13 @@ class Preparation:
     does not change a prompt.
     """
 
-    def __init__(self, model: HookedModel, study: Study) -> None:
+    def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: study/written.py
         if model.tokenizer is None:
             raise ModelError(
                 f"Model {model.name!r} has no tokenizer, so tasks cannot be written as tokens. Pass "
                 "hc.load_model(model, tokenizer=...), or sweep your own tokens with hc.sweep."
             )
-        self.model = model
+        self.model: HookedModel = model
         self.study = study
         self.distractors = dict(study.distractors)
         self._tokenizer: Any = model.tokenizer

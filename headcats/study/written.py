@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from headcats.errors import DataError
-from headcats.models.adapter import HookedModel
 from headcats.models.transformers_model import read_tokenizer
 from headcats.registry import lookup, names
 from headcats.study.defaults import OF_SUITE
@@ -52,7 +51,7 @@ def written(study: Study, source: Any, *, folder: Path | None) -> tuple[Preparat
     tokenizer = read_tokenizer(source)
     title = f"bundled tokenizer of {name!r}" if bundled else f"tokenizer of {getattr(tokenizer, 'name_or_path', '?')!r}"
     # Of a model, prompts depend on its tokenizer and its context alone.
-    writer = cast("HookedModel", _Writer(title, tokenizer))
+    writer = _Writer(title, tokenizer)
     preparation = Preparation(writer, with_own_template(study, writer))
     problems = {task.name: preparation.of(task.name).problem for task in study.tasks}
     if all(problems.values()):

@@ -30,6 +30,7 @@ def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         hc.Cluster()
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_what_is_no_cluster_is_refused() -> None:
     for option, values in {"address": ["", 5], "gpus_per_worker": [-1, 0.5], "cpus_per_worker": [0]}.items():
         for value in values:

@@ -113,6 +113,7 @@ def test_metrics_are_chosen() -> None:
     assert data(position_head(two)).effect.max() == pytest.approx(0.5)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_what_cannot_be_drawn() -> None:
     ds = scattered_positions(2, 2)
     with pytest.raises(OptionError, match="at least 1; got 0"):

@@ -39,6 +39,7 @@ def test_names_given_twice_count_once():
     assert study.metrics == ("prob",)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_what_is_wrong_is_named():
     """Errors suggest the name that was probably meant, and give the bound and the value of a number."""
     wrong = [
