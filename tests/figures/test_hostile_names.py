@@ -109,6 +109,7 @@ def test_the_title_of_a_page_is_text(tmp_path: Path) -> None:
         assert html.unescape(text.partition("<title>")[2].partition("</title>")[0]) == html.unescape(escaped(title))
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_what_is_no_colour_is_named_with_its_category() -> None:
     coloured = [name for name in FIGURES if "palette" in inspect.signature(REGISTERED[name]).parameters]
     tables = {name: EXAMPLES[name](2, 2) for name in coloured}
