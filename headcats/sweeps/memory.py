@@ -1,7 +1,8 @@
 """Memory of a sweep: how much the work needs, and how many prompts and rows fit at a time.
 
 The need is estimated from shapes. It is meant as an upper bound: never below measured peaks, and up to 3.5 times as
-much, 6 times in tiny models (`tests/sweeps/test_footprint.py`). Where memory runs out all the same, `in_parts` goes on
+much, 6 times in tiny models and 7 at the last position for metrics that do not read the whole vocabulary, which is
+counted for all (`tests/sweeps/test_footprint.py`). Where memory runs out all the same, `in_parts` goes on
 with half as much; on a CPU there is only the estimate, because a process that takes too much is ended without an error.
 
 Prompts and rows are cut into powers of two, so that a little more or less free memory cuts them in the same places.

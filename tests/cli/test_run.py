@@ -103,8 +103,6 @@ def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
 
 
 # ------------------------------------------------------------------------------------------------- where it may write
-
-
 def test_places_that_cannot_take_results(run_quickly, tmp_path):
     here = tmp_path / "here"
     (here / "file").write_text("mine", encoding="utf-8")

@@ -96,6 +96,7 @@ def test_every_figure_keeps_the_contract(name: str, monkeypatch: pytest.MonkeyPa
     check_window(one_cell)
     check_static_picture(one_cell)
     assert not palettes or not hues_of(one_cell)
+    assert bool(cells_of(one_cell)) == bool(cells_of(fig))
 
     for wrong in (xr.Dataset(), xr.Dataset({"loss": ("step", [1.0])})):
         with pytest.raises(DataError, match=f"{name} expects"):
@@ -113,6 +114,7 @@ def test_every_figure_of_a_large_model(size: tuple[int, int]) -> None:
         check_neutral_colours(fig)
         check_static_picture(fig)
         check_square_cells(fig)
+        assert bool(cells_of(fig)) == bool(cells_of(REGISTERED[name](EXAMPLES[name](2, 2))))
         if size[0] < 80:  # a page shows wider maps smaller
             check_window(REGISTERED[name](table, title=LONG))
 
@@ -149,7 +151,7 @@ def check_window(fig: go.Figure) -> None:
 
 
 def cells_of(fig: go.Figure) -> list[go.Heatmap | go.Image]:
-    """What shows a number for every head or layer; figures without draw bars and curves."""
+    """Traces that show a number for every head or layer; figures without any draw bars and curves."""
     return [trace for trace in fig.data if trace.type in ("heatmap", "image")]
 
 

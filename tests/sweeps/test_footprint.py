@@ -1,5 +1,6 @@
 """Estimates of memory against measured peaks: never below, and not much above."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -73,22 +74,13 @@ def test_sweeps(layout: Any, path: str, positions: str, shared: int, metric: str
     assert 1 <= ratio <= 6  # what does not grow with the model weighs more in a tiny one
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("layout", "sizes", "dtype", "most"),
-    [
-        ("gpt2", GPT2_SMALL, torch.float32, 3.5),
-        # As measured, and more than it should be: at the last position the plan counts more than there is.
-        ("gpt2", GPT2_SMALL, torch.bfloat16, 5.1),
-        ("llama", GROUPED, torch.float32, 4.2),
-        ("llama", GROUPED, torch.bfloat16, 7.0),
-    ],
-    ids=str,
-)
-def test_shapes_of_real_models(
-    layout: str, sizes: dict[str, int], dtype: torch.dtype, most: float, record_property: Any
-) -> None:
-    hf = hf_architecture(layout, **sizes)
+SIZES = {"gpt2": GPT2_SMALL, "llama": GROUPED}
+
+
+@functools.cache
+def ratios_of(layout: str, dtype: torch.dtype) -> dict[str, float]:
+    """Estimate by peak of sweeps of a model of a real shape."""
+    hf = hf_architecture(layout, **SIZES[layout])
     with torch.no_grad():
         for weight in hf.parameters():
             weight.mul_(0.2 if weight.ndim > 1 else 1)
@@ -106,5 +98,24 @@ def test_shapes_of_real_models(
     ):
         ratio = sweep_ratio(model, prefixed_batch(*shape), path, positions, metric, limit)
         ratios[f"{path} {shape} {metric} {limit}"] = ratio
-    record_property("estimate / peak", ratios)
-    assert all(1 <= ratio <= most for ratio in ratios.values()), ratios
+    return ratios
+
+
+MODELS = list(itertools.product(SIZES, [torch.float32, torch.bfloat16]))
+# The plan counts logits of all rows over the whole vocabulary, of which `logit_diff` reads two.
+TOO_MUCH = pytest.mark.xfail(strict=True, reason="4.2 to 6.9 times the peak at the last position")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layout", "dtype"), MODELS, ids=str)
+def test_shapes_of_real_models_never_take_more(layout: str, dtype: torch.dtype, record_property: Any) -> None:
+    record_property("estimate / peak", ratios_of(layout, dtype))
+    assert min(ratios_of(layout, dtype).values()) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "dtype"), [MODELS[0], *(pytest.param(*model, marks=TOO_MUCH) for model in MODELS[1:])], ids=str
+)
+def test_shapes_of_real_models_take_not_much_less(layout: str, dtype: torch.dtype) -> None:
+    assert max(ratios_of(layout, dtype).values()) <= 3.5
