@@ -58,13 +58,13 @@ class HeldOut:
     Attributes:
         batches: Task -> its prompts, about query items that heads were not chosen by.
         category_of: Task -> category, for every task of the suite (any may be a distractor).
-        items: Task -> all query items that it was scored on.
+        vocabularies: Task -> every query item that its prompts may ask about, drawn or not.
         reference: Prompts of the means that replace z.
     """
 
     batches: Mapping[str, Sequence[PromptBatch]]
     category_of: Mapping[str, str]
-    items: Mapping[str, Collection[str]]
+    vocabularies: Mapping[str, Collection[str]]
     reference: Reference
 
 
@@ -175,7 +175,7 @@ def labelled_study(
     kept = [task in tasks for task in common]
     layers, numbers = halves[0]["layer"].values, halves[0]["head"].values
     labels = np.array([categories.index(held.category_of[task]) for task in tasks])
-    shared = shared_words([held.items[task] for task in tasks])
+    shared = shared_words([held.vocabularies[task] for task in tasks])
     return LabelledStudy(
         tasks,
         [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from headcats.statistics.random_streams import stream
 
 SHARED_WORDS = 1 / 3
-"""Share of its query items from which on a task is linked with another one, for the task with fewer items."""
+"""Share of its vocabulary from which on a task is linked with another one, for the task with fewer items."""
 # Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
 _TIE = 1e-9
 
@@ -63,9 +63,12 @@ class Labellings:
         return _indicators(self.units, int(self.units.max(initial=-1)) + 1)
 
 
-def shared_words(items: Sequence[Collection[str]]) -> Float[np.ndarray, "task task"]:
-    """Share of the query items of one task that another one has, too: of the task with fewer items, 0 to 1."""
-    words = [set(of_task) for of_task in items]
+def shared_words(vocabularies: Sequence[Collection[str]]) -> Float[np.ndarray, "task task"]:
+    """Share of the query items of one task that another one has, too: of the task with fewer items, 0 to 1.
+
+    Of all that prompts may ask about. Of those that were drawn, the share would fall with the number of prompts.
+    """
+    words = [set(of_task) for of_task in vocabularies]
     return np.array(
         [[len(one & other) / max(1, min(len(one), len(other))) for other in words] for one in words]
     ).reshape(len(words), len(words))

@@ -176,7 +176,7 @@ def held_out_prompts(
             for task in tested
         },
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
-        items={task: _items(run, task) for task in tested},
+        vocabularies={task: preparation.vocabulary(task) for task in tested},
         reference=preparation.references.of(tested[0], "suite"),
     )
 
@@ -197,12 +197,6 @@ def scores_of_halves(run: RunResults, reading: Reading, *, seed: int) -> tuple[x
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         return first, read_scores(RunResults(halves[1]), reading, seed=seed)
-
-
-def _items(run: RunResults, task: str) -> set[str]:
-    """All query items that a task was scored on."""
-    blocks = (run.block(task, label) for label in run.tasks[task])
-    return {str(item) for block in blocks if "item" in block.coords for item in block["item"].values}
 
 
 def _save(evidence: xr.DataTree, folder: Path) -> None:

@@ -107,6 +107,10 @@ class Preparation:
             if isinstance(pairs, tuple)
         }
 
+    def vocabulary(self, task: str) -> set[str]:
+        """Every query item that prompts of a task may ask about, drawn or not."""
+        return {pair.item if isinstance(pair, PromptPair) else pair[0] for pair in self.study.pairs[task]}
+
     def set_distractors(self, task: str, distractors: tuple[str, ...]) -> None:
         """Write the prompts of a task anew, corrupted by these tasks alone."""
         self.distractors[task] = distractors

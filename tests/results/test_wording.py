@@ -43,7 +43,7 @@ def test_every_identifier_has_a_template():
      "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
     ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},
      ("Of 200 relabellings of these 40 tasks (19 independent units), 0.5% had a supported category: so often "
-     "labels that mean nothing pass here (at most 5 % by construction).")),
+     "labels that mean nothing would pass here, if tasks were exchangeable.")),
     ("evidence.redundancy", {"category": "a", "summed": 0.001, "joint": 0.22,
                              "comparison": line("evidence.far_more")},
      ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "

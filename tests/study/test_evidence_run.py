@@ -17,7 +17,7 @@ from headcats.scores.items import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import run_evidence
 from headcats.study.preparation import Preparation
-from headcats.study.restore import restored_study
+from headcats.study.restore import check_order, restored_study
 from headcats.tasks.suites import make_suite
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -99,7 +99,7 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
         assert seen["halves"][0]["n_items"].sel(task=task).item() == len(chosen)
         others = set(block["item"].values) - chosen
         assert seen["halves"][1]["n_items"].sel(task=task).item() == len(others)
-        assert set(seen["held"].items[task]) == chosen | others
+        assert seen["held"].vocabularies[task] == {word for word, _ in study.word_pairs(task)} > chosen | others
     assert set(seen["held"].batches) == {"always_a", "always_b", "always_c"}
 
 
@@ -193,3 +193,12 @@ def test_items_of_one_half_alone_are_one_sentence(model, finished):
             results[task][name] = xr.DataTree(block.isel(prompt=kept))
     with pytest.raises(DataError, match="one half alone"):
         run_evidence(model, results, **QUICK)
+
+
+def test_results_may_be_in_a_folder_that_is_called_as_the_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mini").mkdir()
+    (tmp_path / "mini" / "manifest.json").write_text("{}", encoding="utf-8")
+    check_order("mini", "mini", by="f")
+    with pytest.raises(DataError, match="other way round"):
+        check_order("mini", "other", by="f")
