@@ -16,6 +16,8 @@ from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.results.head_axes import noun
 from headcats.results.run_results import RunResults
 
+_SPECIFIC = " (task-specific)"
+
 
 @dataclass(frozen=True)
 class RunMap:
@@ -75,6 +77,13 @@ class RunMaps:
     left_out: Mapping[str, str]
 
     @property
+    def no_task_specific(self) -> str:
+        """Why there are no task-specific effects beside total ones, or no head can be judged by them; else ""."""
+        if self.task_specific is not None:
+            return self.task_specific.not_judged
+        return self.left_out.get(f"{self.mapped.name}{_SPECIFIC}", "")
+
+    @property
     def all(self) -> tuple[RunMap, ...]:
         """The mapped one first."""
         return tuple(filter(None, (self.mapped, self.task_specific, *self.others)))
@@ -113,4 +122,4 @@ def _name(run: RunResults, reading: Reading) -> str:
     label = reading.label
     alike = [scored for scored in run.scored if scored.name == label.name]
     name = str(label) if len(alike) > 1 else label.name.replace("_", " ")
-    return f"{name} (task-specific)" if reading.effect == "task_specific" else name
+    return f"{name}{_SPECIFIC}" if reading.effect == "task_specific" else name

@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.categories.run_maps import RunMaps
 from headcats.reports.page.material import Material
 from headcats.reports.page.saved import robustness_folder
-from headcats.reports.text.answer import of_a_toy, other_tests, prompts_wanted
+from headcats.reports.text.answer import corruptions, of_a_toy, other_tests, prompts_wanted
 from headcats.reports.text.short import Short, short_map
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Finding, line
@@ -29,6 +29,7 @@ def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTre
     return short_map(
         maps,
         evidence=tested,
+        foremost=corruptions(run),
         warnings=_warnings(material),
         next_command=_next_command(material, place),
         colours=listed_colours(maps.mapped.tables["overlap"]),

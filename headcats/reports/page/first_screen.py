@@ -19,6 +19,7 @@ from headcats.reports.text.answer import (
     cautions,
     certainty,
     contradictions,
+    corruptions,
     headline,
     of_a_toy,
     other_tests,
@@ -108,6 +109,7 @@ def _joint(material: Material) -> Iterator[Finding]:
 
 def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:
     yield from approximated(maps.mapped.tables["scores"])
+    yield from corruptions(material.run)
     yield from contradictions(maps)
     yield from other_tests(material.evidence)
     yield from cautions(maps, evidence)

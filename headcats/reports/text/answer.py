@@ -5,6 +5,7 @@ No sentence is surer than the evidence: heads "pass" for a category until `headc
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,14 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.membership import SETTLED
-from headcats.categories.outcome import NOT_JUDGED, UNDECIDED
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
 from headcats.categories.run_maps import RunMap, RunMaps
-from headcats.evidence.verdicts import VERDICTS, damaged_more
+from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.results.records import ModelRecord
+from headcats.results.run_results import RunResults
 from headcats.results.sources import is_bundled
 from headcats.scores.reach import items_wanted
 
@@ -28,10 +30,17 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class Group:
-    """Heads that are in exactly the same categories."""
+    """Heads that are in exactly the same categories; those of one, by what is known of the others.
+
+    Attributes:
+        undecided: In how many other categories heads of one are undecided.
+        is_alone: Whether heads of one are out of all others, and there are others.
+    """
 
     categories: tuple[str, ...]
     heads: tuple[str, ...]
+    undecided: int = 0
+    is_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,24 +51,29 @@ class CategoryRow:
         judged: Whether any of its tasks has numbers.
         heads: The largest effect first.
         named_too: Other map -> which of these heads it has in this category as well; without maps that judge nothing.
+        left_open: Other map -> how many of these heads it leaves undecided or does not judge, in words; None for none.
     """
 
     category: str
     judged: bool
     heads: tuple[str, ...]
     named_too: dict[str, tuple[str, ...]]
+    left_open: dict[str, Finding | None]
 
 
 def groups(overlap: xr.Dataset) -> list[Group]:
     """Heads by the set of categories that they are in; the sets with the most categories first, then the largest."""
     names, unit = overlap["category"].values.tolist(), unit_of(overlap)
-    inside = (overlap["member"] == 1).transpose("layer", "head", "category").to_numpy()
-    by_set: dict[tuple[str, ...], list[str]] = {}
+    words = outcomes(overlap).transpose("layer", "head", "category").to_numpy()
+    inside, n_undecided, n_out = words == IN, (words == UNDECIDED).sum(-1), (words == OUT).sum(-1)
+    by_set: dict[tuple[tuple[str, ...], int, bool], list[str]] = {}
     for i, j in zip(*np.nonzero(inside.any(-1)), strict=True):
         name = cell_name(int(overlap["layer"][i]), int(overlap["head"][j]), unit)
-        by_set.setdefault(tuple(np.array(names)[inside[i, j]].tolist()), []).append(name)
-    ordered = sorted(by_set.items(), key=lambda pair: (-len(pair[0]), -len(pair[1])))
-    return [Group(categories, tuple(heads)) for categories, heads in ordered]
+        categories, undecided = tuple(np.array(names)[inside[i, j]].tolist()), int(n_undecided[i, j])
+        doubt = (undecided, 0 < n_out[i, j] == len(names) - 1) if len(categories) == 1 else (0, False)
+        by_set.setdefault((categories, *doubt), []).append(name)
+    ordered = sorted(by_set.items(), key=lambda pair: (-len(pair[0][0]), -len(pair[1])))
+    return [Group(categories, tuple(heads), *doubt) for (categories, *doubt), heads in ordered]
 
 
 def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
@@ -78,10 +92,12 @@ def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
-    """The heads that are in several categories, and those in one alone; nothing where none is in any."""
-    sets = groups(overlap)
+    """The heads that are in several categories, and those in one; nothing where none is in any.
+
+    A head is of one category alone where it is out of all others, not where it is undecided in some.
+    """
+    sets, names = groups(overlap), overlap["category"].values.tolist()
     shared = [group for group in sets if len(group.categories) > 1]
-    alone = {group.categories[0]: group.heads for group in sets if len(group.categories) == 1}
     if shared:
         n_more = sum(len(group.heads) for group in shared[1:])
         yield line(
@@ -91,17 +107,25 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             kind=_kind(kind),
             categories=_categories(shared[0].categories),
             more=line("answer.more_shared", n=n_more) if n_more else None,
+            chance=line("answer.as_chance") if _chance(overlap, shared[0])["p"] > ALPHA else None,
         )
-    counted = [
-        line("answer.alone_of", category=name, heads=_named(alone[name]))
-        for name in overlap["category"].values.tolist()
-        if name in alone
-    ]
-    if counted:
-        more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
-        single = "answer.alone_in_all" if overlap.sizes["category"] == 1 else "answer.none_shared"
-        id = "answer.alone" if shared else single
-        yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
+    single = sorted(sets[len(shared) :], key=lambda group: names.index(group.categories[0]))
+    for is_alone, id in ((True, "answer.alone"), (False, "answer.one")):
+        counted = [
+            line(
+                "answer.of_one",
+                category=group.categories[0],
+                heads=_named(group.heads),
+                undecided=line("answer.undecided_in", n=group.undecided) if group.undecided else None,
+            )
+            for group in single
+            if group.is_alone == is_alone
+        ]
+        if counted:
+            if len(counted) == len(sets):
+                id = "answer.one_in_all" if len(names) == 1 else "answer.none_shared" if is_alone else id
+            more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
+            yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
 
 
 def certainty(mapped: RunMap) -> Iterator[Finding]:
@@ -121,11 +145,16 @@ def resampled(mapped: RunMap) -> Iterator[Finding]:
 def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
     """How many heads are in the largest number of categories that any is in, beside chance; nothing if none shares."""
     if shared := [group for group in groups(overlap) if len(group.categories) > 1]:
-        k = len(shared[0].categories)
-        row = overlap.sel(k=k)
-        expected, p_value = (row[f"{name}_within_layers"].item() for name in ("expected", "p"))
-        if np.isfinite(expected):
-            yield line("answer.chance", n=int(row["observed"]), k=k, expected=expected, p=p_value)
+        chance = _chance(overlap, shared[0])
+        if np.isfinite(chance["expected"]):
+            yield line("answer.chance", **chance)
+
+
+def _chance(overlap: xr.Dataset, group: Group) -> dict[str, float]:
+    """How many heads are in `k` categories, as many as those of a group, and what chance within layers gives."""
+    row = overlap.sel(k=len(group.categories))
+    expected, p_value = (row[f"{name}_within_layers"].item() for name in ("expected", "p"))
+    return {"n": int(row["observed"]), "k": len(group.categories), "expected": expected, "p": p_value}
 
 
 def agreements(maps: RunMaps) -> Iterator[Finding]:
@@ -140,7 +169,7 @@ def contradictions(maps: RunMaps) -> Iterator[Finding]:
     if mapped.not_judged:
         return
     categories = mapped.tables["overlap"]["category"].values.tolist()
-    if maps.task_specific is not None and not maps.task_specific.not_judged:
+    if n and maps.task_specific is not None and not maps.task_specific.not_judged:
         left = maps.task_specific.names_too(mapped)
         counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
         named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
@@ -150,6 +179,9 @@ def contradictions(maps: RunMaps) -> Iterator[Finding]:
     for other in maps.others:
         if not other.not_judged and other.name not in agreeing:
             both, theirs = int(other.names_too(mapped).sum()), int(other.inside.sum())
+            if not n:
+                yield from [line("answer.other_alone", method=other.name, n=theirs)] if theirs else []
+                continue
             yield line(
                 "answer.other_method",
                 method=other.name,
@@ -164,6 +196,28 @@ def approximated(table: xr.Dataset) -> Iterator[Finding]:
     """That a table rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
     if kind := approximation_label(table):
         yield line("map.approximation", kind=kind)
+
+
+def corruptions(run: RunResults) -> Iterator[Finding]:
+    """In how many tasks of which categories prompts are corrupted how; nothing where all are as the plan says."""
+    manifest = run.manifest_or_empty
+    records = [manifest.tasks[task] for task in run.scored_tasks if task in manifest.tasks]
+    by_kind: dict[str, list[str]] = {}
+    for record in records:
+        usual = "prompts as given" if record.word_pairs.kept is None else manifest.plan.corruption
+        by_kind.setdefault((record.corruption or usual).replace("_", " "), []).append(record.category)
+    if len(by_kind) < 2 and not any(record.corruption for record in records):
+        return
+    kinds = [
+        line(
+            "answer.corruption",
+            kind=kind,
+            n=len(categories),
+            categories=[f"{name} {n}" for name, n in Counter(categories).items()],
+        )
+        for kind, categories in sorted(by_kind.items(), key=lambda pair: len(pair[1]))
+    ]
+    yield line("answer.corruptions" if len(kinds) > 1 else "answer.other_corruption", kinds=kinds)
 
 
 def of_a_toy(model: ModelRecord) -> Iterator[Finding]:
@@ -189,12 +243,8 @@ def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     alone = [name for name, row in by_category(overlap) if int(row["n_tasks"]) == 1 and name not in empty]
     if alone:
         yield line("answer.single_task", categories=_categories(alone), n=len(alone))
-    if (
-        maps.task_specific is None
-        and mapped.reading.effect == "total"
-        and "task" in controls_of(mapped.reading.label.name)
-    ):
-        yield line("answer.no_control")
+    if "task" in controls_of(mapped.reading.label.name) and (why := maps.no_task_specific):
+        yield line("answer.no_task_specific", reason=why)
     if unit_of(overlap) != HEAD:
         yield line("answer.groups", unit=noun(unit_of(overlap)))
     judged = overlap["effect"].notnull()
@@ -222,14 +272,16 @@ def prompts_wanted(mapped: RunMap) -> int | None:
 def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:
     """Every category with its heads, and which of these every other map names too."""
     mapped = maps.mapped
-    others = {each.name: each.names_too(mapped) for each in maps.all[1:] if not each.not_judged}
+    judging = [each for each in maps.all[1:] if not each.not_judged]
+    others = {each.name: each.names_too(mapped) for each in judging}
     for place, (category, row) in enumerate(by_category(mapped.tables["overlap"])):
         places = mapped.members_of(place)
         named_too = {
             name: tuple(_cell(row, i, j) for i, j in places if too[place, i, j]) for name, too in others.items()
         }
         judged = bool(row["effect"].notnull().any()) and not mapped.not_judged
-        yield CategoryRow(category, judged, tuple(_cell(row, i, j) for i, j in places), named_too)
+        left_open = {each.name: _left_open(each, mapped, place) for each in judging}
+        yield CategoryRow(category, judged, tuple(_cell(row, i, j) for i, j in places), named_too, left_open)
 
 
 def verdicts_by_category(evidence: xr.DataTree | None) -> dict[str, str]:
@@ -282,9 +334,9 @@ def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
 
 
-def _left_open(other: RunMap, mapped: RunMap) -> Finding | None:
-    """How many memberships of the mapped map another one leaves undecided, or does not judge; None for none."""
-    words = other.outcomes_on(mapped)[mapped.inside].tolist()
+def _left_open(other: RunMap, mapped: RunMap, category: int | slice = slice(None)) -> Finding | None:
+    """How many memberships another map leaves undecided, or does not judge, of all or one category; None for none."""
+    words = other.outcomes_on(mapped)[category][mapped.inside[category]].tolist()
     counts = [
         line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words
     ]

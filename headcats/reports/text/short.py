@@ -8,6 +8,7 @@ import xarray as xr
 from headcats.categories.run_maps import RunMaps
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.reports.text.answer import (
+    CategoryRow,
     approximated,
     category_rows,
     cautions,
@@ -47,6 +48,7 @@ def short_map(
     maps: RunMaps,
     *,
     evidence: xr.DataTree | None = None,
+    foremost: Iterable[Finding] = (),
     warnings: Iterable[Finding] = (),
     next_command: str,
     colours: Mapping[str, str],
@@ -56,6 +58,7 @@ def short_map(
     Args:
         maps: Of the run.
         evidence: The test of the mapped categories, as `hc.run_evidence` returns it.
+        foremost: Warnings that bear on every number.
         warnings: Further ones, which come behind what contradicts the map.
         next_command: What to do now.
         colours: Category -> its colour.
@@ -64,7 +67,8 @@ def short_map(
     verdict = list(headline(maps, evidence)) + ([] if not_judged else list(resampled(maps.mapped)))
     # How many are left in each category stands in the table.
     against = [replace(each, fields={**each.fields, "counts": None}) for each in contradictions(maps)]
-    known = [*approximated(maps.mapped.tables["scores"]), *against, *warnings, *cautions(maps, evidence)]
+    approximate = approximated(maps.mapped.tables["scores"])
+    known = [*approximate, *foremost, *against, *warnings, *cautions(maps, evidence)]
 
     def listed(most: int) -> Table:
         return replace(_category_table(maps, differing_verdicts(evidence), most=most), colours=colours)
@@ -82,7 +86,7 @@ def _category_table(maps: RunMaps, verdicts: Mapping[str, str], *, most: int) ->
         if not row.heads:
             cells = ["none" if row.judged else "-", *["-"] * ((specific is not None) + len(others))]
         else:
-            left = [] if specific is None else [f"{len(row.named_too[specific])} of {len(row.heads)}"]
+            left = [] if specific is None else [_left(row, specific)]
             too = [first_names(row.named_too[name], most, " ") or "none" for name in others]
             cells = [first_names(row.heads, most, " "), *left, *too]
         rows.append([row.category, *([verdicts.get(row.category, INCONCLUSIVE)] if verdicts else []), *cells])
@@ -91,3 +95,8 @@ def _category_table(maps: RunMaps, verdicts: Mapping[str, str], *, most: int) ->
     heads = str(line("short.heads_by", method=maps.mapped.name))
     columns = ["category", *["verdict"] * bool(verdicts), heads, *left, *also]
     return table("text.untitled", columns, rows, optional=[*reversed(also), *left])
+
+
+def _left(row: CategoryRow, specific: str) -> str:
+    left = line("short.left", n=len(row.named_too[specific]), of=len(row.heads), left_open=row.left_open[specific])
+    return str(left)

@@ -11,11 +11,17 @@ from headcats.reports.text.answer import (
     agreements,
     approximated,
     category_rows,
+    cautions,
     certainty,
     contradictions,
+    corruptions,
     headline,
     verdicts_by_category,
 )
+from headcats.results.manifest import Manifest
+from headcats.results.records import DropCounts, PlanRecord, TaskRecord
+from headcats.results.run_results import RunResults
+from headcats.results.tree import tree
 
 CATEGORIES = ("Algorithmic", "Knowledge", "Linguistic")
 # Of each category, the four heads of one layer: H0 is in the last two, H1 in the first alone.
@@ -60,6 +66,94 @@ def test_the_headline_names_shared_heads_then_those_of_one_category():
     assert str(shared).startswith("L0H0 passes for")
     assert str(shared).index("Knowledge") < str(shared).index("Linguistic")
     assert "Algorithmic L0H1" in str(alone)
+
+
+def of_one(finding):
+    """Heads of one category, as (category, heads..., in how many others they are undecided)."""
+    return [
+        (each.fields["category"], *each.fields["heads"].fields["heads"], undecided and undecided.fields["n"])
+        for each in finding.fields["categories"]
+        for undecided in [each.fields["undecided"]]
+    ]
+
+
+def test_a_head_is_of_one_category_alone_only_where_it_is_out_of_all_others():
+    alone, one = headline(maps(a_map([[1, 1, -1], [0, -1, 1], [0, -1, 0]], np.ones((3, 3)))))
+    assert (alone.id, one.id) == ("answer.alone", "answer.one")
+    assert of_one(alone) == [("Algorithmic", "L0H1", None)]
+    assert of_one(one) == [("Algorithmic", "L0H0", 2), ("Knowledge", "L0H2", 1)]
+    (none_shared,) = headline(maps(a_map([[1, -1], [-1, 1], [-1, -1]], np.ones((3, 2)))))
+    assert none_shared.id == "answer.none_shared"
+
+
+def test_equal_effects_everywhere_make_no_head_one_of_a_category_alone():
+    (one,) = headline(maps(a_map([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], np.full((3, 4), 0.2))))
+    assert one.id == "answer.one"
+    assert {n for *_, n in of_one(one)} == {2}
+
+
+def test_beside_a_category_without_numbers_no_head_is_alone():
+    effect = [[0.2], [0.0], [np.nan]]
+    (one,) = headline(maps(a_map([[1], [-1], [0]], effect)))
+    assert (one.id, of_one(one)) == ("answer.one", [("Algorithmic", "L0H0", None)])
+
+
+@pytest.mark.parametrize(("p", "is_chance"), [(0.5, True), (0.01, False), (np.nan, False)])
+def test_sharing_that_chance_explains_is_said_to_be_that(p, is_chance):
+    mapped = a_map()
+    mapped.tables["overlap"]["p_within_layers"][:] = p
+    shared, _ = headline(maps(mapped))
+    assert (shared.fields["chance"] is not None) == is_chance
+
+
+def test_nothing_is_left_of_no_membership():
+    empty = a_map(-np.ones((3, 4)))
+    (found,) = contradictions(maps(empty, a_map(name="other"), a_map(-np.ones((3, 4))), task_specific=empty))
+    assert (found.id, found.fields["n"]) == ("answer.other_alone", 3)
+
+
+def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
+    monkeypatch.setattr("headcats.reports.text.answer.prompts_wanted", lambda mapped: None)
+    reading = Reading.parse(method="denoising_patch@last")
+    mapped = RunMap(reading, a_map(np.array(MEMBER)).tables, "denoising patch")
+    mapped.tables["overlap"]["n_tasks"] = ("category", [2, 2, 2])
+    specific = a_map(name="denoising patch (task-specific)", not_judged="too few pairs")
+    for given in (
+        RunMaps(mapped, None, (), {"denoising patch (task-specific)": "too few pairs"}),
+        RunMaps(mapped, specific, (), {}),
+    ):
+        said = {finding.id: finding for finding in cautions(given)}
+        assert said["answer.no_task_specific"].fields["reason"] == "too few pairs"
+    assert "answer.no_task_specific" not in {finding.id for finding in cautions(RunMaps(mapped, a_map(), (), {}))}
+
+
+def a_run(**corrupted):
+    """Results of tasks of two categories, by how their prompts are corrupted; None for finished prompts."""
+    records = {
+        name: TaskRecord(
+            "Knowledge" if name < "c" else "Linguistic",
+            word_pairs=DropCounts(kept=None if how is None else 9),
+            corruption=how or "",
+        )
+        for name, how in corrupted.items()
+    }
+    manifest = Manifest(tasks=records, plan=PlanRecord(corruption="other_task"))
+    block = xr.Dataset({"patched": ("prompt", [0.0])}, attrs={"label": "denoising_patch@last"})
+    return RunResults(tree({(name, "denoising_patch@last"): block for name in records}, manifest))
+
+
+def test_corruptions_that_differ_are_counted_by_category():
+    assert list(corruptions(a_run(a="", b="", c=""))) == []
+    assert list(corruptions(a_run(a=None, c=None))) == []
+    (mixed,) = corruptions(a_run(a="shuffled_labels", b="", c="", d=None))
+    kinds = {each.fields["kind"]: each.fields["categories"] for each in mixed.fields["kinds"]}
+    assert kinds == {
+        "shuffled labels": ["Knowledge 1"],
+        "prompts as given": ["Linguistic 1"],
+        "other task": ["Knowledge 1", "Linguistic 1"],
+    }
+    (fallen,) = corruptions(a_run(a="shuffled_labels", c="shuffled_labels"))
+    assert fallen.id == "answer.other_corruption"
 
 
 def test_the_headline_begins_with_the_verdicts_the_best_first():
@@ -136,6 +230,15 @@ def test_rows_list_the_largest_effects_first_and_what_others_name():
     assert row.heads == ("L0H2", "L0H0")
     assert row.named_too == {"mean ablation": ("L0H0",)}
     assert row.judged
+    assert row.left_open == {"mean ablation": None}
+
+
+def test_rows_count_what_another_map_leaves_open():
+    mapped = a_map([[1, 1, 1]], [[0.1, 0.2, 0.4]], categories=["Knowledge"])
+    other = a_map([[1, 0, -1]], [[0.1, 0.1, 0.0]], name="other", categories=["Knowledge"])
+    (row,) = category_rows(maps(mapped, other))
+    (counted,) = row.left_open["other"].fields["outcomes"]
+    assert (counted.fields["n"], counted.fields["outcome"]) == (1, "undecided")
 
 
 def test_verdicts_are_by_category():
