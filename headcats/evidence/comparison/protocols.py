@@ -208,7 +208,7 @@ def _check_one_model(runs: Mapping[str, RunResults]) -> None:
     hashes = {folder: run.manifest_or_empty.model.weights_hash for folder, run in runs.items()}
     if len(set(hashes.values())) > 1:
         raise DataError(
-            f"{' and '.join(hashes)} hold results of different models: their heads do not correspond. Compare the "
+            f"{' and '.join(hashes)} hold results of different models: their heads need not correspond. Compare the "
             "structure of their categories instead (hc.evidence.category_structure)."
         )
 
