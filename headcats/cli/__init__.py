@@ -1,13 +1,14 @@
 """The command line: parse, call, print."""
 
 import ctypes
+import errno
 import importlib.metadata
 import io
 import logging
 import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -34,6 +35,9 @@ To complete names and results folders in your shell: `headcats --install-complet
 """
 # Numbers of mallopt(3), and the largest threshold.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _MOST = -1, -4, 2**31 - 1
+
+# Of a write to a file or device that is open: to stdout, since ours are made whole and name their file.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="headcats",
@@ -90,7 +94,10 @@ def main() -> None:
 
         warnings.showwarning = show
         try:
-            app(prog_name="headcats")
+            try:
+                app(prog_name="headcats")
+            finally:
+                sys.stdout.flush()  # of a short answer, a full disk is seen here alone
         except HeadcatsError as error:
             explain(error)
             sys.exit(2)
@@ -105,15 +112,22 @@ def main() -> None:
                 )
             )
             sys.exit(2)
-        except BrokenPipeError:
-            # The reader (`head`, a pager) has gone; the interpreter must not try to flush to it again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
+        except BrokenPipeError:  # the reader (`head`, a pager) has gone
+            _end_output()
         except OSError as error:
+            if error.filename is None and error.errno in _NO_ROOM:
+                explain(StorageError(f"The answer cannot be written: {error.strerror}. Send it to another place."))
+                _end_output()
             if error.filename is None:
                 raise
             explain(StorageError(f"{error.filename} cannot be used: {error.strerror}. Make it readable and writable."))
             sys.exit(2)
+
+
+def _end_output() -> NoReturn:
+    """End with exit code 1; the interpreter must not try to flush to where nothing can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def _tune_process() -> None:

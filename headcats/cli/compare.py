@@ -173,22 +173,22 @@ def _compare_protocols(
         colours=_colours(protocols.members),
     )
     if split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
-        _save(Robustness(table, protocols.members, protocols.left_out, split), reading, place, answer)
+        robustness = Robustness(table, protocols.members, protocols.left_out, split)
+        _save(next(iter(runs.values())), robustness, reading, place, answer)
     return compared
 
 
-def _save(robustness: Robustness, reading: Reading, place: Place, answer: Answer) -> None:
+def _save(run: RunResults, robustness: Robustness, reading: Reading, place: Place, answer: Answer) -> None:
     if place.on_hub:
         return  # the numbers are printed, and there is no folder of one's own
     folder, subfolder = place.folder, robustness_folder(reading)
     try:
-        save_robustness(folder, subfolder, robustness)
+        save_robustness(run, subfolder, robustness)
     except StorageError as error:
         warn(f"Not saved for the report: {error}")  # the numbers are printed all the same
         return
-    answer.wrote(
-        "saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=f"; `headcats report {folder}` shows it."
-    )
+    hint = f"; `headcats report {shlex.quote(str(folder))}` shows it."
+    answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=hint)
 
 
 def _compare_methods(run: RunResults, metric: str | None, answer: Answer, *, place: Place) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,8 @@ def figure_command(
     Keys of `--json`: `figure`, `file`, `title`.
     """
     if Path(name).is_dir():
-        raise OptionError(f"The figure comes first: headcats figure {folder} {name} --out {destination}.")
+        swapped = " ".join(shlex.quote(str(part)) for part in (folder, name, "--out", destination))
+        raise OptionError(f"The figure comes first: headcats figure {swapped}.")
     draw = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
@@ -136,7 +138,7 @@ def _run_table(
     if kind == "agreement":
         return _agreement_table(run, name, reading)
     if kind in EVIDENCE_TABLES:
-        return _evidence_table(place, kind, name, reading, method=method, positions=positions)
+        return _evidence_table(run, place, kind, name, reading, method=method, positions=positions)
     check_scored(run, place, method, by=f"Figure {name!r}")
     # Of an importance any score of any method, by category.
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
@@ -149,7 +151,7 @@ def _agreement_table(run: RunResults, name: str, reading: Reading) -> Given:
 
 
 def _evidence_table(
-    place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
+    run: RunResults, place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
@@ -157,7 +159,7 @@ def _evidence_table(
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}
     criteria |= {"positions": positions} if positions is not None else {}
-    saved = saved_evidence(place.folder)
+    saved = saved_evidence(run)
     for folder, problem in saved.problems.items():
         warn(f"{folder} is left out: {problem}")
     for evidence in saved.contents.values():
@@ -168,8 +170,9 @@ def _evidence_table(
             return Given(evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}")
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(
-        f"Figure {name!r} reads what `headcats evidence {place}` saves, and {place} holds none with these options "
-        f"({', '.join(f'{key} {value}' for key, value in criteria.items())}). Run that first, with the same options."
+        f"Figure {name!r} reads what `headcats evidence {shlex.quote(str(place))}` saves, and {place} holds none with "
+        f"these options ({', '.join(f'{key} {value}' for key, value in criteria.items())}). Run that first, with the "
+        "same options."
     )
 
 

@@ -90,7 +90,7 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     answer.detail(_further_methods(run, reading, {spec.label for spec in specs}, folder))
     option = "" if run.default_label == reading.label else f" --method {reading.label}"
     not_judged = "not_judged" in tables["members"].attrs
-    hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
+    hint = "" if not_judged else f" Head list: `headcats map {shlex.quote(str(folder))}{option} --csv`"
     page = folder / f"overlap_map{reading.file_suffix(run)}.html"
     draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
 
@@ -104,7 +104,7 @@ def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder
     }
     methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
     methods += run.sorting_methods
-    hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
+    hint = f"Another method can tell another story: `headcats map {shlex.quote(str(folder))} --method NAME`"
     paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
     for label in run.joint_blocks:
         commands, selection = quoted_figure_commands(run, folder, label), run.declarations[label].selection

@@ -1,5 +1,6 @@
 """`headcats views`: attention patterns of a run's heads, as pages in its folder. Needs the model."""
 
+import shlex
 from dataclasses import asdict
 from typing import Annotated
 
@@ -63,5 +64,5 @@ def views_command(
     for view in pages.views:
         answer.wrote(view.category, pages.folder / view.file)
     answer.say([f"{view.category}: {pages.folder / view.file}" for view in pages.views])
-    answer.say([f"`headcats report {folder}` links them."])
+    answer.say([f"`headcats report {shlex.quote(str(folder))}` links them."])
     answer.end()

@@ -48,7 +48,7 @@ def merge(
     Raises:
         PlanError: Plans, models or suites differ, or two blocks or parts of one name were made with different prompts.
         DamagedFileError: A file of a folder is damaged or missing; the run that made it makes it again.
-        StorageError: A folder cannot be read, or `out` is taken.
+        StorageError: A folder cannot be read or is named twice, or `out` is taken.
     """
     check_store(store)
     with ResultsFolder(out).writing("headcats merge"):
@@ -63,6 +63,11 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
     places = [find_place(path) for path in folders]
+    named = [place.folder.resolve() for place in places]
+    if twice := [place for number, place in enumerate(places) if named[number] in named[:number]]:
+        raise StorageError(
+            f"{twice[0]} is named twice, and merging results with themselves adds nothing: name it once."
+        )
     runs = [read_whole_results(place) for place in places]
     manifests = [run.manifest for run in runs]
     merged, suite = manifests[0], _same_suite(runs)

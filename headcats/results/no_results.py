@@ -1,6 +1,7 @@
 """What is wrong with a path that holds no results, and what to do."""
 
 import difflib
+import shlex
 from pathlib import Path
 
 from headcats.results.manifest import MANIFEST
@@ -23,7 +24,7 @@ def no_results(path: Path) -> str:
     if not path.exists():
         beside = {folder.name: str(folder) for folder in _folders(path.parent)}
         near = " or ".join(beside[name] for name in difflib.get_close_matches(path.name, beside, n=3, cutoff=0.6))
-        advice = f"Did you mean {near}?" if near else f"Run `headcats run --out {path}` first."
+        advice = f"Did you mean {near}?" if near else f"Run `headcats run --out {shlex.quote(str(path))}` first."
         return f"{path} is not a results folder: it does not exist. {advice}"
     what = "a series of revisions" if (path / SERIES).is_file() else f"not a results folder (it has no {MANIFEST})"
     if inside := [folder.as_posix() for folder in _folders(path)]:
@@ -33,7 +34,7 @@ def no_results(path: Path) -> str:
         return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
     if path.resolve() == Path.cwd():
         return f"{path} is {what}; `headcats run` makes one, in results/mini-icl, which is then to be named here."
-    return f"{path} is {what}; run `headcats run --out {path}` first."
+    return f"{path} is {what}; run `headcats run --out {shlex.quote(str(path))}` first."
 
 
 def _folders(path: Path) -> list[Path]:

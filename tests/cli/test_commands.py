@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 
 import pytest
@@ -79,6 +80,26 @@ def test_a_reader_that_has_gone_is_no_traceback(monkeypatch):
         with pytest.raises(SystemExit) as stop:
             cli.main()
     assert stop.value.code == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_answer_that_a_full_disk_does_not_take_is_one_sentence(monkeypatch, capfd, results):
+    for arguments in (["--version"], ["list", "rules"], ["map", results], ["map", results, "--json"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
+        lines = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("Note:")]
+        assert stop.value.code == 1, arguments
+        assert [line.partition(":")[0] for line in lines] == ["Error"], arguments
+
+
+def test_commands_that_are_named_can_be_pasted(headcats, counting_run, counting_model_folder):
+    shutil.copytree(counting_run, "my run")
+    shown = headcats("views", "my run", "--model", counting_model_folder, "--heads", 1, "--prompts", 1)
+    assert "`headcats report 'my run'`" in shown.text
+    assert "`headcats run --out 'not there'`" in headcats("map", "not there").text
 
 
 # --------------------------------------------------------------------------------------------------------- failing

@@ -96,7 +96,7 @@ def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | N
     `method` may have options; None is for all of them.
     """
     return " or ".join(
-        f"`headcats figure {figure} {place} --method {label} --out {figure_file(block, figure)}`"
+        f"`headcats figure {figure} {shlex.quote(str(place))} --method {label} --out {figure_file(block, figure)}`"
         for label, block in run.joint_blocks.items()
         if method in (None, label, Label.parse(label).name) and (figure := run.declarations[label].figure)
     )
