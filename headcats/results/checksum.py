@@ -1,7 +1,7 @@
 """Checksums that files carry, so that damage is seen before anything is parsed.
 
 A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has it as its last entry. It is stored in
-the file itself, so that neither a copy nor a kill separates them.
+the file itself, so that neither a copy nor a kill separates them. Lines of text may end as Git for Windows writes them.
 """
 
 import errno
@@ -47,6 +47,15 @@ def checksum(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
 
 
+def text_checksum(data: bytes) -> str:
+    """`checksum` of text, the same whether its lines end in LF or in CR LF."""
+    return checksum(_in_lf(data))
+
+
+def _in_lf(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n")
+
+
 def with_checksum(data: bytes) -> bytes:
     """The content of a binary file, with its checksum behind it."""
     return data + _MARK + checksum(data).encode("ascii")
@@ -83,7 +92,7 @@ def json_with_checksum(text: str) -> bytes:
 def json_content_of(data: bytes) -> Content:
     """Take the checksum off a JSON file, or raise a DamagedFileError if it does not fit."""
     try:
-        text = data.decode("utf-8")
+        text = _in_lf(data).decode("utf-8")  # strings of JSON hold no line ends
     except UnicodeDecodeError:
         raise DamagedFileError("it is no UTF-8 text") from None
     entry = _ENTRY.search(text)

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DamagedFileError
-from headcats.results.checksum import checksum, content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.checksum import (
+    checksum,
+    content_of,
+    json_content_of,
+    json_with_checksum,
+    text_checksum,
+    with_checksum,
+)
 
 texts = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.none()), min_size=1).flatmap(
     lambda entries: st.sampled_from([None, 1]).map(lambda indent: json.dumps(entries, indent=indent) + "\n")
@@ -27,6 +34,14 @@ def test_json_comes_back_and_stays_json(text):
     written = json_with_checksum(text)
     assert json_content_of(written) == (text.encode("utf-8"), True)
     assert json.loads(written) == json.loads(text) | {"checksum": checksum(text.encode("utf-8"))}
+
+
+@given(texts)
+def test_line_ends_of_text_are_no_part_of_it(text):
+    """Git for Windows writes others."""
+    written = json_with_checksum(text)
+    assert json_content_of(written.replace(b"\n", b"\r\n")) == json_content_of(written)
+    assert text_checksum(written.replace(b"\n", b"\r\n")) == text_checksum(written) == checksum(written)
 
 
 @given(st.binary(min_size=1), st.integers(0), st.integers(1, 255))
