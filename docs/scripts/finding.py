@@ -8,6 +8,8 @@
 import sys
 from pathlib import Path
 
+import xarray as xr
+
 import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMaps, run_maps
@@ -27,9 +29,7 @@ def maps_of(run: Path) -> RunMaps:
 
 def facts(maps: RunMaps, run: Path) -> list[str]:
     """What the lines below the picture say, also of the verdicts where `headcats evidence` has been run."""
-    verdicts = {
-        verdict for tree in saved_evidence(run).contents.values() for verdict in verdicts_by_category(tree).values()
-    }
+    verdicts = {verdict for tree in _tests(run).values() for verdict in verdicts_by_category(tree).values()}
     specific, other = (finding.fields for finding in contradictions(maps))
     by_chance = maps.mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
     return [
@@ -38,6 +38,10 @@ def facts(maps: RunMaps, run: Path) -> list[str]:
         f"{other['method']} names {other['both']} of them{other['left_open']} and {other['others']} others",
         *(f"all four categories are {verdict}" for verdict in verdicts),
     ]
+
+
+def _tests(run: Path) -> dict[str, xr.DataTree]:
+    return saved_evidence(open_results(find_place(str(run)))).contents
 
 
 def finding(maps: RunMaps) -> str:
@@ -57,7 +61,7 @@ if __name__ == "__main__":
         text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
         if missing := [fact for fact in facts(maps, Path(run)) if fact not in text]:
             sys.exit(f"README.md has to say: {'; '.join(missing)}.")
-        if not saved_evidence(Path(run)).contents:
+        if not _tests(Path(run)):
             print(f"The verdicts in README.md were not checked: `headcats evidence {run}` comes first.")
         sys.exit(0 if made == PICTURE.read_text(encoding="utf-8") else f"Write {PICTURE.name} again: {__doc__}")
     PICTURE.write_text(made, encoding="utf-8")

@@ -150,6 +150,12 @@ class Reading:
         }
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
+    def state(self, run: RunResults) -> str:
+        """`RunResults.state` of the blocks that its scores are made of; task-specific effects need a control's, too."""
+        label = self.resolve(run).label
+        specific = [other for other in run.scored if run.declarations[str(other)].control_of == label.name]
+        return run.state(map(str, [label, *(specific if self.effect == "task_specific" else ())]))
+
     def evidence_folder(self, run: RunResults, *, ablated: str = "last") -> str:
         """Folder where `hc.run_evidence` saves its test by these scores; heads are `ablated` at "last" or "all"."""
         suffix = Reading(self.label, self.metric, self.effect).file_suffix(run)

@@ -10,7 +10,6 @@ import xarray as xr
 
 from headcats.categories.run_maps import RunMaps
 from headcats.reports.page.material import Material
-from headcats.reports.page.saved import robustness_folder
 from headcats.reports.text.answer import corruptions, of_a_toy, other_tests, prompts_wanted
 from headcats.reports.text.short import Short, short_map
 from headcats.reports.text.suggestions import repeat_command
@@ -40,8 +39,7 @@ def _warnings(material: Material) -> Iterator[Finding]:
     """What only the folder knows."""
     assert material.maps is not None
     yield from other_tests(material.evidence)
-    if not material.evidence and material.maps.mapped.inside.any():
-        yield line("answer.test_lost" if material.lost_evidence else "answer.not_tested")
+    yield from material.not_tested()
     if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
         yield line("answer.skipped", n=skipped)
     yield from of_a_toy(material.run.manifest_or_empty.model)
@@ -59,7 +57,7 @@ def _next_command(material: Material, place: Place) -> str:
     name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]
     if testable and not material.evidence and mapped.inside.any() and not place.on_hub:
         name, options = "evidence", options[:3]
-    elif not place.on_hub and not (place.folder / robustness_folder(material.reading)).is_dir():
+    elif not place.on_hub and not material.robustness.contents:
         name, options = "compare", options[3:]
     values = material.reading.options_for(material.run)
     chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in options if key in values)

@@ -13,14 +13,18 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError
+from headcats.results.checksum import checksum
 from headcats.results.declaration import Declaration, declaration_of
 from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import Place
+from headcats.results.records import BlockRecord
 from headcats.results.suite_text import SUITE_FILE
 
+STATE = "state"
+"""Attribute of saved tables: `RunResults.state` of what they were made of."""
 _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
 
@@ -101,6 +105,24 @@ class RunResults:
     def scored_tasks(self) -> list[str]:
         """The tasks with numbers, in alphabetical order."""
         return sorted(task for task, labels in self.tasks.items() if labels)
+
+    def state(self, labels: Iterable[str]) -> str:
+        """Checksum of the blocks of some methods and of the categories of their tasks.
+
+        What is made of them carries it (attribute `STATE`), and is of an earlier state once it is another one.
+        """
+        manifest, chosen = self.manifest_or_empty, set(labels)
+        blocks = [
+            (task, self.category(task), label, _mark(manifest.blocks.get(task, {}).get(label)))
+            for task in self.scored_tasks
+            for label in sorted(chosen.intersection(self.tasks[task]))
+        ]
+        joint = [
+            (label, sorted(record.tasks.items()), sorted((part, _mark(of)) for part, of in record.parts.items()))
+            for label, record in sorted(manifest.joint_blocks.items())
+            if label in chosen
+        ]
+        return checksum(json.dumps([blocks, joint]).encode("ascii"))
 
     @cached_property
     def joint_blocks(self) -> dict[str, xr.Dataset]:
@@ -194,6 +216,11 @@ class RunResults:
         copy = self.tree.copy()
         copy.attrs = {**self.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
         return RunResults(copy)
+
+
+def _mark(record: BlockRecord | None) -> str:
+    # Parts of joint methods have no checksum, and blocks of a run that was stopped may have no record yet.
+    return "" if record is None else record.checksum or record.fingerprint
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:

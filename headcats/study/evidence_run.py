@@ -21,7 +21,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.run_results import RunResults
+from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.scores.items import first_half, of_items
@@ -79,7 +79,7 @@ def run_evidence(
     Returns:
         Nodes `relabelling`, `specificity`, `contrasts`, `curves`, `self_repair`, described in
         docs/schema.md. Attributes of the root: `reading` (what they say, one sentence a
-        line), `options` and `left_out` (JSON).
+        line), `options` and `left_out` (JSON), and `state` (checksum of the blocks and categories that were tested).
 
     Raises:
         PlanError: Another model than that of the results, or another suite.
@@ -148,6 +148,7 @@ def _examined(
     tested = halves[0]["task"].values.tolist()
     held_out = held_out_prompts(adapted, run, study, tested, n_prompts=n_prompts, seed=options.seed)
     evidence = examine(adapted, held_out, halves, options=options)
+    evidence.attrs[STATE] = reading.state(run)
     evidence.attrs["options"] = json.dumps(
         {
             **json.loads(evidence.attrs["options"]),
@@ -201,7 +202,7 @@ def scores_of_halves(run: RunResults, reading: Reading, *, seed: int) -> tuple[x
 
 def _save(evidence: xr.DataTree, folder: Path) -> None:
     """One file per node; all are encoded before the first is written."""
-    attrs = {name: evidence.attrs[name] for name in ("reading", "options", "left_out")}
+    attrs = {name: evidence.attrs[name] for name in ("reading", "options", "left_out", STATE)}
     tables = {f"{name}.nc": evidence[name].to_dataset().assign_attrs(attrs) for name in EVIDENCE_TABLES}
     for name, data in set_bytes(tables).items():
         write_whole(folder / name, data)

@@ -13,6 +13,7 @@ from cli.done import JOINT_TASKS, QUICK, Done
 
 import headcats as hc
 from headcats import cli
+from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence
 from headcats.results.folder import ResultsFolder
 
@@ -64,7 +65,7 @@ def results(counting_run: Path, tmp_path_factory) -> Path:
 @pytest.fixture
 def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
     """Calls of `run_evidence`, which answers with the tables of the finished run; see study/test_evidence_run.py."""
-    asked, (tested,) = [], saved_evidence(counting_run).contents.values()
+    asked, (tested,) = [], saved_evidence(read_run(counting_run)).contents.values()
 
     def run_evidence(*given, **options):
         asked.append((*given, options))

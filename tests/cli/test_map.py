@@ -1,8 +1,11 @@
 """`headcats map`: the list of heads, files that do not replace each other, and how it fails."""
 
 import csv
+import errno
+import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +16,10 @@ from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.reading import Reading
 from headcats.errors import StatisticsWarning
+from headcats.evidence.verdicts import VERDICTS
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.run_results import RunResults
+from headcats.results.run_results import STATE, RunResults
+from headcats.results.tables import read_table, table_bytes
 
 
 def test_map_writes_the_head_list(headcats, results):
@@ -110,3 +115,21 @@ def test_misspelt_options_are_told_before_anything_is_read(headcats):
         for command in ("map nowhere", "report nowhere", "compare nowhere", "figure head_grid nowhere --out x.html"):
             if not (option == "--effect" and command.startswith("compare")):
                 headcats(*command.split(), option, "most").check_one_message(*parts)
+
+
+def test_an_old_test_in_a_folder_that_cannot_be_written_is_said_and_not_shown(headcats, counting_run, monkeypatch):
+    shutil.copytree(counting_run, "my run", ignore=shutil.ignore_patterns(".kept"))
+    assert "inconclusive" in headcats("map", "my run").text
+    for file in Path("my run/evidence").glob("*.nc"):
+        table = read_table(file, again="")
+        del table.attrs[STATE]
+        file.write_bytes(table_bytes(table))
+
+    def closed(*paths):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "replace", closed)
+    done = headcats("map", "my run")
+    assert done.code == 0
+    assert re.search(r"earlier\s+state.*`headcats evidence 'my run'`", done.text, re.DOTALL)
+    assert not any(verdict in done.text for verdict in VERDICTS)

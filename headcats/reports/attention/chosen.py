@@ -61,11 +61,13 @@ class Choice:
 
     Attributes:
         by: Method, metric and rule in a line.
+        label: The method@positions, or joint method.
         measure: What `effect` is.
         left_out: Category without heads to show -> why it has none.
     """
 
     by: str
+    label: str
     measure: str
     categories: tuple[Chosen, ...]
     left_out: dict[str, Finding]
@@ -95,6 +97,7 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
         measure = selection.text
     else:
         reading = resolve_tested(reading, run)
+        label = str(reading.label)
         tables = kept_map(run.without_untried(), reading)
         members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
         measure = str(line("attention.effect"))
@@ -103,7 +106,7 @@ def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
     if len(left_out) == len(chosen):
         reasons = [f"{name}: {reason}" for name, reason in left_out.items()]
         raise DataError(str(line("attention.no_category", reasons=reasons)))
-    return Choice(by, measure, tuple(each for each in chosen.values() if isinstance(each, Chosen)), left_out)
+    return Choice(by, label, measure, tuple(each for each in chosen.values() if isinstance(each, Chosen)), left_out)
 
 
 def _by_task(members: xr.Dataset, categories: Mapping[str, str]) -> xr.DataArray:

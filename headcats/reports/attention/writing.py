@@ -19,12 +19,13 @@ from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
 from headcats.reports.attention.thumbnails import thumbnails
-from headcats.results.checksum import checksum, json_with_checksum
+from headcats.results.checksum import json_with_checksum, text_checksum
 from headcats.results.finding import line
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.loading import open_results
 from headcats.results.manifest import Manifest
 from headcats.results.place import find_place
+from headcats.results.run_results import STATE
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 from headcats.spending import spent_on
@@ -184,7 +185,8 @@ def _write(
         chosen.category: thumbnails(examples_of[chosen.category][0], [each.head for each in chosen.heads])
         for chosen in categories
     }
-    _save(pages, written, small)
+    made_of = {"method": choice.label, STATE: run.state([choice.label])}
+    _save(pages, written, small, made_of)
     return written
 
 
@@ -229,13 +231,15 @@ def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
     return View(file, chosen.category, heads, tasks, str(description))
 
 
-def _save(pages: Mapping[str, bytes], written: Views, small: Mapping[str, Mapping[str, Any]]) -> None:
+def _save(
+    pages: Mapping[str, bytes], written: Views, small: Mapping[str, Mapping[str, Any]], made_of: Mapping[str, str]
+) -> None:
     """The pages, then the index of them with small pictures; then what earlier calls have left is removed."""
     views = [
-        asdict(view) | {"checksum": checksum(pages[view.file]), "thumbnails": small[view.category]}
+        asdict(view) | {"checksum": text_checksum(pages[view.file]), "thumbnails": small[view.category]}
         for view in written.views
     ]
-    index = {"by": written.by, "views": views, "left_out": written.left_out}
+    index = {"by": written.by, **made_of, "views": views, "left_out": written.left_out}
     for name, data in pages.items():
         write_whole(written.folder / name, data)
     write_whole(written.folder / INDEX, json_with_checksum(json.dumps(index, indent=1, ensure_ascii=False)))

@@ -113,8 +113,7 @@ def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Ite
     yield from contradictions(maps)
     yield from other_tests(material.evidence)
     yield from cautions(maps, evidence)
-    if not material.evidence and maps.mapped.inside.any():
-        yield line("answer.test_lost" if material.lost_evidence else "answer.not_tested")
+    yield from material.not_tested()
     yield from of_a_toy(material.run.manifest.model)
 
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,17 @@ from headcats.categories.run_maps import RunMaps
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.run_agreement import run_agreement
-from headcats.reports.page.saved import Saved, SavedView, saved_evidence, saved_views
+from headcats.reports.page.saved import (
+    Robustness,
+    Saved,
+    SavedView,
+    robustness_folder,
+    saved_evidence,
+    saved_robustness,
+    saved_views,
+)
 from headcats.reports.text.selected import Selected
+from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
@@ -75,13 +84,21 @@ class Material:
         return self._evidence.problems
 
     @property
-    def lost_evidence(self) -> bool:
-        """Whether one of those is of the very categories that are mapped."""
-        return not self.unusable_evidence.keys().isdisjoint(self._evidence_names)
+    def lost_evidence(self) -> str:
+        """Why a test of the very categories that are mapped cannot be shown; "" where none was saved."""
+        problems = self.unusable_evidence
+        return next((problems[name] for name in self._evidence_names if name in problems), "")
+
+    def not_tested(self) -> Iterator[Finding]:
+        """That no test of the mapped categories can be shown, and why."""
+        assert self.maps is not None
+        if not self.evidence and (self.lost_evidence or self.maps.mapped.inside.any()):
+            problem = self.lost_evidence
+            yield line("answer.test_lost", problem=problem) if problem else line("answer.not_tested")
 
     @cached_property
     def _evidence(self) -> Saved[xr.DataTree]:
-        return Saved({}, {}) if self.folder is None else saved_evidence(self.folder)
+        return saved_evidence(self.run)
 
     @cached_property
     def _evidence_names(self) -> list[str]:
@@ -102,7 +119,12 @@ class Material:
 
     @cached_property
     def _views(self) -> Saved[SavedView]:
-        return Saved({}, {}) if self.folder is None else saved_views(self.folder)
+        return saved_views(self.run)
+
+    @cached_property
+    def robustness(self) -> Saved[Robustness]:
+        """What is saved on protocols and halves, for the rule of the map."""
+        return saved_robustness(self.run, robustness_folder(self.reading))
 
     @cached_property
     def mapped(self) -> str:

@@ -1,9 +1,13 @@
-"""What other commands have saved in a results folder: evidence, robustness and attention views."""
+"""What other commands have saved in a results folder: evidence, robustness and attention views.
+
+Each carries the state of the results that it was made of; it is shown beside these alone.
+"""
 
 import base64
 import functools
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +16,13 @@ from typing import Any, Generic, Literal, TypeVar
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
-from headcats.errors import DamagedFileError, StorageError
+from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.checksum import Unchecked, checksum, json_content_of, read_file
+from headcats.results.checksum import Unchecked, json_content_of, read_file, text_checksum
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.place import Place
+from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
 from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
@@ -68,21 +73,37 @@ class SavedView:
     thumbnails: Mapping[str, Mapping[str, Any]]
 
 
-def saved_evidence(folder: Path) -> Saved[xr.DataTree]:
-    """Name of its folder -> test of categories in a results folder, as `hc.run_evidence` returns it."""
+class EarlierStateError(StorageError):
+    """What is saved was made of other blocks, tasks or categories than those of the results."""
+
+
+def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> None:
+    """Refuse what was not made of this `RunResults.state`, or does not say of which: an EarlierStateError."""
+    if attrs.get(STATE) != state:
+        advice = f". {again} makes it again." if again else ""
+        raise EarlierStateError(
+            f"it is of an earlier state of these results, whose blocks, tasks or categories have changed since{advice}"
+        )
+
+
+def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:
+    """Name of its folder -> test of the categories of a run, as `hc.run_evidence` returns it."""
     saved = Saved[xr.DataTree]({}, {})
+    if run.place is None:
+        return saved
+    folder = run.place.folder
     for test in sorted(folder.glob(f"{EVIDENCE}*")):
         try:
             check_path(test)
             if not any((test / f"{name}.nc").is_file() for name in EVIDENCE_TABLES):
                 continue  # it holds something else, such as robustness
-            saved.contents[test.name] = read_whole(functools.partial(_tree, test), folder)
-        except StorageError as error:
+            saved.contents[test.name] = read_whole(functools.partial(_tree, test, run), folder)
+        except HeadcatsError as error:
             saved.problems[test.name] = without_place(error, folder)
     return saved
 
 
-def without_place(error: StorageError, folder: Path) -> str:
+def without_place(error: HeadcatsError, folder: Path) -> str:
     """What is wrong with a file of a results folder, for a page that others read: without where the folder is."""
     if folder == Path():  # which is in no path
         return str(error)
@@ -90,8 +111,8 @@ def without_place(error: StorageError, folder: Path) -> str:
     return str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), shown)
 
 
-def _tree(test: Path) -> xr.DataTree:
-    results, again = ResultsFolder(test.parent), f"`headcats evidence {test.parent}`"
+def _tree(test: Path, run: RunResults) -> xr.DataTree:
+    results, again = ResultsFolder(test.parent), f"`headcats evidence {shlex.quote(str(test.parent))}`"
     if lacking := [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]:
         raise MixedTablesError(f"it lacks {', '.join(lacking)}. {again} makes it again.")
     nodes = {f"/{name}": results.read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
@@ -102,13 +123,21 @@ def _tree(test: Path) -> xr.DataTree:
         relabelling = nodes["/relabelling"][["verdict", "error_rate"]]
         if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
-        tree.attrs = {name: str(nodes["/specificity"].attrs[name]) for name in ("reading", "options", "left_out")}
+        attrs = nodes["/specificity"].attrs
+        tree.attrs = {name: str(attrs[name]) for name in ("reading", "options", "left_out")}
         options = json.loads(tree.attrs["options"])
         if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
             raise KeyError(*lacking)
         # What the page and the command line take of it; an error later would take the rest of them along.
         list(map(str, evidence_findings(tree)))
         json.loads(tree.attrs["left_out"])
+        reading = Reading.parse(**{name: options[name] for name in ("method", "metric", "effect")})
+        more = {"positions": "all"} if options["positions"] == "all" else {}
+        flags = "".join(f" --{name} {shlex.quote(value)}" for name, value in (reading.options_for(run) | more).items())
+        # A method that is the default today gives other folders to others.
+        is_there = test.name == reading.evidence_folder(run, ablated=options["positions"])
+        check_current(attrs if is_there else {}, reading.state(run), again=f"{again[:-1]}{flags}`")
+        tree.attrs[STATE] = str(attrs[STATE])
     return tree
 
 
@@ -125,8 +154,8 @@ def robustness_folder(reading: Reading) -> str:
     return f"{EVIDENCE}/robustness{reading.judging_suffix}"
 
 
-def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: Robustness) -> None:
-    """Write it into a subfolder of a results folder, in place of what an earlier call wrote there.
+def save_robustness(run: RunResults, subfolder: str, robustness: Robustness) -> None:
+    """Write that of a run into a subfolder of its folder, in place of what an earlier call wrote there.
 
     Raises:
         StorageError: The folder cannot be written.
@@ -139,9 +168,12 @@ def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: 
     tables[_AGREEMENT] = robustness.agreement.assign_attrs(
         left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False),
         tables=json.dumps(list(tables), ensure_ascii=False),
+        **{STATE: run.state(map(str, run.scored))},
     )
-    home, contents = Path(folder) / subfolder, set_bytes(tables)
-    with held_for_writing(Path(folder), by="headcats compare"):
+    assert run.place is not None
+    folder = run.place.folder
+    home, contents = folder / subfolder, set_bytes(tables)
+    with held_for_writing(folder, by="headcats compare"):
         for name, data in contents.items():
             write_whole(home / name, data)
         for path in {*home.glob("*.nc"), *home.glob(f"{_PROTOCOLS}/*.nc")}:
@@ -149,22 +181,25 @@ def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: 
                 path.unlink(missing_ok=True)
 
 
-def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustness | None:
-    """What was saved there; None where nothing was.
+def saved_robustness(run: RunResults, subfolder: str) -> Saved[Robustness]:
+    """That of a run, by the subfolder in which it was saved."""
+    saved = Saved[Robustness]({}, {})
+    if run.place is None:
+        return saved
+    home, folder = run.place.folder / subfolder, run.place.folder
+    try:
+        check_path(home)
+        if (home / _AGREEMENT).is_file():
+            saved.contents[subfolder] = read_whole(functools.partial(_robustness, home, folder, run), folder)
+    except StorageError as error:
+        saved.problems[subfolder] = without_place(error, folder)
+    return saved
 
-    Raises:
-        DamagedFileError: A damaged file.
-    """
-    home = Path(folder) / subfolder
-    check_path(home)
-    if not (home / _AGREEMENT).is_file():
-        return None
-    return read_whole(functools.partial(_robustness, home, Path(folder)), Path(folder))
 
-
-def _robustness(home: Path, folder: Path) -> Robustness:
-    results, again = ResultsFolder(folder), f"`headcats compare {folder}`"
+def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
+    results, again = ResultsFolder(folder), f"`headcats compare {shlex.quote(str(folder))}`"
     agreement = results.read_table(home / _AGREEMENT, again=again)
+    check_current(agreement.attrs, run.state(map(str, run.scored)), again=again)
     # Version 0.1 did not list them.
     stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
     with as_written(str(home), again=again):
@@ -182,8 +217,11 @@ def _robustness(home: Path, folder: Path) -> Robustness:
     return Robustness(agreement, members, left_out, halves)
 
 
-def saved_views(folder: Path) -> Saved[SavedView]:
-    """The views that `views/index.json` lists, by file."""
+def saved_views(run: RunResults) -> Saved[SavedView]:
+    """The views that `views/index.json` in the folder of a run lists, by file."""
+    if run.place is None:
+        return Saved({}, {})
+    folder = run.place.folder
     home = folder / VIEWS
     try:
         check_path(home)
@@ -191,12 +229,14 @@ def saved_views(folder: Path) -> Saved[SavedView]:
         return Saved({}, {VIEWS: without_place(error, folder)})
     if not (home / INDEX).is_file():
         return Saved({}, {})
-    views = functools.partial(_views, home, ResultsFolder(folder).unchecked)
+    views = functools.partial(_views, home, run, ResultsFolder(folder).unchecked)
     try:
         try:
             return read_whole(views, folder)
         except MixedTablesError:
             return views(mixed="named")
+    except EarlierStateError as error:
+        return Saved({}, {VIEWS: str(error)})
     except DamagedFileError as error:
         problem = f"it is damaged: {error}"
     except OSError as error:
@@ -206,7 +246,9 @@ def saved_views(folder: Path) -> Saved[SavedView]:
     return Saved({}, {f"{VIEWS}/{INDEX}": problem})
 
 
-def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error") -> Saved[SavedView]:
+def _views(
+    home: Path, run: RunResults, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error"
+) -> Saved[SavedView]:
     """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
     index, saved = json.loads(json_content_of(read_file(home / INDEX)).accepted(unchecked)), Saved[SavedView]({}, {})
     by = str(index.get("by", ""))
@@ -220,6 +262,7 @@ def _views(home: Path, unchecked: Unchecked, *, mixed: Literal["error", "named"]
             saved.contents[view.path.name] = view
     if saved.problems and mixed == "error":
         raise MixedTablesError("its pages are of another call")
+    check_current(index, run.state([str(index.get("method"))]))
     return saved
 
 
@@ -247,6 +290,6 @@ def _are_looks(token: Any, looks: Any) -> bool:
 def _view_problem(path: Path, expected: str | None) -> str:
     """What is wrong with the file of a view; "" for nothing. Version 0.1 kept no checksum."""
     try:
-        return "" if expected in (None, checksum(read_file(path))) else "it is damaged"
+        return "" if expected in (None, text_checksum(read_file(path))) else "it is damaged"
     except OSError as error:
         return str(error.strerror or type(error).__name__)

@@ -14,9 +14,11 @@ from reports.page.read_pages import codes, described, plain, said, written
 from reports.page.saved_runs import gated_run, run_without_heads, scored_run
 from results.folders import change_manifest
 
+from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
 from headcats.results.checksum import checksum, json_with_checksum
+from headcats.results.run_results import STATE
 
 
 def with_looks(**side: object) -> str:
@@ -41,7 +43,7 @@ def test_a_damaged_list_of_views_is_named(copied: Path):
         with_looks(**{"from": 3, "looks": []}),
     ):
         (copied / "views" / "index.json").write_text(index, encoding="utf-8")
-        assert list(saved_views(copied).problems) == ["views/index.json"], index
+        assert list(saved_views(read_run(copied)).problems) == ["views/index.json"], index
     assert said(copied, "views")["views.unusable"].fields["file"] == "views/index.json"
 
 
@@ -52,9 +54,10 @@ def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
         (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
         mark = checksum(b"<p>patterns")
         entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}", "checksum": mark})
-    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"by": "", "views": entries})))
+    index = {"by": "", "method": "none", STATE: read_run(copied).state(["none"]), "views": entries}
+    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
     (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
-    saved = saved_views(copied)
+    saved = saved_views(read_run(copied))
     assert (list(saved.contents), list(saved.problems)) == (["a.html"], ["views/b.html"])
     found = said(copied, "views")
     assert found["views.unusable"].fields["file"] == "views/b.html"
@@ -66,7 +69,7 @@ def test_evidence_that_was_half_written_is_said(copied: Path):
     unusable = said(copied, "evidence")["evidence.unusable"].fields
     assert unusable["folder"] == "evidence"
     assert re.search(rf"curves\.nc.*headcats evidence {copied.name}", unusable["problem"])
-    assert list(saved_evidence(copied).problems) == ["evidence"]
+    assert list(saved_evidence(read_run(copied)).problems) == ["evidence"]
 
 
 def test_damaged_evidence_is_named_and_not_shown(copied: Path):
@@ -134,14 +137,17 @@ def test_a_damaged_block_is_said_and_not_counted(copied: Path):
     assert all(file.startswith("blocks/always_a/") for file in files)
 
 
-def test_evidence_may_be_of_more_categories_than_the_map(copied: Path):
+def test_no_verdict_stands_beside_other_tasks_than_were_tested(copied: Path):
     def forget(manifest) -> None:
         for part in ("tasks", "blocks"):
             manifest[part].pop("always_c")
 
     change_manifest(copied, forget)
     shutil.rmtree(copied / "blocks" / "always_c")
-    assert "evidence.verdicts" in said(copied, "evidence")
+    found = said(copied, "answer evidence")
+    assert not {"answer.verdicts", "evidence.verdicts", "answer.not_tested", "evidence.missing"} & set(found)
+    for id in ("answer.test_lost", "evidence.unusable"):
+        assert re.search(r"earlier state.*headcats evidence results`", found[id].fields["problem"])
 
 
 def test_with_too_few_items_no_command_is_named_that_would_fail(tmp_path: Path):

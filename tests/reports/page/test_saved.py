@@ -1,29 +1,47 @@
 """What is saved of robustness comes back whole, or is named as damaged."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
+from for_each import for_each
+from results.folders import change_manifest
 from simulated import block, tree
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.errors import DamagedFileError, HeadcatsWarning, StorageError
+from headcats.errors import HeadcatsWarning
 from headcats.reports.page import saved
-from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness, saved_robustness
+from headcats.reports.page.one_run import read_run
+from headcats.reports.page.saved import (
+    Robustness,
+    Saved,
+    robustness_folder,
+    save_robustness,
+    saved_evidence,
+    saved_robustness,
+    saved_views,
+)
 from headcats.results import tables
+from headcats.results.checksum import checksum, json_content_of, json_with_checksum
+from headcats.results.folder import ResultsFolder
+from headcats.results.run_results import STATE, RunResults
 from headcats.results.whole_file import write_whole
 
 WHERE = "evidence/robustness"
 
 
 @pytest.fixture
-def found() -> Robustness:
-    """Two protocols on two tasks."""
+def run(tmp_path: Path) -> RunResults:
+    """Two methods on two tasks, as read from a folder."""
     draw = np.random.default_rng(0)
     blocks = {f"task{task}": block(draw.normal(0.1, 0.02, (12, 2, 3))) for task in range(2)}
     results = tree(blocks, categories={"task0": "Knowledge", "task1": "Linguistic"})
@@ -31,16 +49,22 @@ def found() -> Robustness:
         results[f"/{name}/noising_patch@last"] = one.assign_attrs(base="clean", method="noising_patch")
     methods = ["denoising_patch@last", "noising_patch@last"]
     results.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}, "model": {}, "methods": methods})
+    results.encoding["source"] = str(tmp_path)
+    return RunResults(results)
+
+
+@pytest.fixture
+def found(run: RunResults) -> Robustness:
+    """Both as protocols."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
-        judged = hc.evidence.judge_protocols({"one": results})
+        judged = hc.evidence.judge_protocols({"one": run.tree})
     return Robustness(hc.evidence.agreement(judged.members), judged.members, {"other": "a control"}, None)
 
 
-def test_what_is_saved_comes_back(found: Robustness, tmp_path: Path):
-    save_robustness(tmp_path, WHERE, found)
-    back = saved_robustness(tmp_path, WHERE)
-    assert back is not None
+def test_what_is_saved_comes_back(run: RunResults, found: Robustness):
+    save_robustness(run, WHERE, found)
+    back = saved_robustness(run, WHERE).contents[WHERE]
     xr.testing.assert_identical(back.agreement.drop_attrs(), found.agreement.drop_attrs())
     assert list(back.members) == list(found.members)
     for name, members in found.members.items():
@@ -50,32 +74,28 @@ def test_what_is_saved_comes_back(found: Robustness, tmp_path: Path):
     assert back.halves is None
 
 
-def test_a_later_call_leaves_nothing_of_an_earlier_one(found: Robustness, tmp_path: Path):
+def test_a_later_call_leaves_nothing_of_an_earlier_one(run: RunResults, found: Robustness):
     halves = xr.Dataset({"jaccard": ("category", [0.5])}, {"category": ["Knowledge"]}, {"title": "one"})
-    save_robustness(tmp_path, WHERE, Robustness(found.agreement, found.members, {}, halves))
+    save_robustness(run, WHERE, Robustness(found.agreement, found.members, {}, halves))
     first = dict(list(found.members.items())[:1])
-    save_robustness(tmp_path, WHERE, Robustness(found.agreement, first, {}, None))
-    back = saved_robustness(tmp_path, WHERE)
-    assert back is not None
+    save_robustness(run, WHERE, Robustness(found.agreement, first, {}, None))
+    back = saved_robustness(run, WHERE).contents[WHERE]
     assert back.halves is None
     assert list(back.members) == list(first)
 
 
-def test_nothing_saved_is_none_and_damage_is_said(found: Robustness, tmp_path: Path):
-    assert saved_robustness(tmp_path, WHERE) is None
-    save_robustness(tmp_path, WHERE, found)
-    path = tmp_path / WHERE / "agreement.nc"
-    path.write_bytes(b"damaged")
-    with pytest.raises(StorageError, match=rf"{re.escape(str(path))} .*headcats compare"):
-        saved_robustness(tmp_path, WHERE)
+def test_nothing_saved_is_none_and_damage_is_said(run: RunResults, found: Robustness):
+    assert saved_robustness(run, WHERE) == Saved({}, {})
+    save_robustness(run, WHERE, found)
+    (run.place.folder / WHERE / "agreement.nc").write_bytes(b"damaged")
+    assert re.match(rf"{WHERE}/agreement\.nc .*headcats compare", saved_robustness(run, WHERE).problems[WHERE])
 
 
-def test_a_table_without_names_is_damaged(found: Robustness, tmp_path: Path):
+def test_a_table_without_names_is_damaged(run: RunResults, found: Robustness):
     bare = found.agreement.drop_vars("category")
     for agreement in (bare, bare.assign_coords(category=range(bare.sizes["category"]))):
-        save_robustness(tmp_path, WHERE, Robustness(agreement, found.members, {}, None))
-        with pytest.raises(DamagedFileError, match="along category"):
-            saved_robustness(tmp_path, WHERE)
+        save_robustness(run, WHERE, Robustness(agreement, found.members, {}, None))
+        assert "along category" in saved_robustness(run, WHERE).problems[WHERE]
 
 
 def test_what_is_not_the_default_is_in_the_name():
@@ -89,8 +109,8 @@ def test_what_is_not_the_default_is_in_the_name():
     assert len(folders) == 4
 
 
-def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustness, tmp_path: Path, monkeypatch):
-    save_robustness(tmp_path, WHERE, found)
+def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(run: RunResults, found: Robustness, monkeypatch):
+    save_robustness(run, WHERE, found)
     other = {name: members.assign_attrs(another="call") for name, members in found.members.items()}
 
     def stopped(path: Path, data: bytes) -> None:
@@ -101,7 +121,120 @@ def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustnes
     with monkeypatch.context() as patched:
         patched.setattr(saved, "write_whole", stopped)
         with pytest.raises(KeyboardInterrupt):
-            save_robustness(tmp_path, WHERE, Robustness(found.agreement, other, {}, None))
+            save_robustness(run, WHERE, Robustness(found.agreement, other, {}, None))
     monkeypatch.setattr(tables, "_PAUSE", 0.0)
-    with pytest.raises(DamagedFileError, match="of two calls"):
-        saved_robustness(tmp_path, WHERE)
+    assert "of two calls" in saved_robustness(run, WHERE).problems[WHERE]
+
+
+# ------------------------------------------------------------------------------------------------- of an earlier state
+FIRST = "denoising_patch@last"
+
+
+@pytest.fixture
+def complete(copied: Path, found: Robustness) -> Path:
+    """A finished run with evidence, robustness and views."""
+    now = read_run(copied)
+    save_robustness(now, WHERE, found)
+    (copied / "views").mkdir()
+    (copied / "views" / "a.html").write_bytes(b"<p>\npatterns\n")
+    view = {"file": "a.html", "category": "A", "what": "B", "checksum": checksum(b"<p>\npatterns\n")}
+    index = {"by": "", "method": FIRST, STATE: now.state([FIRST]), "views": [view]}
+    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
+    return copied
+
+
+def current(run: RunResults) -> set[str]:
+    """What is shown of everything that is saved; the rest must be said to be of an earlier state."""
+    each = {
+        "evidence": saved_evidence(run),
+        "robustness": saved_robustness(run, WHERE),
+        "views": saved_views(run),
+    }
+    for saved_of in each.values():
+        assert bool(saved_of.contents) != bool(saved_of.problems)
+        assert all("earlier state" in problem for problem in saved_of.problems.values())
+    return {name for name, saved_of in each.items() if saved_of.contents}
+
+
+def add(folder: Path, source: tuple[str, str], to: tuple[str, str]) -> None:
+    """Add a block to finished results, as a run does that is resumed with more tasks or methods."""
+    results = ResultsFolder(folder)
+    manifest = results.read_manifest()
+    block = results.read_block(*source).assign_attrs(method=to[1].partition("@")[0])
+    record = replace(manifest.blocks[source[0]][source[1]], checksum=results.write_block(*to, block))
+    manifest.tasks.setdefault(to[0], manifest.tasks[source[0]])
+    manifest.blocks.setdefault(to[0], {})[to[1]] = record
+    manifest.extend(methods=[to[1]], requested=[to[0]])
+    results.write_manifest(manifest)
+
+
+def change_block(folder: Path) -> None:
+    results = ResultsFolder(folder)
+    block = results.read_block("always_a", FIRST)
+    mark = results.write_block("always_a", FIRST, block.assign(patched=block["patched"] * 1.01))
+    change_manifest(folder, lambda stored: stored["blocks"]["always_a"][FIRST].update(checksum=mark))
+
+
+def move_task(stored: dict) -> None:
+    names = [category["name"] for category in stored["categories"]]
+    task = stored["tasks"]["always_a"]
+    task["category"] = next(name for name in names if name != task["category"])
+
+
+@for_each(
+    "change",
+    [
+        lambda folder: add(folder, ("always_a", FIRST), ("always_d", FIRST)),
+        lambda folder: change_manifest(folder, move_task),
+        change_block,
+    ],
+)
+def test_what_was_saved_before_blocks_tasks_or_categories_changed_is_not_shown(complete: Path, tmp_path: Path, change):
+    folder = Path(shutil.copytree(complete, tmp_path / "changed"))
+    assert current(read_run(folder)) == {"evidence", "robustness", "views"}
+    loaded = hc.load(folder)
+    change(folder)
+    assert current(read_run(folder)) == set()
+    assert current(RunResults(loaded)) == {"evidence", "robustness", "views"}, "these are the blocks that were tested"
+
+
+def test_results_shared_by_git_for_windows_are_the_same(complete: Path, tmp_path: Path):
+    def git(*arguments: object) -> None:
+        """As it is set up on Windows: text gets other line ends when it is checked out."""
+        options = ["core.autocrlf=true", "user.name=a", "user.email=a@example.org"]
+        command = ["git", *(part for option in options for part in ("-c", option)), *map(str, arguments)]
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
+
+    git("init", complete)
+    git("-C", complete, "add", ".")
+    git("-C", complete, "commit", "-m", "results")
+    git("clone", complete, tmp_path / "clone")
+    for name in ("manifest.json", "suite.json", "views/index.json", "views/a.html"):
+        assert b"\r\n" in (tmp_path / "clone" / name).read_bytes(), name
+    xr.testing.assert_identical(hc.load(tmp_path / "clone"), hc.load(complete))
+    assert current(read_run(tmp_path / "clone")) == {"evidence", "robustness", "views"}
+
+
+def test_a_further_method_changes_what_compares_methods_alone(complete: Path):
+    for task in read_run(complete).blocks_of(FIRST):
+        add(complete, (task, FIRST), (task, "noising_patch@last"))
+    assert current(read_run(complete)) == {"evidence", "views"}
+
+
+def test_what_does_not_say_of_which_state_it_is_is_not_shown(complete: Path):
+    for file in complete.glob("evidence/**/*.nc"):
+        table = tables.read_table(file, again="")
+        table.attrs.pop(STATE, None)
+        file.write_bytes(tables.table_bytes(table))
+    index = complete / "views" / "index.json"
+    stored = json.loads(json_content_of(index.read_bytes()).data)
+    del stored[STATE]
+    index.write_bytes(json_with_checksum(json.dumps(stored)))
+    assert current(read_run(complete)) == set()
+
+
+def test_a_test_by_another_method_than_todays_default_is_not_taken_for_one_by_it(complete: Path):
+    change_manifest(complete, lambda stored: stored["methods"].sort(key=lambda label: label == FIRST))
+    run = read_run(complete)
+    assert str(run.default_label) == "mean_ablation@all"
+    assert "headcats evidence results --method denoising_patch@last`" in saved_evidence(run).problems["evidence"]

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE
-from headcats.errors import DamagedFileError, DataError, StorageError
+from headcats.errors import DamagedFileError, DataError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.python_lines import figure_command
-from headcats.reports.page.saved import Robustness, robustness_folder, saved_robustness, without_place
+from headcats.reports.page.saved import Robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note
@@ -53,19 +53,16 @@ def robustness(material: Material) -> Iterator[Part]:
     """What `headcats compare` saved on protocols and on halves of the prompts, or the command."""
     if not material.tables:
         return
-    saved, folder, subfolder = None, material.folder, robustness_folder(material.reading)
-    if folder is not None:
-        try:
-            saved = saved_robustness(folder, subfolder)
-        except StorageError as error:
-            yield _unusable(subfolder, without_place(error, folder))
-    if not saved:
-        command = material.command("compare", "rule", "min-tasks", "sign")
-        yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
-        if not material.not_judged:
-            yield Code(command)
+    saved = material.robustness
+    for subfolder, problem in saved.problems.items():
+        yield _unusable(subfolder, problem)
+    for subfolder, robustness in saved.contents.items():
+        yield from _whole(_robustness(robustness, material.reading.sign), subfolder, command="compare")
+    if saved.contents or saved.problems:
         return
-    yield from _whole(_robustness(saved, material.reading.sign), subfolder, command="compare")
+    yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
+    if not material.not_judged:
+        yield Code(material.command("compare", "rule", "min-tasks", "sign"))
 
 
 def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:

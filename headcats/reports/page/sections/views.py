@@ -24,6 +24,6 @@ def views(material: Material) -> Iterator[Part]:
         yield line("views.no_categories")
     elif material.unit != HEAD:
         yield line("views.single_heads_only")
-    else:
+    elif not material.unusable_views:
         yield line("views.missing")
         yield Code(material.command("views", "method", "metric", "rule", "min-tasks"))
