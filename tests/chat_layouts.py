@@ -79,7 +79,7 @@ def _gpt2(*, bos: bool) -> PreTrainedTokenizerFast:
 
 
 def _llama3() -> PreTrainedTokenizerFast:
-    return byte_level(split=LLAMA3_SPLIT, special="<|begin_of_text|>", n_bos=1, ignore_merges=True)
+    return byte_level(split=LLAMA3_SPLIT, special="<|begin_of_text|>", front=["<|begin_of_text|>"], ignore_merges=True)
 
 
 def _chat(before: str, between: str, after: str, **texts: str) -> Template:

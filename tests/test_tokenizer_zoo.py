@@ -33,6 +33,23 @@ def usable(tokenizer, words):
     return {name: usable_pairs(pairs, tokenizer, template=ARROW) for name, pairs in words.items()}
 
 
+IN_FRONT = {"byte-level": ["<|endoftext|>"], "WordPiece": ["[CLS]"], "byte-level, two BOS": ["<s>", "<s>"]}
+IN_FRONT |= {"byte-level, three digits, BOS": ["<|begin_of_text|>"]}
+IN_FRONT |= {"byte-level, two in front, no bos_token": ["[gMASK]", "<sop>"]}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_in_front_stands_what_the_tokenizer_itself_writes(name):
+    """Its BOS where it writes nothing: `byte-level` alone."""
+    tokenizer, pair = trained(name), hc.PromptPair("t/0", "3", "France is", "Italy is", " Paris", " Rome")
+    (batch,), _ = encode_pairs([pair], tokenizer)
+    front = bos_of(tokenizer)
+    assert tokenizer.convert_ids_to_tokens(front) == IN_FRONT.get(name, ["<s>"])
+    for text, ids in ((pair.clean, batch.clean[0].tolist()), (pair.corrupted, batch.corrupted[0].tolist())):
+        written = tokenizer(text)["input_ids"]
+        assert ids == (front + written if name == "byte-level" else written[: len(ids)])
+
+
 def test_no_task_is_lost(words, usable):
     assert len(usable) == 40
     for name, (kept, report) in usable.items():

@@ -5,7 +5,7 @@ Their vocabularies are so small that many words are several tokens.
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenizers import (
@@ -42,8 +42,13 @@ def corpus() -> tuple[str, ...]:
     return ("→", "→", "Q:", "A:", *sorted(words))
 
 
-def byte_level(*, split: str | None = None, special: str, n_bos: int = 0, **options: Any) -> PreTrainedTokenizerFast:
-    """As of GPT-2 (no `split`) and Llama 3: bytes, with the space at the beginning of a token."""
+def byte_level(
+    *, split: str | None = None, special: str, front: Sequence[str] = (), **options: Any
+) -> PreTrainedTokenizerFast:
+    """As of GPT-2 (no `split`) and Llama 3: bytes, with the space at the beginning of a token.
+
+    It writes `front` before a text; its `bos_token` is `special`, "" for none.
+    """
     backend = Tokenizer(models.BPE(**options))
     level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split is None)
     parts = [level] if split is None else [pre_tokenizers.Split(Regex(split), "isolated"), level]
@@ -51,17 +56,17 @@ def byte_level(*, split: str | None = None, special: str, n_bos: int = 0, **opti
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=N_WORDS + 256,
-        special_tokens=[special],
+        special_tokens=list(dict.fromkeys([*filter(None, [special]), *front])),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
     backend.train_from_iterator([f" {word}" for word in corpus()], trainer)
-    bos = processors.TemplateProcessing(
-        single=f"{f'{special} ' * n_bos}$A", special_tokens=[(special, backend.token_to_id(special))]
-    )
+    ids = [(token, backend.token_to_id(token)) for token in dict.fromkeys(front)]
+    # As lists of pieces: a `[gMASK]` is none of the forms that a template in one text may have.
+    bos = processors.TemplateProcessing(single=[*front, "$A"], special_tokens=ids)
     backend.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), bos])
-    end = {} if n_bos else {"eos_token": special, "unk_token": special}
-    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=special, **end)
+    end = {} if front else {"eos_token": special, "unk_token": special}
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token=special or None, **end)
 
 
 def sentencepiece_bpe(*, prefix_space: bool) -> PreTrainedTokenizerFast:
@@ -125,9 +130,11 @@ def _begin() -> Any:
 ZOO: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     "byte-level": lambda: byte_level(special="<|endoftext|>"),
     "byte-level, three digits, BOS": lambda: byte_level(
-        split=LLAMA3_SPLIT, special="<|begin_of_text|>", n_bos=1, ignore_merges=True
+        split=LLAMA3_SPLIT, special="<|begin_of_text|>", front=["<|begin_of_text|>"], ignore_merges=True
     ),
-    "byte-level, two BOS": lambda: byte_level(special="<s>", n_bos=2),
+    "byte-level, two BOS": lambda: byte_level(special="<s>", front=["<s>", "<s>"]),
+    "byte-level, BOS is not bos_token": lambda: byte_level(special="</s>", front=["<s>"]),
+    "byte-level, two in front, no bos_token": lambda: byte_level(special="", front=["[gMASK]", "<sop>"]),
     "SentencePiece BPE": lambda: sentencepiece_bpe(prefix_space=True),
     "SentencePiece BPE, no prefix space": lambda: sentencepiece_bpe(prefix_space=False),
     "SentencePiece Unigram": unigram,

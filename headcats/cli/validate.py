@@ -58,9 +58,10 @@ def validate_command(
     skipped, or "") and `refused_by` (`prompts`, `min_accuracy`, `min_logit_diff`, `gap` or `demonstrations`),
     `given_answers` (`prompt`, `expected` and `given`, of a task that the model cannot do), `corruption` (if other than
     asked for), `seconds`, and where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`,
-    `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, null for none;
-    `clean`, `answer`, `corrupted`, `distractor`: the text of every token, "" where a character goes on), and of
-    finished prompts `near_duplicates` (with the contrast of another item; left out if none); of a task that is answered
+    `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, in front, and
+    `bos_written`, which the tokenizer itself writes there, null for none; `clean`, `answer`, `corrupted`, `distractor`:
+    the text of every token, "" where a character goes on), and of finished prompts `near_duplicates` (with the contrast
+    of another item; left out if none); of a task that is answered
     in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks
     where files hold `rows` of no task, or where files were `ignored`.
     """

@@ -64,7 +64,7 @@ def describe_heads(
         The variables above `(layer, head)`, and with prompts `direct_logit (task, layer, head)` and their number,
         `n_prompts (task)`. Each has the attributes `long_name`, `units` and, where something is NaN that a head of the
         model should have, `missing`: of which layers, and why. Heads that a layer lacks are NaN, too. Attributes:
-        `model`, `seed`, `n_sequences`, `length` (T) and `bos` (1 or 0 in front of each sequence).
+        `model`, `seed`, `n_sequences`, `length` (T) and `bos` (how many tokens in front of each sequence).
 
     Raises:
         DataError: `prompts` are no batches, or tokens and answers that the model cannot take.

@@ -21,9 +21,9 @@ class Repeated(NamedTuple):
     """Sequences `[bos] s_1 .. s_T s_1 .. s_T`.
 
     Attributes:
-        tokens: BOS in front if the tokenizer has one.
+        tokens: In front what stands in front of every text.
         length: T.
-        n_bos: 1 if BOS is there, else 0.
+        n_bos: How many tokens that is.
     """
 
     tokens: Int[Tensor, "sequence pos"]

@@ -34,9 +34,9 @@ class AnsweredText:
             is its own cluster.
         task: Task it belongs to, or "".
         category: Category, function or data set it belongs to, or "".
-        bos: "once" puts BOS in front of the text if the tokenizer has one; "own" only if the tokenizer itself puts it
-            there, as Llama's does and GPT-2's does not; "written" takes the text as it is, with special tokens of its
-            own: a conversation in the words of a chat template.
+        bos: "once" puts in front of the text what the tokenizer itself writes there, else its BOS; "own" only what the
+            tokenizer writes, as Llama's does and GPT-2's does not; "written" takes the text as it is, with special
+            tokens of its own: a conversation in the words of a chat template.
 
     Raises:
         DataError: No span, a span outside the text, or spans that are not pairs of integers.

@@ -153,7 +153,7 @@ class PromptBatch:
         *,
         items: Sequence[str] | None = None,
     ) -> "PromptBatch":
-        r"""A batch from texts, as a notebook writes them; BOS is put in front exactly once if the tokenizer has one.
+        r"""A batch from texts, as a notebook writes them; in front stands what the tokenizer writes, else its BOS.
 
         Answers have any number of tokens, and begin with the space that stands before them; tokens with which answer
         and distractor both begin are moved to the end of the prompts.

@@ -65,11 +65,11 @@ def encode_pairs(
 ) -> tuple[list[PromptBatch], DropReport]:
     """Prompt pairs as batches, and what was dropped and why.
 
-    BOS is put in front exactly once if the tokenizer has one, unless `bos` says otherwise. With answers="whole", tokens
-    with which answer and distractor both begin are moved to the end of the prompts, with the role "answer_start".
-    Prompts are kept whose clean and corrupted tokens do not align: they can be patched at their last token, and at
-    roles that have as many tokens in both. A second corruption with an unknown word, or that is the clean or the
-    corrupted prompt, is left out.
+    In front stands what the tokenizer writes there, else its BOS, unless `bos` says otherwise. With answers="whole",
+    tokens with which answer and distractor both begin are moved to the end of the prompts, with the role
+    "answer_start". Prompts are kept whose clean and corrupted tokens do not align: they can be patched at their last
+    token, and at roles that have as many tokens in both. A second corruption with an unknown word, or that is the
+    clean or the corrupted prompt, is left out.
 
     Args:
         pairs: Prompts with different keys.

@@ -1,31 +1,47 @@
 """Token ids of texts, where each token ends, and a tokenizer's two special tokens."""
 
-from collections.abc import Iterable, Sequence
+import functools
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import unknown_name_message
 
+_log = logging.getLogger("headcats")
 BOS = ("once", "own", "written")
-"""Where BOS stands: in front of the text exactly once, if the tokenizer has one; as the tokenizer itself puts it there
-unless told otherwise (that of Llama does, that of GPT-2 does not); or only where the text itself has it, as those of
-chat templates do."""
+"""What stands in front of a text: the special tokens that the tokenizer itself writes there, and where it writes none
+(that of GPT-2) its BOS once, if it has one, as TransformerLens does; only what the tokenizer itself writes; or only
+what the text itself has, as those of chat templates do."""
 
+_PROBE = "a"
 # Not verbose: we drop and count texts longer than the context ourselves, so transformers need not warn.
 _PLAIN = {"add_special_tokens": False, "verbose": False}
+_WHOLE = {"add_special_tokens": True, "verbose": False}
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Token ids of each text, without special tokens; BOS that a tokenizer puts in front unasked is taken off."""
-    if not texts:
-        return []
-    return [list(ids[_n_bos(tokenizer, ids) :]) for ids in tokenizer(list(texts), **_PLAIN)["input_ids"]]
+    return _encode(tokenizer, texts, taken_off=_in_front(tokenizer)) if texts else []
 
 
 def bos_of(tokenizer: Any) -> list[int]:
-    """The BOS token to put in front of what `encode` gives, as a list; [] if the tokenizer has none."""
+    """The tokens to put in front of what `encode` gives: those that the tokenizer itself writes, else its BOS or []."""
     bos = tokenizer.bos_token_id
-    return [] if bos is None else [bos]
+    return written_front(tokenizer) or ([] if bos is None else [bos])
+
+
+def written_front(tokenizer: Any) -> list[int]:
+    """The special tokens that the tokenizer itself writes in front of a text; [] if none.
+
+    `bos_token` does not say so: that of some published tokenizers is another token than the one they write, or missing.
+    """
+    # Most write nothing; and some cannot write every text.
+    if not tokenizer([""], **_WHOLE)["input_ids"][0]:
+        return []
+    (whole,), (plain,) = (tokenizer([_PROBE], **options)["input_ids"] for options in (_WHOLE, _PLAIN))
+    start = _place(list(whole), list(plain))
+    return [] if start is None else list(whole[: start + _count(plain, {tokenizer.bos_token_id})])
 
 
 def unknown_id(tokenizer: Any) -> int | None:
@@ -54,19 +70,22 @@ def encode_with_bos(
     is_fast = getattr(tokenizer, "is_fast", False)
     encoding = tokenizer(list(texts), **_PLAIN, **({"return_offsets_mapping": True} if is_fast else {}))
     asks = [text for text, where in zip(texts, bos, strict=True) if where == "own"]
-    whole = iter(tokenizer(asks, verbose=False)["input_ids"] if asks else ())
+    whole = iter(tokenizer(asks, **_WHOLE)["input_ids"] if asks else ())
+    once, taken_off, own = bos_of(tokenizer), _in_front(tokenizer), written_front(tokenizer)
     encoded = []
     for place, (text, where, ids) in enumerate(zip(texts, bos, encoding["input_ids"], strict=True)):
-        start = _n_bos(tokenizer, ids)
+        start = _count(ids, taken_off)
         front, rest = list(ids[:start]), list(ids[start:])
         ends = (
             [end for _, end in encoding["offset_mapping"][place][start:]]
             if is_fast
-            else _ends_by_prefix(text, rest, tokenizer)
+            else _ends_by_prefix(text, rest, tokenizer, taken_off)
         )
         if where == "own":
             front = _before(list(next(whole)), list(ids), text=text) + front
-        encoded.append((bos_of(tokenizer) if where == "once" else front, rest, ends))
+        if where == "written" and front != own:
+            _tell(tokenizer.decode(front), tokenizer.decode(own))
+        encoded.append((list(once) if where == "once" else front, rest, ends))
     return encoded
 
 
@@ -89,28 +108,51 @@ def check_bos(value: str) -> None:
 
 def _before(whole: list[int], ids: list[int], *, text: str) -> list[int]:
     """The special tokens that stand before the ids of a text."""
-    for start in range(len(whole) - len(ids) + 1):
-        if whole[start : start + len(ids)] == ids:
-            return whole[:start]
-    raise DataError(
-        f"With its special tokens the tokenizer writes {text!r:.80} as {whole}, where the tokens of its words, {ids}, "
-        'are not to be found: take bos="once", which puts BOS in front of these.'
+    start = _place(whole, ids)
+    if start is None:
+        raise DataError(
+            f"With its special tokens the tokenizer writes {text!r:.80} as {whole}, where the tokens of its words, "
+            f'{ids}, are not to be found: take bos="once", which puts BOS in front of these.'
+        )
+    return whole[:start]
+
+
+def _place(whole: list[int], ids: list[int]) -> int | None:
+    """Where the ids begin in others; None if they are not there."""
+    starts = range(len(whole) - len(ids) + 1)
+    return next((start for start in starts if whole[start : start + len(ids)] == ids), None)
+
+
+@functools.cache
+def _tell(front: str, own: str) -> None:
+    """Log, once, that other special tokens are asked for than the tokenizer writes."""
+    _log.warning(
+        "A text begins with the special tokens %r, as it is written; the tokenizer itself writes %r.", front, own
     )
 
 
-def _n_bos(tokenizer: Any, ids: Sequence[int]) -> int:
-    """How many BOS tokens there are in front: some tokenizers put one there, or two, whatever they are asked for."""
-    return next((place for place, token in enumerate(ids) if token != tokenizer.bos_token_id), len(ids))
+def _in_front(tokenizer: Any) -> set[int]:
+    """Tokens that are no part of a text where they begin it."""
+    return {tokenizer.bos_token_id, *bos_of(tokenizer)} - {None}
 
 
-def _ends_by_prefix(text: str, ids: list[int], tokenizer: Any) -> list[int]:
+def _encode(tokenizer: Any, texts: Sequence[str], *, taken_off: Collection[int]) -> list[list[int]]:
+    return [list(ids[_count(ids, taken_off) :]) for ids in tokenizer(list(texts), **_PLAIN)["input_ids"]]
+
+
+def _count(ids: Sequence[int], taken_off: Collection[int]) -> int:
+    """How many of these there are in front: some tokenizers put BOS there, or two, whatever they are asked for."""
+    return next((place for place, token in enumerate(ids) if token not in taken_off), len(ids))
+
+
+def _ends_by_prefix(text: str, ids: list[int], tokenizer: Any, taken_off: Collection[int]) -> list[int]:
     """Ends without offsets: token n ends where the shortest prefix of the text ends that begins with the first n.
 
     Not the shortest with n tokens: `<|im` is several, and `<|im_start|>` is one.
     """
     ends, stop = [], 0
     for count in range(1, len(ids) + 1):
-        while stop < len(text) and encode(tokenizer, [text[:stop]])[0][:count] != ids[:count]:
+        while stop < len(text) and _encode(tokenizer, [text[:stop]], taken_off=taken_off)[0][:count] != ids[:count]:
             stop += 1
         ends.append(stop)
     return ends

@@ -4,7 +4,7 @@ from typing import Any
 
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.token_texts import token_texts
-from headcats.prompts.tokens import bos_of
+from headcats.prompts.tokens import bos_of, written_front
 from headcats.study.preparation import Prepared
 
 
@@ -15,14 +15,16 @@ def first_prompt(prepared: Prepared, tokenizer: Any) -> dict[str, Any]:
     to the prompts. Of answer and distractor the tokens that are scored.
 
     Returns:
-        `key`; `bos`, the token in front of both prompts, None without one; `clean`, `answer`, `corrupted` and
-        `distractor`. Empty for a task without prompts.
+        `key`; `bos`, what stands in front of both prompts, and `bos_written`, what the tokenizer itself writes there,
+        both None without any; `clean`, `answer`, `corrupted` and `distractor`. Empty for a task without prompts.
     """
     if prepared.first is None:
         return {}
     pair, batch = prepared.first, prepared.scored[0]
-    bos = bos_of(tokenizer) if _ids(batch, "clean")[:1] == bos_of(tokenizer) else []
-    tokens = {"key": pair.key, "bos": tokenizer.decode(bos) if bos else None}
+    front = bos_of(tokenizer)
+    bos = front if _ids(batch, "clean")[: len(front)] == front else []
+    fronts = {"bos": bos, "bos_written": written_front(tokenizer)}
+    tokens = {"key": pair.key} | {name: tokenizer.decode(ids) if ids else None for name, ids in fronts.items()}
     for prompt, word in (("clean", "answer"), ("corrupted", "distractor")):
         before, after = _ids(batch, prompt)[len(bos) :], _ids(batch, f"{word}s")
         texts = token_texts(tokenizer, [*before, *after], text=getattr(pair, prompt) + getattr(pair, word))

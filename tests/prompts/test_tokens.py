@@ -58,7 +58,7 @@ def test_bos_that_nobody_asked_for_is_taken_off(n_bos: int, is_fast: bool) -> No
             offsets = [[(0, 0)] * n_bos + row for row in plain.get("offset_mapping", [])]
             return {"input_ids": ids, "offset_mapping": offsets}
 
-    assert bos_of(Insists()) == [0]
+    assert bos_of(Insists()) == [0] * max(n_bos, 1)
     assert encode(Insists(), ["w1 → w2\n"]) == [[7, 3, 8, 4]]
     assert encode_with_ends(Insists(), ["w1,w2"]) == [([7, 5, 8], [2, 3, 5])]
     for bos in ("written", "own"):
@@ -94,7 +94,18 @@ def test_bos_is_where_the_tokenizer_itself_puts_it(pattern: str, front: list[int
     special = [("<bos>", 0), ("<pad>", 2)]
     tokenizer._tokenizer.post_processor = TemplateProcessing(single=pattern, special_tokens=special)
     encoded = encode_with_bos(tokenizer, ["w1,w2", "w3", "w1"], bos=["own", "once", "own"])
-    assert encoded == [(front, [7, 5, 8], [2, 3, 5]), ([0], [9], [2]), (front, [7], [2])]
+    assert encoded == [(front, [7, 5, 8], [2, 3, 5]), (front or [0], [9], [2]), (front, [7], [2])]
+    assert bos_of(tokenizer) == (front or [0])
+
+
+def test_other_special_tokens_than_the_tokenizer_writes_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    tokenizer = word_tokenizer()
+    encode_with_bos(tokenizer, ["w1"] * 3, bos=["written", "own", "once"])
+    tokenizer._tokenizer.post_processor = TemplateProcessing(single="<pad> $A", special_tokens=[("<pad>", 2)])
+    encode_with_bos(tokenizer, ["<pad>w1", "w1", "w1"], bos=["written", "own", "once"])
+    assert caplog.records == []
+    encode_with_bos(tokenizer, ["w1", "w2"], bos=["written"] * 2)
+    assert [record.args for record in caplog.records] == [("", "<pad>")]
 
 
 def test_a_tokenizer_that_cuts_words_otherwise_with_its_special_tokens_is_refused() -> None:

@@ -8,6 +8,7 @@ from tokenizer_zoo import ZOO
 
 from headcats.prompts.encode import encode_pairs
 from headcats.prompts.pair import PromptPair
+from headcats.prompts.tokens import bos_of
 from headcats.study.first_prompt import first_prompt
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation, Prepared
@@ -34,11 +35,12 @@ def test_joined_they_are_prompts_and_answers(tokenizer):
     for prompt, word in (("clean", "answer"), ("corrupted", "distractor")):
         texts = found[prompt] + found[word]
         assert "".join(texts) == getattr(PAIR, prompt) + getattr(PAIR, word)
-        n_bos = bool(found["bos"])
+        n_bos = len(bos_of(tokenizer))
         assert n_bos + len(found[prompt]) == getattr(batch, prompt).shape[1]
         assert len(found[word]) == (getattr(batch, f"{word}s")[0] >= 0).sum()
     assert found["key"] == "Italy 1"
-    assert found["bos"] == (tokenizer.bos_token if tokenizer.bos_token else None)
+    assert found["bos"] == tokenizer.decode(bos_of(tokenizer))
+    assert found["bos_written"] in (found["bos"], None)
 
 
 def test_of_answers_that_count_by_their_first_token_there_is_the_first():

@@ -52,8 +52,9 @@ def dynamic_relation(
         relations: What `ov_relation` returned for them.
         templates: Texts with one `<X>`, after a space. The paper's four by default; a small vocabulary needs its own.
         bos: "own" takes the tokens that the tokenizer gives by itself, as the paper does: BOS for Llama, none for
-            GPT-2. "once" puts BOS in front in any case, as in all other prompts of headcats; the bundled models were
-            trained with it. A model that you loaded with TransformerLens has a tokenizer that may put BOS by itself.
+            GPT-2. "once" puts BOS in front where it writes none, as in all other prompts of headcats; the bundled
+            models were trained with it. A model that you loaded with TransformerLens has a tokenizer that may put BOS
+            by itself.
 
     Returns:
         `score` and `suppression (context, template, task, layer, head)` in [0, 1], NaN where a layer has fewer heads;

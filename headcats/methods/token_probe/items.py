@@ -58,8 +58,8 @@ class Question:
             that match. "" looks for the right and wrong answers themselves.
         task: Task it belongs to, or "".
         item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
-        bos: "once" puts BOS in front of the prompt if the tokenizer has one; "written" takes the prompt as it is, with
-            special tokens of its own: a conversation in the words of a chat template.
+        bos: "once" puts in front of the prompt what the tokenizer itself writes there, else its BOS; "written" takes
+            the prompt as it is, with special tokens of its own: a conversation in the words of a chat template.
         aliases: Other right answers.
         wrong_answers: Known wrong answers, such as the other options of a choice; without `exact` only.
 

@@ -74,7 +74,7 @@ def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.
-        text: Any text. BOS is put in front of it once if the tokenizer has one, as in the prompts of tasks.
+        text: Any text. In front of it stands what stands in front of the prompts of tasks.
         heads: Heads as `Head.parse` takes them: "L9H6", "9.6", `hc.Head(9, 6)` or (9, 6).
 
     Returns:

@@ -15,9 +15,12 @@ def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]
     """
     first = [entry["first_prompt"] for entry in entries.values() if "first_prompt" in entry]
     if first:
-        bos = line("validation.bos", token=first[0]["bos"]) if first[0]["bos"] else None
+        token, written = first[0]["bos"], first[0]["bos_written"]
+        bos = line("validation.bos", token=token) if token else None
         parts = line("validation.parts") if any("" in tokens for tokens in _token_lists(first)) else None
         yield paragraph("validation.first_prompts", bos=bos, parts=parts)
+        if token != written:
+            yield paragraph(f"validation.bos_{'asked' if written else 'put'}", token=written or token)
     for name, entry in entries.items():
         about = {"task": name, "category": entry["category"], "source": entry["source"]}
         if "first_prompt" in entry:

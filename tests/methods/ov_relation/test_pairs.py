@@ -15,7 +15,7 @@ class Spaced:
     known = (" Paris", " France", " Rome", " Italy")
 
     def __call__(self, texts, *, add_special_tokens, **options):
-        assert not add_special_tokens
+        assert not add_special_tokens or texts == [""]
         return {
             "input_ids": [[self.known.index(text)] if text in self.known else list(range(len(text))) for text in texts]
         }

@@ -6,10 +6,10 @@ from headcats.reports.text.first_prompts import first_prompts
 from headcats.results.finding import Finding, Prompts
 
 
-def entry(bos="<s>"):
+def entry(bos="<s>", written="<s>"):
     tokens = {"clean": ["a", " →"], "answer": [" b", "c"], "corrupted": ["d", " →"], "distractor": [" e"]}
     about = {"category": "Knowledge", "source": "word pairs (x → y); f.csv"}
-    return about | {"first_prompt": {"key": "k", "bos": bos} | tokens}
+    return about | {"first_prompt": {"key": "k", "bos": bos, "bos_written": written} | tokens}
 
 
 def test_bos_is_the_first_token_of_both_prompts():
@@ -31,7 +31,7 @@ def test_what_a_second_token_of_a_character_looks_like_is_said_where_there_is_on
 
 
 def test_without_bos():
-    found = by_id(first_prompts({"t": entry(bos=None)}))
+    found = by_id(first_prompts({"t": entry(bos=None, written=None)}))
     assert found["validation.first_prompts"].fields["bos"] is None
     assert found["validation.first_prompt"].prompts["clean"] == (("a", " →"), (" b", "c"))
 
@@ -43,3 +43,10 @@ def test_tasks_without_prompts_have_none():
     assert [(type(finding), finding.fields.get("task")) for finding in found] == [
         (Finding, None), (Finding, "a"), (Prompts, "b"),
     ]  # fmt: skip
+
+
+def test_where_the_tokenizer_itself_writes_something_else_it_is_named():
+    assert not {"validation.bos_put", "validation.bos_asked"} & set(by_id(first_prompts({"t": entry()})))
+    put, asked = entry(written=None), entry(bos=None)
+    assert by_id(first_prompts({"t": put}))["validation.bos_put"].fields == {"token": "<s>"}
+    assert by_id(first_prompts({"t": asked}))["validation.bos_asked"].fields == {"token": "<s>"}
