@@ -158,6 +158,10 @@ class DropCounts(Record):
     """Reason -> the first that was dropped."""
 
 
+LONG_ANSWER = 12
+"""Tokens beyond which an answer is named: most are explanations."""
+
+
 @dataclass(frozen=True)
 class GivenAnswer(Record):
     """What the model says in place of an answer."""

@@ -11,7 +11,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
-from headcats.results.records import TaskRecord
+from headcats.results.records import LONG_ANSWER, TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
 from headcats.study.distractors import settle_distractors
 from headcats.study.doable_suites import advice_on_suites
@@ -47,11 +47,12 @@ def validate(
         Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs` (that prompts are made
         of), `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal` and
         `refused_by`, and where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`,
-        `high`, `n_items`, `seconds` (of the task's unpatched runs) and `first_prompt` (what the function of that name
-        returns). Where a method that reads answers is run and none that scores task by task, a task that is answered in
-        a sentence has another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that
-        a probe needs), and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`,
-        `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %).
+        `high`, `n_items`, `seconds` (of the task's unpatched runs), `first_prompt` (what the function of that name
+        returns) and `long_answers` (prompts whose answer has more than `LONG_ANSWER` tokens; left out if none). Where a
+        method that reads answers is run and none that scores task by task, a task that is answered in a sentence has
+        another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that a probe needs),
+        and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
+        `right` (share of right answers) with `low` and `high` (95 %).
     """
     check_options(options, function=validate, without=("shard",))
     check_path(path)
@@ -88,6 +89,9 @@ def validate(
             entry = records[task.name].to_dict()
             if tokens := first_prompt(preparation.of(task.name), adapted.tokenizer):
                 entry["first_prompt"] = tokens
+            answers = [batch.answers for batch in preparation.of(task.name).scored]
+            if n_long := sum(int(((ids >= 0).sum(1) > LONG_ANSWER).sum()) for ids in answers):
+                entry["long_answers"] = n_long
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}

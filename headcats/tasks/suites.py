@@ -30,7 +30,7 @@ class Suite:
         categories: Categories in the order of the figures.
         source: What `hc.suite` takes to find it again: a registered name, `module:name`, `/path/to/file.py:name`, the
             full path of a file or folder of data, or an address of the hub; "" for a suite that was made in Python.
-        ignored: Files of its folder that hold no data and were not read.
+        ignored: Files of its folder that hold no data, or no task.
         drops: Rows of its files: kept, and dropped by reason, with those that belong to no task; None without files.
         left_out: Those that belong to no task alone.
 

@@ -48,12 +48,12 @@ def test_every_identifier_has_a_template():
                              "comparison": line("evidence.far_more")},
      ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "
      "all at once 0.22: far more, a sign that they stand in for each other.")),
-    ("validation.ignored", {"n": 1, "names": ["a.txt"]}, "1 file not read, as it holds no data: a.txt"),
+    ("validation.ignored", {"n": 1, "names": ["a.txt"]}, "1 file left out, as it holds no task: a.txt"),
     ("validation.ignored", {"n": 9, "names": list("abcdefghi")},
-     "9 files not read, as they hold no data: a, b, c, d, e, f, g, h and 1 more"),
-    ("tasks.dropped_for", {"counted": "2 rows", "reason": "empty row",
+     "9 files left out, as they hold no task: a, b, c, d, e, f, g, h and 1 more"),
+    ("tasks.dropped_for", {"counted": "2 rows", "share": line("tasks.share", share=2 / 9, n=9), "reason": "empty row",
                            "example": line("tasks.example", of="f.csv, line 3")},
-     "2 rows dropped: empty row (such as f.csv, line 3)"),
+     "2 rows dropped (22% of 9): empty row (such as f.csv, line 3)"),
 ])  # fmt: skip
 def test_sentences(id, fields, text):
     assert str(line(id, **fields)) == text

@@ -8,6 +8,7 @@ from counting import INPUTS, counting_suite, several_tokens
 
 import headcats as hc
 from headcats.errors import DataError, OptionError
+from headcats.prompts.pair import PromptPair
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 
@@ -89,3 +90,14 @@ def test_sentences_are_judged_for_the_token_probe_that_is_studied(model, monkeyp
     given = {"suite": "sentences", "tasks": ["say_sum"], "n_prompts": 9, "n_demos": 0}
     found = validate(model, methods=["ov_relation", "token_probe:questions=3"], **given)["say_sum"]
     assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing answered")
+
+
+def test_prompts_with_long_answers_are_counted(model):
+    def explained(n, *, seed):
+        return [
+            PromptPair(str(n), str(n), f"w{n} →", "w1 →", " w40" + ",w40" * n, " w41", "corrupted")
+            for n in (2, 5, 6, 7)
+        ]
+
+    suite = hc.make_suite([Task("explained", "knowledge", "made up", explained)])
+    assert validate(model, suite=suite, n_prompts=4)["explained"]["long_answers"] == 2

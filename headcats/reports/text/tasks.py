@@ -5,8 +5,9 @@ from typing import Any
 
 from headcats.errors import pluralize
 from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
-from headcats.results.records import DropCounts, TaskRecord
+from headcats.results.records import LONG_ANSWER, DropCounts, TaskRecord
 
+FEW_ITEMS = 20
 _COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 
 
@@ -52,7 +53,11 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
             counted = pluralize(number, name.replace("_", " ").removesuffix("s"))
-            yield task, str(line("tasks.dropped_for", counted=counted, reason=reason, example=example))
+            n = sum(count.dropped.values(), count.kept or 0)
+            share = line("tasks.share", share=number / n, n=n) if count.kept else None
+            yield task, str(line("tasks.dropped_for", counted=counted, share=share, reason=reason, example=example))
+    if record.rows.kept and (record.n_items or FEW_ITEMS) < min(FEW_ITEMS, (record.prompts.kept or 0) / 2):
+        yield task, str(line("tasks.few_items", n=record.prompts.kept, items=record.n_items))
     if record.near_duplicates:
         yield task, str(line("tasks.near_duplicates", n=record.near_duplicates))
     if record.corruption:
@@ -99,6 +104,11 @@ def validation_findings(
         row
         for name, record in records.items()
         for row in dropped_rows(name, record, **({"answers": questions[name]} if name in questions else {}))
+    ]
+    reasons += [
+        (name, str(line("tasks.long_answers", n=n, least=LONG_ANSWER)))
+        for name, entry in entries.items()
+        if (n := entry.get("long_answers"))
     ]
     of_no_task = of_no_task or {}
     reasons += dropped_rows(str(line("validation.no_task")), TaskRecord.from_dict(of_no_task))

@@ -6,6 +6,8 @@ from headcats.errors import DataError
 
 # The first name is preferred where several are there; the order of the others says nothing.
 INPUT = ("input", "x", "source", "question", "prompt", "subject", "word")
+# Of last resort: it may be anything beside the input.
+TEXT = "text"
 OUTPUT = ("output", "y", "target", "answer", "completion", "object")
 CLEAN = ("clean", "clean_prompt", "prompt")
 CORRUPTED = ("corrupted", "corrupt", "corrupted_prompt", "corrupt_prompt", "counterfactual")

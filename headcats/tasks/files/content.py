@@ -6,6 +6,11 @@ from pathlib import Path
 
 from headcats.errors import DataError
 
+
+class UnknownLayoutError(DataError):
+    """A file that can be read, and holds no task."""
+
+
 PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib")
 _FORMATS = "JSON, JSON Lines, CSV, TSV or Parquet"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError
-from headcats.tasks.files.content import reading
+from headcats.tasks.files.content import UnknownLayoutError, reading
 from headcats.tasks.files.records import ABSENT, Records
 
 
@@ -73,7 +73,9 @@ def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = (
         columns, cells = ("input", "output"), _of_list
     else:
         got = "none" if first is None else f"{first!r:.60}"
-        raise DataError(f"{file}: expected a list of records such as {{'input': ..., 'output': ...}}; got {got}.")
+        raise UnknownLayoutError(
+            f"{file}: expected a list of records such as {{'input': ..., 'output': ...}}; got {got}."
+        )
 
     def read() -> Iterator[tuple[int, Sequence[Any]]]:
         for number, entry in enumerate(entries, start=1):

@@ -68,7 +68,7 @@ class KeptRows:
         return [(int(self.numbers[place]), self.texts[int(self.rows[place])]) for place in chosen]
 
 
-def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int) -> KeptRows:
+def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int, wrong: int | None = None) -> KeptRows:
     """Drop rows without texts, all rows with the same input and another output, and repeated ones.
 
     Args:
@@ -76,6 +76,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
         file: Name of the file, for messages.
         place: Number of a row -> its place in messages.
         output: Which of the texts is the output.
+        wrong: Which is the wrong output, if there is one (see `repeated_rows`).
 
     Raises:
         DataError: No row is left, or text that is not valid Unicode.
@@ -100,7 +101,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
     places, inputs = np.concatenate(numbers), np.concatenate(hashes)
     del numbers, hashes
     keep = np.ones(len(store), dtype=bool)
-    for reason, repeated in repeated_rows(store, inputs, output=output).items():
+    for reason, repeated in repeated_rows(store, inputs, output=output, wrong=wrong).items():
         shown = " -> ".join(map(_shown, store[int(repeated[0])]))
         report.dropped[reason] = len(repeated)
         report.examples[reason] = f"{place(int(places[repeated[0]]))}: {shown}"

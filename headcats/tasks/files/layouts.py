@@ -1,14 +1,17 @@
 """Which layout a file has, and the tasks in it."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError
 from headcats.tasks.files.cogqa import cogqa_content, is_cogqa
-from headcats.tasks.files.content import check_safe
+from headcats.tasks.files.content import UnknownLayoutError, check_safe
 from headcats.tasks.files.contrasts import contrast_task
 from headcats.tasks.files.file_task import FileContent
 from headcats.tasks.files.json_file import json_content, json_records
+from headcats.tasks.files.options import option_task
 from headcats.tasks.files.records import Records
 from headcats.tasks.files.relation import relation_task
 from headcats.tasks.files.settings import FileSettings
@@ -17,11 +20,13 @@ from headcats.tasks.files.token_ids import with_answers
 from headcats.tasks.files.word_pairs import word_pair_task
 from headcats.tasks.files.years import year_task
 
-JSON = (".json", ".jsonl", ".ndjson")
+LINES = (".jsonl", ".ndjson")
+JSON = (".json", *LINES)
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*JSON, *DELIMITERS, ".parquet")
 LAYOUTS = (
-    "columns or fields input and output; clean, corrupted, answer and wrong; {name, samples, prompt_templates}; "
+    "columns or fields input and output; clean, corrupted, answer and wrong; question, A, B, C, D and answer; "
+    "{name, samples, prompt_templates}; "
     "{prompts: [{clean, corrupt, answers, wrong_answers}]}; or CogQA's {question, generated}"
 )
 
@@ -52,13 +57,23 @@ def _of_json(content: Any, file: str, settings: FileSettings) -> FileContent:
         ignored = [name for name in content if name != "prompts"]
         layout = "auto-circuit prompts" + (f" without {', '.join(ignored)}" if ignored else "")
         return record_content(records, settings, layout=layout)
-    if not isinstance(content, list):
-        raise DataError(f"{file}: unknown layout {_keys(content)}; expected {LAYOUTS}.")
-    return record_content(json_records(content, file=file), settings)
+    if isinstance(content, list):
+        return record_content(json_records(content, file=file), settings)
+    if isinstance(content, dict) and file.lower().endswith(LINES):
+        return record_content(json_records([content], file=file), settings)
+    lists = [name for name, value in content.items() if _is_records(value)] if isinstance(content, dict) else []
+    if len(lists) != 1:
+        raise UnknownLayoutError(f"{file}: unknown layout {_keys(content)}; expected {LAYOUTS}.")
+    (task,) = record_content(json_records(content[lists[0]], file=file), settings).tasks
+    return FileContent((replace(task, layout=f"{task.layout}, under {lists[0]!r}"),))
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def record_content(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileContent:
-    """The one task of a table of prompts or word pairs.
+    """The one task of a table of prompts, questions with options, or word pairs.
 
     Raises:
         DataError: Columns of no known layout, or rows that cannot be used.
@@ -70,10 +85,27 @@ def record_content(records: Records, settings: FileSettings, *, layout: str = "p
     if prompts is not None:
         _refuse_templates(settings, records.file, "finished prompts")
         return FileContent((prompts,))
+    if (questions := option_task(records, answer=settings.answer)) is not None:
+        _refuse_templates(settings, records.file, "questions with options")
+        return FileContent((questions,))
+    if settings.answer:
+        raise DataError(f"suite.toml: {records.file} holds no questions with options: leave out 'answer'.")
     if (pairs := word_pair_task(records, templates=settings.templates)) is not None:
         return FileContent((pairs,))
     columns = ", ".join(map(repr, records.columns))
-    raise DataError(f"{records.file}: unknown layout with the columns {columns}; rename them: expected {LAYOUTS}.")
+    raise UnknownLayoutError(f"{records.file}: unknown layout with the columns {columns}; {_way_out(records.columns)}.")
+
+
+def _way_out(columns: Sequence[str]) -> str:
+    if "one_prefix_prefix" in columns:
+        return (
+            "minimal pairs have no corrupted prompt. Write their prefix as 'clean', their good and bad word as "
+            "'answer' and 'wrong', and as 'corrupted' a prefix after which the bad word is right (`The cats` for `The "
+            "cat`)"
+        )
+    if len(columns) == 2:
+        return f"write 'input' for {columns[0]!r} and 'output' for {columns[1]!r}, or the other way round"
+    return f"rename them: expected {LAYOUTS}"
 
 
 def _refuse_templates(settings: FileSettings, file: str, kind: str) -> None:

@@ -1,5 +1,6 @@
 """A suite's tasks from a file, a folder or a dataset of the hub."""
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
 from headcats.tasks.categories import STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-from headcats.tasks.files.content import PICKLED, check_safe, reading
+from headcats.tasks.files.content import PICKLED, UnknownLayoutError, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.file_task import FileContent
 from headcats.tasks.files.layouts import SUFFIXES, file_content, record_content
@@ -17,6 +18,7 @@ from headcats.tasks.files.naming import Placed, as_name, named_tasks
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
 from headcats.tasks.maps_relations import MAPS_RELATIONS
 
+_log = logging.getLogger("headcats")
 _UNSET = FileSettings()
 _KNOWN = ", ".join(SUFFIXES)
 
@@ -30,7 +32,7 @@ class LoadedFiles:
         tasks: The tasks.
         categories: Categories that go first, with their colours.
         source: Where the files are: a full path, or an address of the hub.
-        ignored: Paths within the folder that hold no data.
+        ignored: Paths within the folder that hold no data, or none of a known layout.
         drops: Rows of all files: kept, and dropped by reason, with those that belong to no task.
         left_out: Those that belong to no task alone.
     """
@@ -88,14 +90,24 @@ def _folder(folder: Path) -> LoadedFiles:
     settings = read_settings(folder)
     contents: dict[PurePosixPath, FileContent] = {}
     ignored: list[str] = []
+    no_task: list[UnknownLayoutError] = []
     for path in _walk(folder, folder.resolve()):
         inside = PurePosixPath(path.relative_to(folder).as_posix())
         if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *PICKLED)):
-            contents[inside] = _content(path, settings.files.get(str(inside), _UNSET))
-        else:
-            ignored.append(str(inside))
+            try:
+                contents[inside] = _content(path, settings.files.get(str(inside), _UNSET))
+                continue
+            except UnknownLayoutError as error:
+                if str(inside) in settings.files:
+                    raise
+                no_task.append(error)
+        ignored.append(str(inside))
     if unused := settings.files.keys() - {str(inside) for inside in contents}:
         raise DataError(f"{NAME}: {min(unused)!r} is not a file of data; expected {_KNOWN}.")
+    if no_task and not contents:
+        raise no_task[0]
+    for error in no_task:
+        _log.warning("Left out of suite %r, as no task: %s", folder.name, error)
     if not contents:
         raise DataError(f"The folder {folder.name!r} holds no data; expected files of {_KNOWN}.")
     return replace(_loaded(folder.name, str(folder), contents, settings), ignored=tuple(ignored))

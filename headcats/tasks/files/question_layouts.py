@@ -4,11 +4,13 @@
 {input, target_scores}                                   BIG-bench, in the field `examples` of a task or as a list
 {inputs, multiple_choice_targets, multiple_choice_scores}  BIG-bench as a table
 {question, choices, answer}                              options as a list; the answer is one of them, or its number
+{question, A, B, C, D, answer}                           MMLU: the answer is a letter, its number from 0, or its text
 {problem, generated_solution, expected_answer}           OpenMathInstruct: the solution is to be written
 {question, answer}                                       an answer to be written
 {prompt, target, pattern}                                finished prompts: ABA/ABB of Causal Head Gating
 """
 
+import itertools
 import string
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -21,6 +23,7 @@ NO_QUESTION, NO_ANSWER, NO_OPTIONS = "no question", "no answer key", "no options
 ONE_OPTION, MANY_OPTIONS = "one option", f"more than {len(LETTERS)} options"
 REPEATED_OPTION = "an option twice"
 NOT_AN_OPTION, SEVERAL_RIGHT = "answer not among the options", "several right options"
+UNCLEAR, BEYOND = "answer is an option, and the number of another", "answer is a number, and options count from 0"
 
 Parts = tuple[str, str, tuple[str, ...]]
 """Question, answer and options; none where the answer is to be written."""
@@ -111,6 +114,22 @@ def _listed(row: Row) -> Parts | str:
     return _with_options(row["question"], options, right)
 
 
+def _lettered(row: Row) -> Parts | str:
+    """MMLU as a table: a column for each option."""
+    cells = itertools.takewhile(as_text, (row.get(letter.casefold()) for letter in LETTERS))
+    options, answer = list(map(as_text, cells)), as_text(row["answer"])
+    if not answer:
+        return NO_ANSWER
+    same = [place for place, option in enumerate(options) if option == answer]
+    place = int(answer) if answer.isdecimal() else LETTERS.find(answer) if len(answer) == 1 else -1
+    counted = [place] if 0 <= place < len(options) else []
+    if same and counted and same != counted and isinstance(row["answer"], str):
+        return UNCLEAR
+    if answer == str(len(options)) and not same:
+        return BEYOND
+    return _with_options(row["question"], options, counted or same)
+
+
 def _solved(row: Row) -> Parts | str:
     """OpenMathInstruct: a row without a final answer does not say whether its solution is right."""
     if "expected_answer" in row and not as_text(row["expected_answer"]):
@@ -139,8 +158,12 @@ LAYOUTS: dict[tuple[str, ...], Callable[[Row], Parts | str]] = {
     ("input", "target_scores"): _scored,
     ("inputs", "multiple_choice_targets", "multiple_choice_scores"): _scored_lists,
     ("question", "choices", "answer"): _listed,
+    ("question", "a", "b", "answer"): _lettered,
     ("problem", "generated_solution"): _solved,
     ("question", "answer"): lambda row: _written(row["question"], row["answer"]),
     FINISHED: _finished,
 }
 """Columns of a layout -> what a row of it holds, or why it is dropped; the first that fits is taken."""
+WITH_OPTIONS = tuple(
+    layout for layout, parts in LAYOUTS.items() if parts in (_keyed, _scored, _scored_lists, _listed, _lettered)
+)

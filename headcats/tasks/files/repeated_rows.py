@@ -13,20 +13,24 @@ _LARGE, _PARTS = 100_000, 16
 
 
 def repeated_rows(
-    texts: PackedTexts, inputs: UInt64[np.ndarray, " row"], *, output: int
+    texts: PackedTexts, inputs: UInt64[np.ndarray, " row"], *, output: int, wrong: int | None = None
 ) -> dict[str, Int64[np.ndarray, " repeated"]]:
     """Reason -> rows to drop: all of an input with two outputs, and otherwise those like an earlier row.
+
+    With wrong outputs, as finished prompts have them, two outputs of an input contradict each other only if one is
+    wrong elsewhere: the same prompt with another pair of answers is another row.
 
     Args:
         texts: The texts of all rows, the input first.
         inputs: Hashes of the inputs: only rows that share one are read and compared.
         output: Which text is the output.
+        wrong: Which text is the wrong output, if there is one.
     """
     repeated: dict[str, list[int]] = {CONTRADICTORY: [], DUPLICATE: []}
     for rows in _sharing(inputs):
         for group in _by_input(texts, rows):
-            first = texts[group[0]][output]
-            if any(texts[row][output] != first for row in group):
+            outputs = {texts[row][output] for row in group}
+            if len(outputs) > 1 if wrong is None else outputs & {texts[row][wrong] for row in group}:
                 repeated[CONTRADICTORY] += group
                 continue
             seen: set[Texts] = set()

@@ -12,6 +12,7 @@ category = "Knowledge"            # otherwise that of the file, or its subfolder
 template = "The capital of {} is" # or a list; word pairs become finished prompts, {} is the input
 source = "Wikidata, 2024"         # where the facts are from
 tokenizer = "gpt2"                # of token ids in the columns correct_idx and incorrect_idx
+answer = "text"                   # of questions with options; otherwise the answer is the letter of one
 ```
 """
 
@@ -25,6 +26,7 @@ from headcats.errors import DataError
 from headcats.registry import unknown_name_message
 from headcats.tasks.categories import Category
 from headcats.tasks.files.content import reading
+from headcats.tasks.files.options import ANSWERS
 
 NAME = "suite.toml"
 
@@ -38,12 +40,14 @@ class FileSettings:
         templates: Templates of its word pairs.
         source: Where its facts are from.
         tokenizer: Name or folder of the tokenizer of its token ids.
+        answer: How its questions with options are answered: one of `headcats.tasks.files.options.ANSWERS`.
     """
 
     category: str = ""
     templates: tuple[str, ...] = ()
     source: str = ""
     tokenizer: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,13 +103,16 @@ def _file(name: str, values: Any) -> FileSettings:
     place = f'{NAME}, [files."{name}"]'
     if not isinstance(values, dict):
         raise DataError(f"{place}: expected a table of settings; got {values!r:.40}.")
-    _check_keys(values, ("category", "template", "source", "tokenizer"), place)
+    _check_keys(values, ("category", "template", "source", "tokenizer", "answer"), place)
     template = values.get("template", [])
     templates = [template] if isinstance(template, str) else template
     if not isinstance(templates, list) or not all(isinstance(text, str) and text.strip() for text in templates):
         raise DataError(f"{place}: expected 'template' as a text or a list of texts; got {template!r:.40}.")
-    category, source, tokenizer = (_text(values, key, place) for key in ("category", "source", "tokenizer"))
-    return FileSettings(category, tuple(templates), source, tokenizer)
+    names = ("category", "source", "tokenizer", "answer")
+    category, source, tokenizer, answer = (_text(values, key, place) for key in names)
+    if answer and answer not in ANSWERS:
+        raise DataError(f"{place}: expected 'answer' as one of {', '.join(ANSWERS)}; got {answer!r:.40}.")
+    return FileSettings(category, tuple(templates), source, tokenizer, answer)
 
 
 def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:

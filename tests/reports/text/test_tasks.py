@@ -76,3 +76,17 @@ def test_rows_are_counted_of_tasks_from_files_and_of_no_task():
         ("1 row ", ("no skill", " (such as ", "step 1)")),
     ]
     assert found["validation.ignored"].fields == {"n": 2, "names": ["notes.txt", "b.md"]}
+
+
+def whys(**more):
+    (_, dropped, *_) = validation_findings({"a": prompted("x", **more)}, "m: s", corruption="c", answers="whole")
+    return [why for _, why in dropped.rows] if dropped.id == "validation.dropped" else []
+
+
+def test_shares_few_queries_and_long_answers_are_named():
+    rows = {"kept": 6}
+    assert "(14% of 64)" in whys(prompts={"kept": 55, "dropped": {"long": 9}})[0]
+    assert whys(rows=rows, prompts={"kept": 64}, n_items=6) == [str(line("tasks.few_items", n=64, items=6))]
+    assert whys(prompts={"kept": 64}, n_items=6) == whys(rows=rows, prompts={"kept": 64}, n_items=40) == []
+    assert whys(rows=rows, prompts={"kept": 6}, n_items=6) == []
+    assert whys(long_answers=2) == [str(line("tasks.long_answers", n=2, least=12))]

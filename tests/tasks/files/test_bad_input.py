@@ -78,7 +78,7 @@ def test_prompts_that_contrast_nothing_are_dropped(tmp_path):
 
 
 def test_one_clean_prompt_with_two_corruptions_is_two_rows(tmp_path):
-    rows = "clean,corrupted,answer,wrong\na,b, c, d\na,e, c, d\nf,g, h, i\nf,j, k, i\n"
+    rows = "clean,corrupted,answer,wrong\na,b, c, d\na,e, c, d\nf,g, h, i\nf,j, i, h\n"
     task = only(write(tmp_path / "a.csv", rows))
     assert [pair.corrupted for pair in task.pairs(9, seed=0)] == ["b", "e"]
     assert task.drops.dropped == {CONTRADICTORY: 2}
@@ -108,7 +108,11 @@ REFUSED = [
     ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has .* 'input' twice"),
     ("twice.json", '[["a", "b"], {"x": 1, "x": 2}]', r"twice\.json: .* 'x' twice"),
     ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' .*'input'"),
-    ("columns.csv", "country,capital\na,b\n", r"columns\.csv: unknown layout.*'country', 'capital'.*rename"),
+    ("columns.csv", "country,capital\na,b\n", r"columns\.csv: .*'input' for 'country' and 'output' for 'capital'"),
+    ("list.json", {"a": [{"x": "b", "y": "c"}], "d": [{"x": "e", "y": "f"}]}, r"list\.json: unknown layout.*'a', 'd'"),
+    ("links.csv", "source,answer\nhttp://a.org/1,b\n", r"links\.csv: .*'source' holds links"),
+    ("blimp.jsonl", '{"one_prefix_prefix": "The cat", "one_prefix_word_good": "sleeps"}', r"'clean'.*'corrupted'"),
+    ("mcq.csv", "question,A,B,answer\nq,a,b,1\nr,c,d,2\n", r"mcq\.csv, line 3: .*from 0"),
     ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
     ("object.json", {"France": "Paris"}, r"object\.json: unknown layout.*'France'"),
     ("none.json", [], r"none\.json: expected a list of records.*got none"),

@@ -129,3 +129,21 @@ def test_a_folder_without_data_and_one_with_a_bad_file(folder, tmp_path_factory)
     write(folder / "world" / "broken.json", "{")
     with pytest.raises(DataError, match=r"broken\.json"):
         hc.suite(folder)
+
+
+def test_a_file_without_a_task_is_left_out_and_named(folder, caplog):
+    for name, content in (
+        ("categories.json", {"top": "Letters"}),
+        ("words.json", ["a", "b"]),
+        ("list.csv", "word\na\n"),
+    ):
+        write(folder / name, content)
+    suite = hc.suite(folder)
+    assert suite.ignored == ("README.md", "categories.json", "list.csv", "words.json")
+    assert len(caplog.records) == 3
+    assert "'top'" in caplog.text
+    write(folder / "suite.toml", '[files."list.csv"]\ncategory = "Letters"')
+    with pytest.raises(DataError, match=r"list\.csv"):
+        hc.suite(folder)
+    with pytest.raises(DataError, match=r"alone\.json.*'x'"):
+        hc.suite(write(folder / "deeper" / "alone.json", {"x": "y"}).parent)

@@ -148,3 +148,93 @@ def test_a_function_with_one_answer_is_left_out_and_counted(tmp_path):
     suite = hc.suite(write(tmp_path / "cogqa.jsonl", "\n".join(map(json.dumps, entries))))
     assert [task.name for task in suite.tasks] == ["retrieval", "math_calculation"]
     assert suite.left_out.dropped.popitem()[1] == 1
+
+
+MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four,five,six,2\n"
+
+
+@for_each(
+    "name,content",
+    [
+        ("numbers.csv", MCQ),
+        ("letters.csv", MCQ.replace(",0", ",A").replace(",2", ",C")),
+        ("texts.csv", MCQ.replace(",0", ",one").replace(",2", ",six")),
+        (
+            "list.json",
+            [
+                {"question": "Which is red?", "choices": ["one", "two", "three"], "answer": 0},
+                {"question": "Which is blue?", "choices": ["four", "five", "six"], "answer": 2},
+            ],
+        ),
+        (
+            "scores.json",
+            {
+                "name": "x",
+                "examples": [
+                    {"input": "Which is red?", "target_scores": {"one": 1, "two": 0, "three": 0}},
+                    {"input": "Which is blue?", "target_scores": {"four": 0, "five": 0, "six": 1}},
+                ],
+            },
+        ),
+    ],
+)
+def test_questions_with_options(tmp_path, name, content):
+    red, blue = only(write(tmp_path / name, content)).pairs(9, seed=0)
+    assert red.clean == "Which is red?\nA. one\nB. two\nC. three\nAnswer:"
+    assert (red.answer, blue.answer) == (" A", " C")
+    for pair in (red, blue):
+        assert pair.distractor in {" A", " B", " C"} - {pair.answer}
+        right, wrong = (
+            pair.clean.split(f"{letter[1]}. ")[1].split("\n")[0] for letter in (pair.answer, pair.distractor)
+        )
+        assert pair.corrupted == pair.clean.replace(right, "*").replace(wrong, right).replace("*", wrong)
+
+
+def test_questions_answered_by_the_text_of_an_option(tmp_path):
+    write(tmp_path / "suite.toml", '[files."mcq.csv"]\nanswer = "text"')
+    red, blue = only(write(tmp_path / "mcq.csv", MCQ)).pairs(9, seed=0)
+    assert (red.answer, blue.answer) == (" one", " six")
+    assert red.distractor in (" two", " three")
+    assert (red.corrupted, blue.corrupted) == (red.clean.replace("red", "blue"), blue.clean.replace("blue", "red"))
+    with pytest.raises(DataError, match="same question"):
+        hc.suite(write(tmp_path / "mcq.csv", MCQ.replace("blue", "red")))
+    write(tmp_path / "suite.toml", '[files."mcq.csv"]\nanswer = "number"')
+    with pytest.raises(DataError, match="letter, text"):
+        hc.suite(tmp_path)
+
+
+def test_a_number_that_is_also_the_text_of_another_option_is_dropped(tmp_path):
+    rows = "question,A,B,answer\nOne less than 2?,1,0,0\nOne less than 3?,2,5,0\n"
+    task = only(write(tmp_path / "sums.csv", rows))
+    assert (task.drops.kept, list(task.drops.dropped.values())) == (1, [1])
+
+
+def test_the_answer_of_a_worked_solution_is_what_stands_behind_its_mark(tmp_path):
+    rows = [{"question": f"{n} and 1?", "answer": f"First {n}+1=<<{n}+1={n + 1}>>.\n#### {n + 1}"} for n in (2, 3)]
+    task = only(write(tmp_path / "solutions.json", [*rows, {"question": "4 and 1?", "answer": "It is #### "}]))
+    assert task.pairs(9, seed=0) == [("2 and 1?", "3"), ("3 and 1?", "4")]
+    assert list(task.drops.dropped.values()) == [1]
+    assert "####" in task.source
+
+
+def test_a_source_of_links_is_no_input(tmp_path):
+    rows = "source,text,answer\nhttp://example.org/0,The capital of A is,B\nwww.example.org,The capital of C is,D\n"
+    task = only(write(tmp_path / "links.csv", rows))
+    assert task.pairs(9, seed=0)[1] == ("The capital of C is", "D")
+    assert "text → answer" in task.source
+    words = only(write(tmp_path / "words.csv", "source,text,target\nun,a number,one\n"))
+    assert words.pairs(9, seed=0) == [("un", "one")]
+    assert "text not taken" in words.source
+
+
+def test_one_prompt_with_several_pairs_of_answers_is_as_many_rows_of_one_item(tmp_path):
+    rows = "clean,corrupted,answer,wrong\nThe cats,The cat, are, is\nThe cats,The cat, have, has\n"
+    pairs = only(write(tmp_path / "verbs.csv", rows)).pairs(9, seed=0)
+    assert [(pair.item, pair.answer) for pair in pairs] == [("The cats", " are"), ("The cats", " have")]
+
+
+def test_the_list_inside_an_object_is_read_and_its_key_named(tmp_path):
+    content = {"canary": "x", "tags": ["a"], "examples": [{"input": "one plus 1 is", "target": "2"}]}
+    task = only(write(tmp_path / "wrapper.json", content))
+    assert task.pairs(9, seed=0) == [("one plus 1 is", "2")]
+    assert "'examples'" in task.source

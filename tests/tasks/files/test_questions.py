@@ -34,6 +34,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "options, text": {"question": "Where is money?", "choices": ["tree", "bank", "sea"], "answer": "bank"},
     "options, as text": {"question": "Where is money?", "choices": "['tree', 'bank', 'sea']", "answer": "bank"},
     "CommonsenseQA, as text": {"question": "Where is money?", "choices": json.dumps(CHOICES), "answerKey": "A"},
+    "options, columns": {"question": "Where is money?", "A": "tree", "B": "bank", "C": "sea", "answer": "B"},
     "options, number": {"question": "Where is money?", "choices": np.array(["tree", "bank", "sea"]), "answer": 1},
 }
 
@@ -107,4 +108,4 @@ def test_what_is_no_file_of_questions(tmp_path: Path) -> None:
         read_questions(tmp_path / "none.json")
     with pytest.raises(DataError, match=r"0 kept; 1 .*record 1\)"):
         read_questions([ROWS["CommonsenseQA"] | {"answerKey": ""}])
-    assert len(LAYOUTS) == 7
+    assert len(LAYOUTS) == 8

@@ -1,0 +1,112 @@
+"""Questions with options as finished prompts: the options are listed, and the answer is the letter of one, or its text.
+
+    Which planet is the largest?
+    A. Mars
+    B. Jupiter
+    Answer:
+
+The layouts are those of `headcats.tasks.files.question_layouts` that have options: MMLU, CommonsenseQA, ARC, BIG-bench.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headcats.errors import DataError
+from headcats.prompts.pair import PromptPair
+from headcats.statistics.random_streams import stream
+from headcats.tasks.files.columns import by_meaning
+from headcats.tasks.files.file_task import FileTask
+from headcats.tasks.files.kept_rows import KeptRows, keep_rows
+from headcats.tasks.files.packed_texts import Texts
+from headcats.tasks.files.question_layouts import BEYOND, LAYOUTS, LETTERS, WITH_OPTIONS
+from headcats.tasks.files.records import EMPTY, Records
+
+LETTER, TEXT = "letter", "text"
+ANSWERS = (LETTER, TEXT)
+
+
+@dataclass(frozen=True, eq=False)
+class OptionPrompts:
+    """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
+
+    The distractor is another option, drawn by question. Where the answer is a letter, right option and distractor
+    change places in the corrupted prompt; where it is a text, another question of the file is asked there.
+    """
+
+    rows: KeptRows
+    unit: str
+    answer: str
+
+    def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
+        """As `Task.make`."""
+        rows = [(number, *_parts(texts)) for number, texts in self.rows.chosen(n, seed=seed)]
+        asked = list(dict.fromkeys(question for _, question, _, _ in rows))
+        return [
+            self._pair(number, question, options, right, [text for text in asked if text != question], seed)
+            for number, question, options, right in rows
+        ]
+
+    def _pair(
+        self, number: int, question: str, options: list[str], right: int, others: list[str], seed: int
+    ) -> PromptPair:
+        draws = stream(seed, "another option", question, *options)
+        wrong = [place for place in range(len(options)) if place != right][draws.integers(len(options) - 1)]
+        clean = _listed(question, options)
+        if self.answer == TEXT:
+            corrupted = _listed(others[draws.integers(len(others))], options) if others else clean
+            words = options
+        else:
+            swapped = list(options)
+            swapped[right], swapped[wrong] = options[wrong], options[right]
+            corrupted, words = _listed(question, swapped), list(LETTERS)
+        return PromptPair(f"{self.unit} {number}", clean, clean, corrupted, f" {words[right]}", f" {words[wrong]}")
+
+
+def option_task(records: Records, *, answer: str = "") -> FileTask | None:
+    """The task; None if the columns are of no layout with options. `answer` is one of `ANSWERS`, a letter if "".
+
+    Raises:
+        DataError: Options that are counted from 1, or one question in all where its answer is a text.
+    """
+    names = by_meaning(records.columns, file=records.file)
+    layout = next((layout for layout in WITH_OPTIONS if set(layout) <= names.keys()), None)
+    if layout is None:
+        return None
+
+    def read() -> Iterator[tuple[int, Texts | str]]:
+        for number, cells in records.read():
+            parts = LAYOUTS[layout](dict(zip(names, cells, strict=True))) if len(cells) else EMPTY
+            if isinstance(parts, str):
+                yield number, parts
+            else:
+                question, right, options = parts
+                yield number, (json.dumps([question, *options], ensure_ascii=False), right)
+
+    rows = keep_rows(read(), file=records.file, place=records.place, output=1)
+    if BEYOND in rows.report.dropped:
+        raise DataError(
+            f"{rows.report.examples[BEYOND]}: the answer is as large a number as there are options, which count from "
+            "0: write the letter, or the text of the option."
+        )
+    if answer == TEXT and len({_parts(texts)[0] for _, texts in rows}) < 2:
+        raise DataError(
+            f"{records.file}: every row asks the same question, so no prompt of a text can be corrupted by another "
+            'question: leave out answer = "text", and the answer is the letter of an option.'
+        )
+    columns = ", ".join(names[name] for name in names if name in {*layout, *LETTERS.casefold()})
+    note = f"questions with options ({columns}), answered by the {answer or LETTER} of an option"
+    return FileTask(note, OptionPrompts(rows, records.unit, answer or LETTER), rows.report)
+
+
+def _parts(texts: Texts) -> tuple[str, list[str], int]:
+    """Question, options in the order of the file, and the place of the right one."""
+    packed: Any = json.loads(texts[0])
+    question, *options = packed
+    return question, options, options.index(texts[1])
+
+
+def _listed(question: str, options: list[str]) -> str:
+    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return "\n".join([question, *lines, "Answer:"])
