@@ -11,6 +11,7 @@ from typing import Any
 from headcats.errors import HeadcatsError, StorageError
 from headcats.registry import Kind, names
 from headcats.results.manifest import Manifest
+from headcats.results.whole_file import regular
 from headcats.study.defaults import DEFAULTS, OF_SUITE
 from headcats.tasks.suites import suite as find_suite
 
@@ -116,7 +117,7 @@ def _manifests(ctx: Any) -> Iterator[Manifest]:
     # An option without its value, which is what is being written, leaves arguments unread.
     for folder in filter(None, [*(ctx.params.get("folders") or ()), ctx.params.get("folder"), *ctx.args]):
         try:
-            yield Manifest.from_json((Path(folder) / _MANIFEST).read_text(encoding="utf-8"))
+            yield Manifest.from_json(regular(Path(folder) / _MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError, StorageError):
             continue
 

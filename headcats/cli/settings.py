@@ -12,6 +12,7 @@ from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
 from headcats.results.series import first_results
+from headcats.results.whole_file import regular
 from headcats.study.defaults import BITS, DEFAULTS, OF_SUITE
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
@@ -105,7 +106,7 @@ def _suite_of_folder(folder: str | Path | None) -> Suite | None:
 
 def _read_study(path: Path) -> dict[str, Any]:
     try:
-        study = tomllib.loads(path.read_text(encoding="utf-8"))
+        study = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         reason = (
             "there is no such file. `headcats run` takes a TOML file with options, or options alone "

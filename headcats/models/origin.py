@@ -5,6 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headcats.errors import OptionError
+
+# What results may ask of the loader. Others change the model, or name code or places of whoever made the results.
+_RESTORED = ("device_map", "max_memory", "n_devices", "offload_state_dict", "quantization_config")
 # A folder of this machine, which says nothing of the model.
 _NOT_RECORDED = ("offload_folder",)
 
@@ -40,7 +44,20 @@ class Origin:
 
 
 def restored_loader(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the loader as `recorded_loader` kept them; devices that are numbers are numbers again."""
+    """Arguments of the loader as `recorded_loader` kept them; devices that are numbers are numbers again.
+
+    Raises:
+        OptionError: One that neither places nor quantises by bitsandbytes: others may have made the results.
+    """
+    quantisation = recorded.get("quantization_config") or {"quant_method": "bitsandbytes"}
+    other = [name for name in recorded if name not in _RESTORED]
+    if not isinstance(quantisation, Mapping) or quantisation.get("quant_method") != "bitsandbytes":
+        other.append("quantization_config")
+    if other:
+        raise OptionError(
+            f"The results say that their model was loaded with {', '.join(other)!r:.80}, and of a results folder only "
+            f"{', '.join(_RESTORED)} (of bitsandbytes) are taken: load it yourself with hc.load_model, and pass it."
+        )
     restored = dict(recorded)
     if isinstance(limits := restored.get("max_memory"), Mapping):
         restored["max_memory"] = {int(key) if key.isdigit() else key: limit for key, limit in limits.items()}

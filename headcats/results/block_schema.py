@@ -26,7 +26,7 @@ def _text_problem(block: xr.Dataset) -> str:
     for name in _JSON:
         try:
             json.loads(block.attrs.get(name, "{}"))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             return f"its attribute `{name}` is no JSON"
     return ""
 

@@ -4,7 +4,6 @@ A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has 
 the file itself, so that neither a copy nor a kill separates them. Lines of text may end as Git for Windows writes them.
 """
 
-import errno
 import hashlib
 import os
 import re
@@ -12,10 +11,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from headcats.errors import DamagedFileError
+from headcats.results.whole_file import regular
 
 _MARK = b"\nheadcats blake2b "
 _DIGITS = 32
 _TAIL = len(_MARK) + _DIGITS
+_MOST_OBJECTS = 2_000_000  # in JSON, where each takes three bytes, and Python a hundred
 
 Unchecked = Literal["damaged", "accepted"]
 """What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
@@ -37,9 +38,7 @@ class Content(NamedTuple):
 
 def read_file(path: Path) -> bytes:
     """The content of a file; an OSError for one that cannot be read, such as a pipe, which might never end."""
-    if os.path.exists(path) and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "it is no regular file")
-    return path.read_bytes()
+    return regular(path).read_bytes()
 
 
 def checksum(data: bytes) -> str:
@@ -95,6 +94,8 @@ def json_content_of(data: bytes) -> Content:
         text = _in_lf(data).decode("utf-8")  # strings of JSON hold no line ends
     except UnicodeDecodeError:
         raise DamagedFileError("it is no UTF-8 text") from None
+    if (n := text.count("[") + text.count("{")) > _MOST_OBJECTS:
+        raise DamagedFileError(f"it has {n:,} lists and objects, and what was written has {_MOST_OBJECTS:,} at most")
     entry = _ENTRY.search(text)
     if entry is None:
         return Content(data, has_checksum=False)

@@ -1,6 +1,7 @@
 """The results folder: a manifest and one netCDF file per task and method; one writes, any number read."""
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -28,11 +29,14 @@ from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import as_written, read_checked, read_table, table_bytes
 from headcats.results.version_0_1 import add_checksums
-from headcats.results.whole_file import below_a_file, check_path, write_whole
+from headcats.results.whole_file import below_a_file, check_links, check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 BLOCKS = "blocks"
 VIEWS, INDEX = "views", "index.json"
+KEPT = ".kept"
+"""Folder of tables that can be computed again; hidden, as it is no part of the results."""
+_PARTS = (MANIFEST, SUITE_FILE, DESCRIPTORS_FILE, BLOCKS, VIEWS, KEPT, "evidence*")
 _AGAIN = "The same `headcats run`"
 _LONGEST = 150  # characters of a file name; file systems take 255 bytes
 
@@ -60,6 +64,7 @@ class ResultsFolder:
         self.path = Path(path)
         check_path(self.path)
         self._format: int | None = None
+        self._most = math.inf  # bytes of a table, once there is a manifest
 
     @property
     def manifest_path(self) -> Path:
@@ -93,9 +98,10 @@ class ResultsFolder:
         """Refuse a path that is no folder for results.
 
         Raises:
-            StorageError: It is a file or on the hub, or a folder that holds other things.
+            StorageError: It is a file or on the hub, or a folder that holds other things, or a link out of it.
         """
         if self.manifest_path.is_file() or self.holds_results:
+            check_links(self.path, _PARTS)
             return
         if address := address_of(self.path):
             raise StorageError(f"{address} is on the hub: name a folder, and share it with `headcats push` afterwards.")
@@ -123,7 +129,7 @@ class ResultsFolder:
         if not self.manifest_path.is_file():
             return None
         manifest = Manifest.read(self.manifest_path)
-        self._format = manifest.format
+        self._format, self._most = manifest.format, manifest.table_bytes()
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
@@ -178,7 +184,7 @@ class ResultsFolder:
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
         """`headcats.results.tables.read_table` of a file in this folder; a compact block is restored."""
         with as_written(f"{path}", again=again):
-            return restored(read_table(path, again=again, unchecked=self.unchecked))
+            return restored(read_table(path, again=again, unchecked=self.unchecked, most=self._most))
 
     def read_checked(self, path: Path) -> bytes:
         """`headcats.results.tables.read_checked` of a block."""

@@ -19,13 +19,12 @@ import xarray as xr
 import headcats
 from headcats.errors import StatisticsWarning, StorageError
 from headcats.results.checksum import checksum
+from headcats.results.folder import KEPT
 from headcats.results.run_results import RunResults
 from headcats.results.stored_run import StoredRun
 from headcats.results.tables import WRITTEN_WITH, check_set, read_table, set_bytes
 from headcats.results.whole_file import write_whole
 
-KEPT = ".kept"
-"""Folder of the tables within a results folder; hidden, as it is no part of the results."""
 _NOT_COMPUTING = ("cli", "figures", "models")
 _SOURCE, _WARNED = "kept_of", "warned"
 

@@ -2,16 +2,23 @@
 
 A results folder holds hundreds of small files, and xarray looks up every dimension of every variable in each. Files of
 other kinds are read by xarray.
+
+A file may come from anybody: what it would take from other files is refused, and so is what would grow beyond
+`largest_table`, before there is room made for it.
 """
 
 import io
-from collections.abc import Mapping
+import math
+import zlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
 import numpy as np
 import xarray as xr
-from h5py import h5, h5a, h5d, h5f, h5g, h5p, h5s
+from h5py import h5, h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5s, h5z
+
+from headcats.errors import DamagedFileError
 
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 _OF_NETCDF = {"CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "coordinates"}
@@ -19,6 +26,12 @@ _NOT_READ = {b"REFERENCE_LIST", b"DIMENSION_LIST", b"_NCProperties"}
 NOT_PLAIN = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsigned", "flag_values"}
 """Attributes of the climate and forecast conventions, by which xarray would change the values."""
 _TIMES = ("day", "hour", "minute", "second", "since")
+_SMALL, _MOST_PACKED = 2**24, 400  # bytes of any table; times that compression may save of a larger one
+_FILTERS = ((), (h5z.FILTER_DEFLATE,), (h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE))
+_AS_DOUBLE = 8  # bytes of each of a compressed block, which is restored in double precision
+_OF_CHUNK = 1024  # bytes that HDF5 takes to find a chunk, at least
+_DEFLATED = 1032  # times that it makes of anything, at most
+_TEXTS = 100  # of an attribute
 
 
 def is_time(units: str) -> bool:
@@ -30,30 +43,141 @@ class _UnknownError(Exception):
     """The file is not of the kind that is read here."""
 
 
-def read_netcdf(data: bytes) -> xr.Dataset:
-    """The table in the bytes of a netCDF file, as `xr.load_dataset` gives it, without encodings."""
+def largest_table(stored: int, most: float = math.inf) -> float:
+    """Bytes that a table may take in memory, of a file of `stored` bytes.
+
+    Four times the file, for numbers are stored as they are and texts take more; `most`, that which fits the numbers of
+    the manifest, where the file is compressed; 16 MB in any case.
+    """
+    return max(_SMALL, 4 * stored, min(most, _MOST_PACKED * stored))
+
+
+class _Room:
+    """Bytes that a table may still take."""
+
+    def __init__(self, stored: int, most: float) -> None:
+        self.stored, self.whole = stored, largest_table(stored, most)
+        self._left = self.whole
+
+    def take(self, n: int, name: bytes) -> None:
+        """Make room for so many bytes; a DamagedFileError where there is none."""
+        self._left -= n
+        if self._left < 0:
+            raise DamagedFileError(
+                f"with {_shown(name)} its {self.stored:,} bytes would be more than {self.whole:,.0f} in memory"
+            )
+
+
+def read_netcdf(data: bytes, *, most: float = math.inf) -> xr.Dataset:
+    """The table in the bytes of a netCDF file, as `xr.load_dataset` gives it, without encodings.
+
+    Args:
+        data: The bytes.
+        most: See `largest_table`.
+
+    Raises:
+        DamagedFileError: It refers to another file, holds more than variables, or would take too much memory.
+    """
+    root = h5g.open(h5f.open_file_image(data), b"/")
     try:
-        return _table(h5g.open(h5f.open_file_image(data), b"/"))
+        return _table(root, _Room(len(data), most))
     except _UnknownError:
+        _check_whole(root, _Room(len(data), most))
         with xr.open_dataset(io.BytesIO(data), engine="h5netcdf") as stored:
             # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
             return stored.load().drop_encoding()
 
 
-def _table(root: h5g.GroupID) -> xr.Dataset:
+def _check_whole(root: h5g.GroupID, room: _Room) -> None:
+    """Refuse what xarray would read too much of, or from elsewhere."""
+    names: list[bytes] = []
+    root.links.iterate(names.append)
+    for name in names:
+        stored = _opened(root, name, room)
+        if (text := h5py.check_string_dtype(stored.dtype)) is not None and text.length is None:
+            for _ in _texts(stored, room, name):
+                pass
+        elif stored.dtype.kind not in "iufSb":
+            raise DamagedFileError(f"{_shown(name)} holds neither numbers nor texts")
+    for place in (root, *(h5d.open(root, name) for name in names)):
+        for number in range(h5a.get_num_attrs(place)):
+            attribute = h5a.open(place, index=number)
+            if attribute.name not in _NOT_READ:
+                _value(attribute, room)
+            elif len(attribute.shape) > 0 and attribute.name == b"DIMENSION_LIST" and attribute.shape != (place.rank,):
+                raise DamagedFileError("it names more dimensions than a variable has")
+
+
+def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
+    """The variable of this name, whose values are in the file and have room."""
+    if root.links.get_info(name).type != h5l.TYPE_HARD:
+        raise DamagedFileError(f"{_shown(name)} is a link")
+    stored = h5o.open(root, name)
+    if not isinstance(stored, h5d.DatasetID):
+        raise DamagedFileError(f"{_shown(name)} is no variable")
+    made = stored.get_create_plist()
+    layout = made.get_layout()
+    if layout == h5d.VIRTUAL or made.get_external_count():
+        raise DamagedFileError(f"the values of {_shown(name)} are in another file")
+    if layout == h5d.CHUNKED:
+        _check_chunks(stored, made, room, name)
+    else:
+        room.take(math.prod(stored.shape) * stored.get_type().get_size(), name)
+    return stored
+
+
+def _check_chunks(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: bytes) -> None:
+    """Take room for a variable in chunks; refuse those that are packed of more than their size."""
+    n_filters, chunk, item = made.get_nfilters(), made.get_chunk(), stored.get_type().get_size()
+    if tuple(made.get_filter(place)[0] for place in range(n_filters)) not in _FILTERS:
+        raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
+    n_chunks = math.prod(math.ceil(size / part) for size, part in zip(stored.shape, chunk, strict=True))
+    cell = max(item, _AS_DOUBLE) if n_filters else item
+    room.take(max(math.prod(stored.shape), math.prod(chunk)) * cell + n_chunks * _OF_CHUNK, name)
+    large: list[tuple[int, ...]] = []
+    if n_filters:
+        stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
+    for offset in large:
+        skipped, packed = stored.read_direct_chunk(offset)
+        whole = math.prod(chunk) * item
+        if not skipped >> (n_filters - 1) and len(zlib.decompressobj().decompress(packed, whole + 1)) > whole:
+            raise DamagedFileError(f"a part of {_shown(name)} is larger than it says")
+
+
+def _shown(name: bytes) -> str:
+    return f"{name.decode('utf-8', 'replace')!r:.80}"
+
+
+def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> Iterator[str]:
+    """The texts of a variable in order, a few at a time: many may be one and the same in the file."""
+    n = math.prod(stored.shape)
+    at_once = max(1, int(room.whole // room.stored))
+    for first in range(0, n, at_once):
+        space, places = h5s.ALL, np.arange(first, min(first + at_once, n))
+        if n > at_once:
+            space = stored.get_space()
+            space.select_elements(np.stack(np.unravel_index(places, stored.shape), axis=1))
+        values = np.empty(len(places), dtype=stored.dtype)
+        stored.read(h5s.create_simple((len(places),)), space, values)
+        for text in map(_text, values):
+            room.take(len(text), name)
+            yield text
+
+
+def _table(root: h5g.GroupID, room: _Room) -> xr.Dataset:
     names: list[bytes] = []
     if not root.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_INDEXED:
         raise _UnknownError
     root.links.iterate(names.append, idx_type=h5.INDEX_CRT_ORDER)
-    stored = {name.decode("utf-8"): h5d.open(root, name) for name in names}
-    attrs_of = {name: _attributes(variable) for name, variable in stored.items()}
+    stored = {name.decode("utf-8"): _opened(root, name, room) for name in names}
+    attrs_of = {name: _attributes(variable, room) for name, variable in stored.items()}
     dims = {int(attrs["_Netcdf4Dimid"]): name for name, attrs in attrs_of.items() if "CLASS" in attrs}
     variables = {
-        name: _variable(stored[name], attrs, dims)
+        name: _variable(name, stored[name], attrs, dims, room)
         for name, attrs in attrs_of.items()
         if not str(attrs.get("NAME", "")).startswith(NO_VARIABLE)
     }
-    of_table = _attributes(root)
+    of_table = _attributes(root, room)
     listed = " ".join(attrs.get("coordinates", "") for attrs in (of_table, *attrs_of.values())).split()
     coords = {*listed, *(name for name, variable in variables.items() if variable.dims == (name,))}
     return xr.Dataset(
@@ -63,19 +187,25 @@ def _table(root: h5g.GroupID) -> xr.Dataset:
     )
 
 
-def _variable(stored: h5d.DatasetID, attrs: Mapping[str, Any], dims: Mapping[int, str]) -> xr.Variable:
+def _variable(
+    name: str, stored: h5d.DatasetID, attrs: Mapping[str, Any], dims: Mapping[int, str], room: _Room
+) -> xr.Variable:
     places = attrs.get("_Netcdf4Coordinates", attrs.get("_Netcdf4Dimid") if len(stored.shape) == 1 else [])
     names = tuple(dims[int(place)] for place in np.atleast_1d(places))
     plain = {name: value for name, value in attrs.items() if name not in _OF_NETCDF}
     is_foreign = not stored.dtype.isnative and stored.dtype.kind != "O"
     if is_foreign or len(names) != len(stored.shape) or NOT_PLAIN & plain.keys() or is_time(str(plain.get("units"))):
         raise _UnknownError
-    values = np.empty(stored.shape, dtype=stored.dtype)
-    stored.read(h5s.ALL, h5s.ALL, values)
-    if values.dtype.kind == "O":
+    if stored.dtype.kind == "O":
         if h5py.check_string_dtype(stored.dtype) is None:
             raise _UnknownError
-        values = np.array(list(map(_text, values.ravel())), dtype=str).reshape(values.shape)
+        texts = list(_texts(stored, room, name.encode()))
+        # numpy makes each as long as the longest.
+        room.take(len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode())
+        values = np.array(texts, dtype=str).reshape(stored.shape)
+    else:
+        values = np.empty(stored.shape, dtype=stored.dtype)
+        stored.read(h5s.ALL, h5s.ALL, values)
     fill, kind = plain.pop("_FillValue", None), plain.pop("dtype", None)
     if kind == "bool":
         values = values.astype(bool)
@@ -84,7 +214,7 @@ def _variable(stored: h5d.DatasetID, attrs: Mapping[str, Any], dims: Mapping[int
     return xr.Variable(names, values, plain)
 
 
-def _attributes(place: h5d.DatasetID | h5g.GroupID) -> dict[str, Any]:
+def _attributes(place: h5d.DatasetID | h5g.GroupID, room: _Room) -> dict[str, Any]:
     attrs: dict[str, Any] = {}
     if not place.get_create_plist().get_attr_creation_order() & h5p.CRT_ORDER_TRACKED:
         raise _UnknownError
@@ -94,11 +224,21 @@ def _attributes(place: h5d.DatasetID | h5g.GroupID) -> dict[str, Any]:
             continue
         if len(attribute.shape) > 1:
             raise _UnknownError
-        value = np.empty(attribute.shape, dtype=attribute.dtype)
-        attribute.read(value)
+        value = _value(attribute, room)
         values = list(map(_text, value.ravel())) if value.dtype.kind in "OS" else value.ravel()
         attrs[attribute.name.decode("utf-8")] = values[0] if len(values) == 1 else values
     return attrs
+
+
+def _value(attribute: h5a.AttrID, room: _Room) -> np.ndarray:
+    shape, dtype = attribute.shape, attribute.dtype
+    n, is_text = math.prod(shape), dtype.kind == "O"
+    room.take(n * (room.stored if is_text and n > _TEXTS else dtype.itemsize), attribute.name)
+    value = np.empty(shape, dtype=dtype)
+    attribute.read(value)
+    if is_text:
+        room.take(sum(len(text) for text in value.ravel() if isinstance(text, bytes | str)), attribute.name)
+    return value
 
 
 def _text(value: Any) -> str:

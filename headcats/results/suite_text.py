@@ -17,7 +17,7 @@ def parse_suite(text: str, *, source: str) -> dict[str, Any]:
     """The JSON object; a StorageError if it is none, is of a newer format, or lists no tasks."""
     try:
         stored = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged_suite(source, str(error)) from None
     if not isinstance(stored, dict):
         raise damaged_suite(source, f"it holds a {type(stored).__name__}")

@@ -1,6 +1,7 @@
 """Tables as netCDF files with a checksum."""
 
 import contextlib
+import math
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,19 +29,20 @@ def table_bytes(table: xr.Dataset) -> bytes:
     return with_checksum(netcdf_bytes(table))
 
 
-def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> xr.Dataset:
+def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged", most: float = math.inf) -> xr.Dataset:
     """The table in a file.
 
     Args:
         path: The file.
         again: The command that makes it again, such as "`headcats evidence DIR`".
         unchecked: What a file without checksum is.
+        most: Bytes that it may take in memory (see `headcats.results.netcdf.largest_table`).
 
     Raises:
-        DamagedFileError: The file is damaged, or the disk cannot read it.
+        DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
         StorageError: There is no such file, or it is not readable.
     """
-    return parse_table(read_checked(path, again=again, unchecked=unchecked), path, again=again)
+    return parse_table(read_checked(path, again=again, unchecked=unchecked), path, again=again, most=most)
 
 
 def read_checked(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> bytes:
@@ -58,10 +60,12 @@ def read_checked(path: Path, *, again: str, unchecked: Unchecked = "damaged") ->
         raise DamagedFileError(f"{path} cannot be read: {error.strerror or error}. {again} makes it again.") from None
 
 
-def parse_table(checked: bytes, path: Path, *, again: str) -> xr.Dataset:
+def parse_table(checked: bytes, path: Path, *, again: str, most: float = math.inf) -> xr.Dataset:
     """The table in bytes that `read_checked` gave."""
     try:
-        return read_netcdf(checked)  # which does not look behind the end of what HDF5 wrote
+        return read_netcdf(checked, most=most)  # which does not look behind the end of what HDF5 wrote
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
@@ -82,7 +86,7 @@ def as_written(what: str, *, again: str) -> Iterator[None]:
         yield
     except HeadcatsError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         problem = textwrap.shorten(f"{type(error).__name__}: {error}", 120, placeholder=" …")
         raise DamagedFileError(
             f"{what} is not as this version of headcats writes it ({problem}). {again} makes it again."

@@ -24,7 +24,7 @@ def add_checksums(tables: Iterable[Path], objects: Iterable[Path], *, read: Call
     for path in tables:
         try:
             read(path)
-            data = path.read_bytes()
+            data = read_file(path)
             if not content_of(data).has_checksum:
                 write_whole(path, with_checksum(data))
         except DamagedFileError:

@@ -3,11 +3,12 @@
 import contextlib
 import csv
 import errno
+import itertools
 import os
 import platform
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -142,6 +143,37 @@ def check_path(path: Path) -> None:
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
         raise StorageError(f"{str(path)!r:.300} cannot be used as a path: {problem}. Name another.") from None
+
+
+def regular(path: Path) -> Path:
+    """The path of a file to read; an OSError for a pipe or a device, which might never end."""
+    if os.path.exists(path) and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return path
+
+
+def check_links(folder: Path, parts: Iterable[str]) -> None:
+    """Refuse links out of a folder that somebody else may have made: what they lead to would be read, or replaced.
+
+    A cache of the hub keeps its files beside the folder, and links to them.
+
+    Args:
+        folder: The folder.
+        parts: Patterns of the files and folders in it that are looked through.
+
+    Raises:
+        StorageError: Of the first such link.
+    """
+    home, links = folder.resolve(), list[Path]()
+    for part in itertools.chain.from_iterable(map(folder.glob, parts)):
+        inside = () if part.is_symlink() else os.walk(part)
+        paths = (Path(place, name) for place, folders, files in inside for name in (*folders, *files))
+        links += [path for path in (part, *paths) if path.is_symlink()]
+    for link in links:
+        if not any(
+            os.path.realpath(link).startswith(f"{root}{os.sep}") for root in (home, home.parent.parent / "blobs")
+        ):
+            raise StorageError(f"{link} is a link out of {folder}. Put there what it leads to, or remove it.")
 
 
 def below_a_file(folder: Path) -> str:

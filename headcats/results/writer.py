@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from headcats.errors import OccupiedError, StorageError
-from headcats.results.whole_file import below_a_file, check_path, remove_empty, remove_leftovers, write_whole
+from headcats.results.whole_file import below_a_file, check_path, regular, remove_empty, remove_leftovers, write_whole
 
 LOCK, WRITER = ".writer.lock", ".writer.json"
 RUN = "headcats run"
@@ -95,7 +95,7 @@ def _this_process(by: str) -> dict[str, str | int]:
 
 def _occupied(folder: Path, by: str) -> str:
     try:
-        writer = json.loads((folder / WRITER).read_text(encoding="utf-8"))
+        writer = json.loads(regular(folder / WRITER).read_text(encoding="utf-8"))
         who = f"`{writer['command']}` (process {writer['process']} on {writer['host']}, since {writer['since']})"
     except (OSError, ValueError, KeyError, TypeError):  # it has just begun or ended
         who = "another process"

@@ -8,11 +8,12 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, PlanError, UnknownNameError
+from headcats.errors import DataError, PlanError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
+from headcats.registry import names
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults
@@ -67,17 +68,17 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     """The study of results, to make more of its prompts.
 
     Its suite is the one that the results hold. `suite_source` replaces it, such as one with more pairs of the same
-    tasks. Results of versions that did not keep the suite, and those whose copy is damaged, need it where it is neither
-    registered nor found where it was loaded from; whether it gives the same prompts is for `check_prompts`.
+    tasks. Results of versions that did not keep the suite, and those whose copy is damaged, need it unless it is a
+    registered one; whether it gives the same prompts is for `check_prompts`.
 
     Raises:
-        PlanError: The suite is not found, or `suite_source` has other tasks or categories.
+        PlanError: The results hold no suite and name no registered one; or `suite_source` has other tasks.
     """
     manifest = run.manifest
     options = asdict(manifest.plan)
     name, template_name = options.pop("suite"), options.pop("template")
     if not run.suite_text:
-        given = _found_suite(run, name) if suite_source is None else suite_source
+        given = _registered_suite(run, name) if suite_source is None else suite_source
         study = plan(suite_source=given, template=template_name, **options)
         return study.changed(distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
@@ -93,17 +94,16 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     return study.changed(template=template, distractors=manifest.distractors, min_logit_diff=gate)
 
 
-def _found_suite(run: RunResults, name: str) -> Suite:
-    """The suite of results that do not hold it."""
-    try:
-        place, source = run.place, run.manifest.suite_source
-        return suite((located(source, place.folder) if place else source) or name)
-    except (UnknownNameError, DataError) as error:
-        damaged = f"{run.missing[SUITE_FILE]} " if SUITE_FILE in run.missing else ""
-        raise PlanError(
-            f"{damaged}The results are of suite {name!r}, which is not found in this process. {error} Pass the suite "
-            "that the run had as suite=..., or where it is, as --suite path/to/file.py:name."
-        ) from None
+def _registered_suite(run: RunResults, name: str) -> Suite:
+    """The suite of results that do not hold it, by its name: where it was loaded from may be code of somebody else."""
+    source = run.manifest.suite_source or name
+    if source in names("suite"):
+        return suite(source)
+    damaged = f"{run.missing[SUITE_FILE]} " if SUITE_FILE in run.missing else ""
+    raise PlanError(
+        f"{damaged}The results do not hold their suite {name!r:.80}, and what they name, {source!r:.80}, is not opened "
+        "for them. Pass the suite that the run had as suite=..., or where it is, as --suite path/to/file.py:name."
+    )
 
 
 def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterable[str] | None = None) -> None:

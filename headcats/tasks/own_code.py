@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from headcats.errors import DataError, HeadcatsError
+from headcats.results.whole_file import regular
 
 
 def load_object(source: str) -> tuple[Any, str]:
@@ -21,7 +22,7 @@ def load_object(source: str) -> tuple[Any, str]:
     try:
         if place.endswith(".py"):
             place = os.path.abspath(place)
-            module = _run(place, Path(place).stat().st_mtime_ns)
+            module = _run(place, regular(Path(place)).stat().st_mtime_ns)
         else:
             module = importlib.import_module(place)
         return getattr(module, name), f"{place}:{name}"

@@ -245,6 +245,6 @@ def _save(
     write_whole(written.folder / INDEX, json_with_checksum(json.dumps(index, indent=1, ensure_ascii=False)))
     ours = f'name="generator" content="{GENERATOR}"'.encode()  # other files are left alone
     for path in written.folder.glob("*.html"):
-        if path.name not in pages and ours in path.read_bytes()[:2000]:
+        if path.name not in pages and path.is_file() and ours in path.read_bytes()[:2000]:
             path.unlink(missing_ok=True)
             _log.info("Removed %s, which shows heads that are not shown any more.", path)

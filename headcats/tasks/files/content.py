@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headcats.errors import DataError
+from headcats.results.whole_file import regular
 
 
 class UnknownLayoutError(DataError):
@@ -23,7 +24,7 @@ def check_safe(path: Path) -> None:
     )
     if path.suffix.lower() in PICKLED:
         raise DataError(pickled)
-    with reading(path), open(path, "rb") as file:
+    with reading(path), open(regular(path), "rb") as file:
         head = file.read(4)
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise DataError(pickled)

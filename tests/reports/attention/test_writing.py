@@ -15,7 +15,7 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StorageError
 from headcats.reports.attention import writing
 from headcats.reports.attention.writing import write_views
-from headcats.results.kept import KEPT
+from headcats.results.folder import KEPT
 from headcats.study.preparation import Preparation
 from headcats.tasks.suites import make_suite
 
