@@ -1,6 +1,8 @@
 """Inputs that went wrong give errors of headcats alone, end in time and write nothing elsewhere."""
 
 import fuzzing
+import hostile_folders
+import pytest
 
 # A report takes more than a second; these read results without one, all but two of them.
 QUICK = [
@@ -18,3 +20,17 @@ def test_a_few_inputs() -> None:
     outcomes = fuzzing.table(len(QUICK), seed=9, kinds=QUICK)
     assert {kind for kind, _ in outcomes} == set(QUICK)
     assert {found for _, found in outcomes} <= set(fuzzing.FINE)
+
+
+def test_a_few_hostile_folders() -> None:
+    kinds = ("bomb in a block", "data elsewhere", "link out", "code by name", "storage elsewhere")
+    outcomes = hostile_folders.table(len(kinds), seed=3, kinds=kinds)
+    assert {kind for kind, _, _ in outcomes} == set(kinds)
+    assert {found for _, _, found in outcomes} <= set(fuzzing.FINE)
+
+
+@pytest.mark.slow
+def test_every_kind_of_hostile_folder() -> None:
+    outcomes = hostile_folders.table(len(hostile_folders.HARMS), seed=4)
+    assert {kind for kind, _, _ in outcomes} == set(hostile_folders.HARMS)
+    assert {found for _, _, found in outcomes} <= set(fuzzing.FINE)

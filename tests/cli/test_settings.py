@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 
 import pytest
 from results.folders import folder
@@ -27,6 +28,12 @@ def test_chat_is_a_template():
     assert run_options({"chat": False, "template": None}) == {"template": None}
     with pytest.raises(OptionError, match=r"--chat .*--template question"):
         run_options({"chat": True, "template": "question"})
+
+
+def test_a_study_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "study.toml")
+    with pytest.raises(OptionError, match="no regular file"):
+        settings(tmp_path / "study.toml", {})
 
 
 def test_chat_wins_over_preset_and_study_file(tmp_path):

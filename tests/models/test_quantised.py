@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from covering import some
+from for_each import for_each
 from prefixes import prefixed_batch
 from toys import random_tokens, save_folder
 from transformers import BitsAndBytesConfig
 
-from headcats.errors import ModelError
+from headcats.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
@@ -67,6 +68,21 @@ def test_its_weights_have_a_hash_and_are_not_read(wide: Path, kind: str) -> None
 def test_what_depends_on_the_batch_is_refused(wide: Path) -> None:
     with pytest.raises(ModelError, match=r"llm_int8_threshold=0\.0"):
         check_model(quantised(wide, load_in_8bit=True))
+
+
+@for_each(
+    "loader,named",
+    [
+        ({"trust_remote_code": True}, "trust_remote_code"),
+        ({"device_map": "auto", "code_revision": "x"}, "code_revision"),
+        ({"attn_implementation": "owner/kernel"}, "attn_implementation"),
+        ({"quantization_config": {"quant_method": "other"}}, "quantization_config"),
+        ({"quantization_config": "./x.py:config"}, "quantization_config"),
+    ],
+)
+def test_other_options_of_a_manifest_are_refused_by_name(loader: dict[str, Any], named: str) -> None:
+    with pytest.raises(OptionError, match=named):
+        restored_loader(loader)
 
 
 def test_it_is_loaded_again_from_what_a_manifest_keeps(wide: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import string
 from pathlib import Path
 
@@ -209,6 +210,37 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
     os.mkfifo(path / name)
     with pytest.warns(StorageWarning, match="no regular file"):
         assert list(RunResults(load(path)).missing) == [name]
+
+
+@for_each(
+    "name", ["blocks", "blocks/a", "blocks/a/denoising_patch@last.nc", "suite.json", "evidence", ".kept", "views"]
+)
+def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
+    path = folder(tmp_path / "r", "a")
+    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    target = tmp_path / "elsewhere"
+    shutil.move(path / name, target) if (path / name).exists() else target.mkdir()
+    for place in (target, os.path.relpath(target, (path / name).parent)):
+        (path / name).symlink_to(place)
+        with pytest.raises(StorageError, match=f"{name} is a link"):
+            load(path)
+        with pytest.raises(StorageError, match="is a link"), ResultsFolder(path).writing("a test"):
+            pass
+        (path / name).unlink()
+
+
+def test_other_links_are_followed(tmp_path):
+    path, file = folder(tmp_path / "snapshots" / "r", "a"), "blocks/a/denoising_patch@last.nc"
+    (tmp_path / "link").symlink_to(path)
+    assert "missing" not in load(tmp_path / "link").attrs
+    (tmp_path / "blobs").mkdir()
+    for target in (path / "blocks" / "a" / "b.nc", tmp_path / "blobs" / "b"):  # the second as in the cache of the hub
+        (path / file).resolve().rename(target)
+        (path / file).unlink(missing_ok=True)
+        (path / file).symlink_to(target)
+        assert "missing" not in load(path).attrs
+    (path / "notes").symlink_to(tmp_path)  # which headcats does not read
+    assert "missing" not in load(path).attrs
 
 
 def test_devices_and_pipes_are_never_replaced_and_links_are_never_followed(tmp_path):

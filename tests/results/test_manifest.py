@@ -30,6 +30,13 @@ OLD = [Path(__file__).parent / name for name in ("old_tasks.json", "old_joint.js
 PARTS = ["format", "plan", "model", "categories", "methods", "tasks", "blocks", "checks"]
 
 
+def test_a_table_has_room_for_what_the_manifest_counts():
+    plan, model = PlanRecord(metrics=("logit_diff", "prob"), n_prompts=64), ModelRecord(layers=(0, 2), heads=(12, 12))
+    counted = Manifest(plan=plan, model=model, tasks={"a": TaskRecord("x"), "b": TaskRecord("x")})
+    assert counted.table_bytes() == 64 * 2 * (2 * 24 * 32 + 65536)
+    assert Manifest().table_bytes() == 0
+
+
 def full_manifest():
     counts = DropCounts(7, {"too long": 1}, {"too long": "→"})
     task = TaskRecord(

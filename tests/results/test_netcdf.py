@@ -1,7 +1,10 @@
 """Tables as netCDF: what is written is what xarray writes, and what is read is what xarray reads."""
 
 import io
+import tracemalloc
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -13,8 +16,9 @@ from h5netcdf import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headcats.errors import DamagedFileError
 from headcats.results import netcdf, netcdf_writing
-from headcats.results.netcdf import read_netcdf
+from headcats.results.netcdf import largest_table, read_netcdf
 from headcats.results.netcdf_writing import netcdf_bytes
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
@@ -142,6 +146,80 @@ def test_files_of_other_programs_are_read_as_xarray_reads_them(kind: str) -> Non
     data = foreign(kind)
     xr.testing.assert_identical(read_netcdf(data), by_xarray(data))
     assert read_netcdf(data)["v"].dtype == by_xarray(data)["v"].dtype == np.float64
+
+
+def hostile(kind: str, folder: Path) -> bytes:
+    """A table of two numbers and something that is elsewhere, or larger than the file lets one think."""
+    image = io.BytesIO()
+    with h5py.File(image, "w", track_order=True) as file:
+        file.create_dataset("x", data=np.arange(2.0), track_order=True).make_scale("x")
+        file["x"].attrs["_Netcdf4Dimid"] = np.int32(0)
+        secret = folder / "secret"
+        secret.write_bytes(b"secrets!" * 2)
+        if kind == "storage elsewhere":
+            file.create_dataset("v", (2,), "f8", external=[(str(secret), 0, 16)], track_order=True)
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout((2,), "f8")
+            layout[...] = h5py.VirtualSource(str(secret), "v", (2,))
+            file.create_virtual_dataset("v", layout)
+        elif kind == "link":
+            file["v"] = h5py.SoftLink("/x")
+        elif kind == "link elsewhere":
+            file["v"] = h5py.ExternalLink(str(secret), "v")
+        elif kind == "group":
+            file.create_group("v")
+        elif kind == "references":
+            file.create_dataset("v", data=np.array([file["x"].ref] * 2, h5py.ref_dtype), track_order=True)
+        elif kind == "other filter":
+            file.create_dataset("v", data=np.zeros(2), compression="lzf", track_order=True)
+        elif kind == "nothing stored":
+            file.create_dataset("v", (10**8,), "f4", track_order=True)
+        elif kind == "compressed":
+            file.create_dataset("v", data=np.zeros(3 * 10**6), compression="gzip", chunks=(10**5,), track_order=True)
+        elif kind == "a million chunks":
+            file.create_dataset("v", (10**6,), "i1", chunks=(1,), track_order=True)
+        elif kind == "chunk that grows":
+            stored = file.create_dataset("v", (2,), "f8", compression="gzip", chunks=(2,), track_order=True)
+            stored.id.write_direct_chunk((0,), zlib.compress(bytes(2 * 10**7)))
+        elif kind == "one long text":
+            file.create_dataset("v", data=["x" * 10**5] + [""] * 2000, dtype=h5py.string_dtype(), track_order=True)
+        if isinstance(file.get("v", getlink=True), h5py.HardLink):
+            file["v"].attrs["_Netcdf4Dimid"] = np.int32(0)
+    return image.getvalue()
+
+
+ELSEWHERE = ["storage elsewhere", "virtual", "link", "link elsewhere", "group", "references", "other filter"]
+GROWING = ["nothing stored", "compressed", "a million chunks", "chunk that grows", "one long text"]
+
+
+@for_each("kind", [*ELSEWHERE, *GROWING])
+def test_what_is_elsewhere_or_grows_is_refused_and_takes_no_memory(tmp_path: Path, kind: str) -> None:
+    data = hostile(kind, tmp_path)
+    tracemalloc.start()
+    with pytest.raises(DamagedFileError):
+        read_netcdf(data)
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
+    root = h5py.File(io.BytesIO(data))["/"].id  # as xarray would read it
+    if kind != "one long text":  # which xarray keeps as it is
+        with pytest.raises(DamagedFileError):
+            netcdf._check_whole(root, netcdf._Room(len(data), 0))
+
+
+def test_what_fits_is_read(tmp_path: Path) -> None:
+    table = xr.Dataset({"v": ("x", np.zeros(10**6, np.float32))})
+    assert read_netcdf(netcdf_bytes(table)).identical(table)
+    table["v"].encoding = {"zlib": True}
+    assert len(packed := netcdf_bytes(table)) < 30_000
+    assert read_netcdf(packed).identical(table)  # 8 MB
+    larger = xr.Dataset({"v": ("x", np.zeros(3 * 10**6, np.float32))})
+    larger["v"].encoding = {"zlib": True}
+    with pytest.raises(DamagedFileError):
+        read_netcdf(netcdf_bytes(larger))  # 24 MB in double precision
+    assert largest_table(10**4) == largest_table(10**6, 10**9 // 100) == 2**24
+    assert largest_table(10**7, 10**9) == 10**9
+    assert largest_table(10**7, 10**12) == 4 * 10**9
+    assert largest_table(10**7, 0) == 4 * 10**7
 
 
 def test_threads_write_at_once() -> None:

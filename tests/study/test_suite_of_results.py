@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 from counting import INPUTS, constant, finished_pairs
+from for_each import for_each
 
 import headcats as hc
 from headcats.errors import DataError, PlanError, StorageWarning
+from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.preparation import Preparation
 from headcats.study.restore import restored_study
@@ -119,6 +121,34 @@ def test_a_damaged_suite_is_one_sentence(model, mine, tmp_path):
             hc.run_evidence(model, folder, **QUICK)
     results = hc.run(model, suite=mine, tasks=["always_a"], out=folder, **FEW)
     assert list(words_of(results)) == [task.name for task in mine.tasks]
+
+
+@for_each("source", ["./evil.py:suite", "evil:suite", "./pairs.json", "hf://datasets/owner/x", ""])
+def test_what_results_name_as_their_suite_is_not_opened(model, tmp_path, monkeypatch, source):
+    folder, mine = tmp_path / "r", hc.make_suite([finished("a", "x"), finished("b", "y")], name="nobody's")
+    hc.run(model, suite=mine, tasks=["a"], out=folder, **FEW | {"methods": ["denoising_patch@last"]})
+    (folder / "suite.json").unlink()
+    (folder / "pairs.json").write_text('[["w1", "w40"], ["w2", "w40"]]', encoding="utf-8")
+    (folder / "evil.py").write_text(
+        f"open({str(tmp_path / 'mark')!r}, 'w').close()\nsuite = ['plural']", encoding="utf-8"
+    )
+    manifest = ResultsFolder(folder).read_manifest()
+    ResultsFolder(folder).write_manifest(replace(manifest, suite_source=source, beside=()))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr("headcats.tasks.suites.load_files", None)
+    for use in (lambda: hc.run_evidence(model, folder, **QUICK), lambda: hc.write_views(model, folder)):
+        with pytest.raises(PlanError, match=r"nobody's.*--suite"):
+            restored_study(RunResults(hc.load(folder)))
+        with pytest.raises((PlanError, DataError)):
+            use()
+    assert not (tmp_path / "mark").exists()
+    assert list(restored_study(RunResults(hc.load(folder)), mine).pairs) == ["a", "b"]
+
+
+def test_results_without_a_suite_take_a_registered_one(model, tmp_path):
+    results = RunResults(hc.run(model, suite="counting", tasks=["always_a"], **FEW))
+    results.attrs.pop("suite")
+    assert restored_study(RunResults(results.tree)).suite.source == "counting"
 
 
 def test_a_list_that_is_used_up_is_told_when_it_is(model, caplog):

@@ -1,5 +1,6 @@
 """What is understood, what is dropped and counted, and what is refused with file, line and advice."""
 
+import os
 import pickle
 
 import pytest
@@ -30,6 +31,13 @@ UNDERSTOOD = [
     ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
     ("notes.json", [FUNCTION_VECTORS[0] | {"note": "which no other has"}, FUNCTION_VECTORS[1]]),
 ]
+
+
+@for_each("name", ["x.json", "x.csv", "x.parquet", "x.unknown", "x.py:suite"])
+def test_a_pipe_is_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name.partition(":")[0])
+    with pytest.raises(DataError, match="no regular file"):
+        hc.suite(str(tmp_path / name))
 
 
 @for_each("name,content", UNDERSTOOD)

@@ -1,9 +1,11 @@
 """Parquet and tables of `datasets`, on disk and of the hub, by the code of the libraries themselves."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import datasets
 import huggingface_hub
+import numpy as np
 import pyarrow as pa
 import pytest
 from for_each import for_each
@@ -39,6 +41,28 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.table({"x": ["a"], "y": [1.0]}), tmp_path / "real.parquet")
     with pytest.raises(DataError, match=r"real\.parquet, record 1: column 'y'"):
         hc.suite(tmp_path / "real.parquet")
+
+
+def test_a_text_that_stands_in_many_rows_is_counted_in_each(tmp_path):
+    def written(n, length):
+        words = pa.DictionaryArray.from_arrays(
+            pa.array(np.arange(n, dtype=np.int32) % 2), pa.array(["a", "b" * length])
+        )
+        rows = pa.table({"input": [f"word {number}" for number in range(n)], "output": words})
+        parquet.write_table(rows, tmp_path / "x.parquet", store_schema=False, compression="zstd")
+        return tmp_path / "x.parquet"
+
+    assert len(hc.suite(written(3000, 2000)).tasks[0].pairs(9999, seed=0)) == 3000
+    assert written(3000, 500_000).stat().st_size < 30_000  # of 750 MB
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"x\.parquet has .* bytes"):
+        hc.suite(tmp_path / "x.parquet")
+    assert tracemalloc.get_traced_memory()[1] < 2**27
+    tracemalloc.stop()
+    same = pa.table({"input": pa.array(["a"] * 2 * 10**6), "output": pa.array(["b"] * 2 * 10**6)})
+    parquet.write_table(same, tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="more than"):
+        hc.suite(tmp_path / "x.parquet")
 
 
 def test_a_dataset_on_disk_alone_and_in_a_folder(tmp_path):
