@@ -16,6 +16,7 @@ from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import public_source
+from headcats.results.whole_file import check_links
 
 
 def push(
@@ -82,6 +83,7 @@ def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
     """Path in a results folder -> what is uploaded of it; `manifest` was read before, so all that it names is there."""
     files: dict[str, bytes | Path] = {}
     results = ResultsFolder(folder)
+    check_links(folder, ["*"])
     others = {manifest_path.parent for manifest_path in folder.rglob(MANIFEST)} - {folder}  # results inside these
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()

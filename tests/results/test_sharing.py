@@ -253,3 +253,12 @@ class TestRead:
         with pytest.raises(StorageError, match="headcats merge hf://somebody/toy"):
             hc.write_views("mini", Path(ADDRESS))
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_out_of_the_folder_is_not_pushed(results: Path, somebody: Hub, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("of the reader", encoding="utf-8")
+    (results / "more").mkdir()
+    (results / "more" / "suite.json").symlink_to(tmp_path / "key")
+    with pytest.raises(StorageError, match=r"more/suite\.json is a link"):
+        hc.push(results, NAME)
+    assert somebody.repositories == {}
