@@ -4,7 +4,7 @@ They boot with both supported versions of transformer-lens, a tenth of a second 
 
 What differs between them is what a fast path can get wrong: positions (learned, rotary, partly rotary, ALiBi), windows
 shorter than the prompts, grouped and single key-value heads, blocks in parallel, norms after the attention, soft caps,
-sinks, experts, scaled logits, layers without attention.
+sinks, experts, scaled logits, layers without attention, compressed keys and values.
 """
 
 import functools
@@ -28,6 +28,16 @@ _WIDE = {**_GROUPED, "head_dim": 16}
 _EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 _UNTIED = {"tie_word_embeddings": False}
 _ALTERNATING = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+_LATENT = {
+    **_GATED,
+    "num_key_value_heads": 4,
+    "q_lora_rank": 12,
+    "kv_lora_rank": 8,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 16,
+}
+_ROUTED = {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _LINEAR = {"layer_types": ["linear_attention", "full_attention", "linear_attention", "full_attention"]}
 
 N_HEADS = 4
@@ -103,13 +113,23 @@ _RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
             "shared_expert_intermediate_size": 16,
         },
     ),
+    "deepseek_v2": ("DeepseekV2", {**_LATENT, **_ROUTED, "first_k_dense_replace": 1}),
+    "deepseek_v3": ("DeepseekV3", {**_LATENT, **_ROUTED, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1}),
+    "glm4_moe_lite": ("Glm4MoeLite", {**_LATENT, **_ROUTED, "n_group": 1, "topk_group": 1}),
+    "youtu": ("Youtu", _LATENT),
 }
+_BY_LAYER: dict[str, Any] = {"num_attention_heads_per_layer": [4, 2, 4], "num_experts": 4, "num_experts_per_tok": 2}
+_BY_LAYER |= {"moe_intermediate_size": 16, "shared_expert_intermediate_size": 16}
+_UNEVEN = {"laguna": ("Laguna", {**_WIDE, **_BY_LAYER})}
+"""Of other numbers of heads in each layer; no architecture of `ARCHITECTURES`, where every layer has four."""
+LATENT = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "youtu")
+"""Multi-head latent attention: the size of a head's output is neither that of its keys nor the bridge's `d_head`."""
 ARCHITECTURES = tuple(_RECIPES)
 
 
 def hf_architecture(name: str, *, seed: int = 0, **more: Any) -> Any:
     """A random transformers model in fp32, eval mode and with eager attention; every norm and bias is random too."""
-    stem, options = _RECIPES[name]
+    stem, options = {**_RECIPES, **_UNEVEN}[name]
     config_class = {"gpt2": "GPT2Config", "gemma3": "Gemma3TextConfig"}.get(name, f"{stem}Config")
     tokens = {"vocab_size": D_VOCAB, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 2}
     config = getattr(transformers, config_class)(**{**tokens, **options, **more})

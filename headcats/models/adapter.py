@@ -28,7 +28,9 @@ from headcats.models.hooks import (
     layers_with_heads,
     lock_of,
     model_class,
+    output_projection,
     unembedding_last,
+    value_splits,
 )
 from headcats.models.origin import Origin
 from headcats.models.placement import addresses, computing_devices, device_of_tokens, is_offloaded
@@ -56,6 +58,7 @@ class HookedModel:
         model_class: "HookedTransformer" or "TransformerBridge".
         name, tokenizer, origin: As given.
         layers: Numbers of the layers with attention heads.
+        splits: Hook at z -> heads and d_head, where TransformerLens splits z otherwise than the model does.
         n_layers: Number of blocks, including those without attention heads.
         d_model: Width of the residual stream.
         d_vocab: Size of the input vocabulary.
@@ -88,6 +91,7 @@ class HookedModel:
         self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
         self.layers: tuple[int, ...] = layers_with_heads(model, name=self.name)
+        self.splits: Mapping[str, tuple[int, int]] = value_splits(model, self.layers)
 
     def __repr__(self) -> str:
         return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.placement})"
@@ -184,9 +188,14 @@ class HookedModel:
             layer: A layer with heads.
         """
         self._check_layers([layer])
-        attention = self.model.blocks[layer].attn
+        attention, split = self.model.blocks[layer].attn, self.splits.get(hook_z(layer))
         with reading_weights(attention, model=self.name):
-            return attention.W_O.detach()
+            if split is None:
+                return attention.W_O.detach()
+            weight: Any = getattr(output_projection(self.model, layer), "weight", None)
+            if weight.element_size() < 2:
+                raise NotImplementedError  # as TransformerLens has it of a quantised weight
+            return weight.detach().T.unflatten(0, split)
 
     def _check_layers(self, layers: Iterable[int]) -> None:
         if without := [layer for layer in layers if layer not in self.layers]:
@@ -311,7 +320,11 @@ class HookedModel:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
         tokens = tokens.to(self.device)
         options = forward_options(self.model, tokens, last=last)
-        with self.lock, unembedding_last(self.model, last), firing_once(hooks, model=self.name) as fwd_hooks:
+        with (
+            self.lock,
+            unembedding_last(self.model, last),
+            firing_once(hooks, splits=self.splits, model=self.name) as fwd_hooks,
+        ):
             logits = self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
         return logits[:, -last:]
 

@@ -5,6 +5,8 @@ passes: a handful of prompts will do.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +15,7 @@ from torch import Tensor, nn
 
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit, keeping, unnoticed
+from headcats.models.hooks import Edit, keeping, output_projection, unnoticed
 from headcats.models.placement import MixedOperations, is_offloaded
 from headcats.models.weights import check_finite, readable
 
@@ -46,6 +48,7 @@ def check_model(model: HookedModel) -> Report:
             f"In model {model.name!r} a token changes the head outputs at the tokens before it; headcats needs a "
             f"causal language model."
         )
+    _check_projections(model)
     return {"train_mode": training, "n_weights": sum(weight.numel() for weight in model.model.parameters())}
 
 
@@ -153,6 +156,60 @@ def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
         raise DataError(f"Expected as many corrupted as clean prompts, {len(clean)}; got {len(corrupted)}.")
     if torch.equal(clean, corrupted.to(clean.device)):
         raise DataError("Clean and corrupted prompts have the same tokens: there is no effect to measure.")
+
+
+def _check_projections(model: HookedModel) -> None:
+    """Zeroing a head of each layer through its hook must zero its columns of what the output projection reads.
+
+    Which columns these are follows from the configured number of heads, not from the shape that the hook shows. A
+    HookedTransformer has no module there; its weight, which has an axis of heads, must give what the layer writes.
+    """
+    chosen = {layer: n // 2 for layer, n in model.n_heads.items()}
+    given, passed = dict[int, Tensor](), dict[int, Tensor]()
+
+    def zero(layer: int, z: Tensor) -> Tensor:
+        given[layer] = z.detach().flatten(2).clone()
+        z = z.clone()
+        z[:, :, chosen[layer]] = 0
+        return z
+
+    def keep_input(layer: int, module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        keeping(passed, layer)(args[0])
+
+    def keep_output(layer: int, module: nn.Module, args: Any, output: Tensor) -> None:
+        keeping(passed, layer)(output)
+
+    with model.lock, unnoticed(model.device), ExitStack() as handles:
+        for layer in chosen:
+            attention, projection = model.model.blocks[layer].attn, output_projection(model.model, layer)
+            handles.enter_context(
+                attention.register_forward_hook(partial(keep_output, layer))
+                if projection is None
+                # Before what the user may have attached there.
+                else projection.register_forward_pre_hook(partial(keep_input, layer), prepend=True)
+            )
+        model.logits(_few_tokens(model)[:1], edits={layer: partial(zero, layer) for layer in chosen})
+    for layer, head in chosen.items():
+        if layer not in passed:
+            raise ModelError(
+                f"Model {model.name!r} does not call the output projection of layer {layer}, so what its hooks show "
+                "cannot be checked: call .set_use_attn_result(False) on the TransformerBridge."
+            )
+        n_heads, expected = model.n_heads[layer], given[layer]
+        size, limit = expected.shape[2] // n_heads, 0.0
+        expected[:, :, head * size : (head + 1) * size] = 0
+        if output_projection(model.model, layer) is None:
+            attention = model.model.blocks[layer].attn
+            if attention.W_O.ndim != 3:
+                continue  # quantised
+            expected = expected @ attention.W_O.flatten(0, 1) + attention.b_O
+            limit = max(1e-3 * _largest(expected), noise_floor(expected, model.dtype))
+        if not torch.allclose(passed[layer].to(expected), expected, rtol=0, atol=limit, equal_nan=True):
+            raise ModelError(
+                f"Zeroing head {head} of layer {layer} of model {model.name!r} through its hook does not zero its "
+                f"{size} columns of what the output projection reads, and these alone: TransformerLens shows other "
+                "head outputs than the model computes with, so no head of it can be scored."
+            )
 
 
 def _active_dropout(model: nn.Module) -> Iterator[str]:

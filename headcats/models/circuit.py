@@ -47,6 +47,11 @@ class Circuit:
 
     def __init__(self, model: HookedModel) -> None:
         _check_unhooked(model)
+        if model.splits:
+            raise ModelError(
+                f"Model {model.name!r} makes its values from a compressed residual stream (multi-head latent "
+                "attention), so its heads have no W_V, which this method reads. Causal methods need none."
+            )
         check_finite(model.model, name=model.name)
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32

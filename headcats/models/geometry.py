@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from headcats.errors import ModelError
-from headcats.models.hooks import hook_v, hook_z, keeping, unnoticed, z_shape
+from headcats.models.hooks import configured_heads, hook_v, hook_z, keeping, unnoticed, z_shape
 from headcats.results.head_axes import ABSENT, KV_HEAD
 
 
@@ -54,7 +54,8 @@ def one_token_geometry(model: Any) -> Geometry:
             captured.clear()
             model.run(tokens, hooks=at_z)
     z = {layer: captured[hook_z(layer)] for layer in layers}
-    shapes = {layer: z_shape(z[layer], hook_z(layer), model=model.name) for layer in layers}
+    configured_z = {layer: configured_heads(model.model, layer) for layer in layers}
+    shapes = {layer: z_shape(z[layer], hook_z(layer), n_heads=n, model=model.name) for layer, n in configured_z.items()}
     configured = getattr(model.model.cfg, "n_key_value_heads", None)
     shared = {layer: _n_kv_heads(z[layer], captured.get(hook_v(layer)), configured) for layer in layers}
     n_heads, d_head = ({layer: shape[axis] for layer, shape in shapes.items()} for axis in (2, 3))

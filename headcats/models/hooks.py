@@ -18,6 +18,8 @@ ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
 """Takes the value at a hook and returns the new value, of the same shape, dtype and device."""
 
+# Lists in configurations of models whose layers differ (Laguna; OpenELM; DeciLM and others).
+_HEADS_BY_LAYER = ("num_attention_heads_per_layer", "num_query_heads", "num_attention_heads")
 _HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
 
 # Class names, not isinstance: importing HookedTransformer fails on 4.x, and the bridge's module moved between versions.
@@ -66,14 +68,51 @@ def hook_v(layer: int) -> str:
 
 
 def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
-    """Numbers of the layers that have a hook at their head outputs; a ModelError if none has."""
+    """Numbers of the layers that have a hook at their head outputs; a ModelError if none has, or two layers are one."""
     matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
     if layers := tuple(sorted(int(match[1]) for match in matches if match)):
+        first: dict[int, int] = {}
+        for layer in layers:
+            attention = model.blocks[layer].attn
+            while (inner := getattr(attention, "original_component", None)) is not None:
+                attention = inner  # one module that is in two layers is wrapped twice
+            if (same := first.setdefault(id(attention), layer)) != layer:
+                raise ModelError(
+                    f"Layers {same} and {layer} of model {name!r} are one module that runs twice: its hooks fire twice "
+                    "in a forward pass, so heads of one layer cannot be told from those of the other."
+                )
         return layers
     raise ModelError(
         f"Model {name!r} has no attention heads to intervene on: none of its hooks is named "
         f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
     )
+
+
+def configured_heads(model: Any, layer: int) -> int:
+    """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all."""
+    config = getattr(getattr(model, "original_model", None), "config", None)
+    sizes = {} if config is None else vars(config.get_text_config())
+    lists = (sizes.get(name) for name in _HEADS_BY_LAYER)
+    return next((int(of[layer]) for of in lists if isinstance(of, list | tuple)), int(model.cfg.n_heads))
+
+
+def value_splits(model: Any, layers: Collection[int]) -> dict[str, tuple[int, int]]:
+    """Hook at z -> heads and d_head, of layers whose values have a size of their own (multi-head latent attention).
+
+    A bridge splits z by the `d_head` of its configuration, which is another size there: four heads look like eight.
+    """
+    splits = {}
+    for layer in layers:
+        n_heads = configured_heads(model, layer)
+        size = getattr(getattr(model.blocks[layer].attn, "original_component", None), "v_head_dim", None)
+        if size and n_heads * size == getattr(output_projection(model, layer), "in_features", None):
+            splits[hook_z(layer)] = (n_heads, size)
+    return splits
+
+
+def output_projection(model: Any, layer: int) -> nn.Module | None:
+    """The module of transformers that reads the heads' outputs of a layer, side by side; None if there is none."""
+    return getattr(getattr(model.blocks[layer].attn, "o", None), "original_component", None)
 
 
 def attached_hook(model: Any) -> str:
@@ -89,12 +128,18 @@ def attached_hook(model: Any) -> str:
     return ""
 
 
-def z_shape(z: Tensor, hook: str, *, model: str) -> torch.Size:
-    """The shape of a captured z, which must be `[prompt, pos, head, d_head]`."""
+def z_shape(z: Tensor, hook: str, *, n_heads: int, model: str) -> torch.Size:
+    """The shape of a captured z, which must be `[prompt, pos, head, d_head]` with as many heads as are configured."""
     if z.ndim != 4:
         raise ModelError(
             f"Hook {hook!r} of model {model!r} gives shape {tuple(z.shape)}; expected [prompt, pos, head, d_head]. "
             "This architecture has no head outputs that can be replaced."
+        )
+    if z.shape[2] != n_heads:
+        raise ModelError(
+            f"Hook {hook!r} of model {model!r} gives {z.shape[2]} heads, and the configuration says {n_heads}: "
+            "TransformerLens does not split the head outputs of this architecture as the model does, so no head of it "
+            "can be scored."
         )
     return z.shape
 
@@ -177,15 +222,22 @@ def capturing_z(
 
 
 @contextmanager
-def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
-    """The edits as hooks for one forward pass, each of which must fire exactly once (ModelError)."""
+def firing_once(
+    edits: Mapping[str, Edit], *, splits: Mapping[str, tuple[int, int]], model: str
+) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
+    """The edits as hooks for one forward pass, each of which must fire exactly once (ModelError).
+
+    `splits` are of `value_splits`: edits of these hooks get z as the model splits it.
+    """
     fired = dict.fromkeys(edits, 0)
 
     # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.
     def counting(name: str, edit: Edit) -> Callable[..., Tensor]:
         def hook_function(value: Tensor, hook: Any) -> Tensor:
             fired[name] += 1
-            return checked_edit(name, edit, value)
+            if name not in splits:
+                return checked_edit(name, edit, value)
+            return checked_edit(name, edit, value.reshape(*value.shape[:2], *splits[name])).reshape(value.shape)
 
         return hook_function
 

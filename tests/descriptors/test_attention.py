@@ -95,7 +95,7 @@ NOT_IN_3 = ("cohere", "mpt")
 
 
 def test_architectures_look_where_plain_transformers_does() -> None:
-    names = {"gptj", "gemma2", "mistral", "falcon", "bamba", "cohere", "mpt", *(ARCHITECTURES if ALL else ())}
+    names = {"gptj", "gemma2", "mistral", "falcon", "bamba", "cohere", "mpt", "youtu", *(ARCHITECTURES if ALL else ())}
     for name in sorted(names):
         if name == "gpt_oss" or (name in NOT_IN_3 and "hooked" in backends()):
             continue

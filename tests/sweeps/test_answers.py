@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import ARCHITECTURES, N_HEADS, head_edits, hf_architecture, plain_logits, plain_z, tiny_bridge
+from architectures import (
+    ARCHITECTURES,
+    LATENT,
+    N_HEADS,
+    head_edits,
+    hf_architecture,
+    plain_logits,
+    plain_z,
+    tiny_bridge,
+)
 from batches import ROLES, numbers, random_batch, random_role_batch, role_batch
 from covering import ALL, each_value, spread
 from models.replay.hooked_layouts import HOOKED_LAYOUTS, hooked_layout
@@ -24,7 +33,7 @@ METRICS = ["logit_diff", "log_prob", "prob", "kl", "rank", "accuracy", "pair_acc
 LENGTHS = [(3, 3), (1, 3), (2, 1), (1, 1)]
 """Tokens of answer and distractor, prompt by prompt."""
 UNLIKE = ("gpt2", "gemma2", "gpt_oss", "neox", "mistral", "mixtral", "falcon")
-REPLAYED = tuple(name for name in ARCHITECTURES if name not in ("bloom", "mpt", "bamba", "qwen3_next"))
+REPLAYED = tuple(name for name in ARCHITECTURES if name not in ("bloom", "mpt", "bamba", "qwen3_next", *LATENT))
 
 
 def answered(batch: PromptBatch, *, lengths: Any = LENGTHS, seed: int = 0) -> PromptBatch:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import N_HEADS, head_edits, plain_logits, plain_z
+from architectures import N_HEADS, head_edits, plain_logits, plain_z, tiny_bridge
 from batches import ROLES, numbers, random_batch, random_role_batch, with_second
 from toys import Toy, tiny_model
 
@@ -122,15 +122,17 @@ class TestPositions:
 
 
 def test_heads_that_a_layer_does_not_have_are_nan() -> None:
-    class Uneven(HookedModel):
-        n_heads = {0: 4, 1: 2, 2: 3}  # noqa: RUF012 - replaces a property
+    raw, batch = tiny_bridge("laguna"), random_batch()
+    patched = sweep(raw, batch, "denoising_patch", path="hooked").patched
+    exists = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    assert (np.isnan(patched.values) == ~exists).all()
+    model = HookedModel(raw)
+    clean = model.capture(batch.clean)[1][1]
 
-        def capture_last(self, *args: Any, **options: Any) -> Any:
-            logits, z = super().capture_last(*args, **options)
-            return logits, {layer: value[:, :, : self.n_heads[layer]] for layer, value in z.items()}
+    def edit(z: torch.Tensor) -> torch.Tensor:
+        z[:, -1, 1] = clean[:, -1, 1]
+        return z
 
-    raw, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
-    whole, uneven = (sweep(model, batch, "denoising_patch", path="hooked").patched for model in (raw, Uneven(raw)))
-    exists = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=bool)
-    assert np.isnan(uneven.values[..., ~exists]).all()
-    assert np.abs(uneven.values[..., exists] - whole.values[..., exists]).max() < 2e-5
+    logits, rows = model.logits(batch.corrupted, edits={1: edit}), torch.arange(len(batch))
+    expected = logits[rows, batch.answer] - logits[rows, batch.distractor]
+    assert np.abs(patched.sel(layer=1, head=1).values[0] - expected.numpy()).max() < 2e-5

@@ -49,5 +49,5 @@ def check_replayable(model: HookedModel) -> None:
             raise Unreplayable("it has an encoder")
         if getattr(config, "num_kv_shared_layers", 0):
             raise Unreplayable("some of its layers use the keys and values of other layers")
-        if getattr(config, "kv_lora_rank", None):
+        if model.splits or getattr(config, "kv_lora_rank", None):
             raise Unreplayable("its keys and values are compressed (multi-head latent attention)")
