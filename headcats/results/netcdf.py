@@ -200,8 +200,10 @@ def _variable(
         if h5py.check_string_dtype(stored.dtype) is None:
             raise _UnknownError
         texts = list(_texts(stored, room, name.encode()))
-        # numpy makes each as long as the longest.
-        room.take(len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode())
+        # numpy makes each as long as the longest, which no number of the manifest bounds.
+        _Room(room.stored, math.inf).take(
+            len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode()
+        )
         values = np.array(texts, dtype=str).reshape(stored.shape)
     else:
         values = np.empty(stored.shape, dtype=stored.dtype)

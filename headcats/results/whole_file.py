@@ -166,9 +166,9 @@ def check_links(folder: Path, parts: Iterable[str]) -> None:
     """
     home, links = folder.resolve(), list[Path]()
     for part in itertools.chain.from_iterable(map(folder.glob, parts)):
-        inside = () if part.is_symlink() else os.walk(part)
+        inside = () if os.path.islink(part) else os.walk(part)
         paths = (Path(place, name) for place, folders, files in inside for name in (*folders, *files))
-        links += [path for path in (part, *paths) if path.is_symlink()]
+        links += filter(os.path.islink, (part, *paths))  # False where nobody may look
     for link in links:
         if not any(
             os.path.realpath(link).startswith(f"{root}{os.sep}") for root in (home, home.parent.parent / "blobs")
