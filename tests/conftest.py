@@ -5,12 +5,14 @@ import importlib.metadata
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import huggingface_hub
 import numpy as np
@@ -196,6 +198,22 @@ def unchecked_types(monkeypatch: pytest.MonkeyPatch) -> None:
     import jaxtyping
 
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture
+def no_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No program is started and pip is not imported, also where whoever tries goes on without."""
+    started: list[Any] = []
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        started.append(args)
+        raise OSError("no program may be started here")
+
+    for module, name in ((subprocess, "Popen"), (os, "system"), (os, "posix_spawn")):
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setitem(sys.modules, "pip", None)
+    yield
+    assert started == []
 
 
 @pytest.fixture

@@ -34,8 +34,9 @@ RIGHT = [
 
 @pytest.mark.both_versions
 @pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.usefixtures("no_programs")
 def test_the_bridge_is_its_twin_and_has_its_heads(name: str) -> None:
-    model, twin = HookedModel(tiny_bridge(name)), hf_architecture(name)
+    model, twin = HookedModel(bridge_of(hf_architecture(name))), hf_architecture(name)
     theirs = plain_logits(twin, TOKENS)
     assert theirs.std() > 0.2
     assert (model.logits(TOKENS).log_softmax(-1) - theirs.log_softmax(-1)).abs().max() < 1e-4

@@ -202,7 +202,7 @@ def _check_projections(model: HookedModel) -> None:
             attention = model.model.blocks[layer].attn
             if attention.W_O.ndim != 3:
                 continue  # quantised
-            expected = expected @ attention.W_O.flatten(0, 1) + attention.b_O
+            expected = expected @ attention.W_O.detach().flatten(0, 1) + attention.b_O.detach()
             limit = max(1e-3 * _largest(expected), noise_floor(expected, model.dtype))
         if not torch.allclose(passed[layer].to(expected), expected, rtol=0, atol=limit, equal_nan=True):
             raise ModelError(

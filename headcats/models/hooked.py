@@ -4,30 +4,29 @@
 TransformerLens' own converters do the work on unprocessed weights, with the fields corrected that they guess wrong.
 """
 
-import importlib.metadata
 import tempfile
 from typing import Any
 
 import torch
 
 from headcats.errors import ModelError
+from headcats.models.supported import is_bridge_only, other_ways, version
 
 
 def build_hooked_transformer(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
     """The same weights as a HookedTransformer on `device`, in the model's dtype and in eval mode."""
-    version = importlib.metadata.version("transformer-lens")
-    if int(version.split(".")[0]) >= 4:
+    if is_bridge_only():
         raise ModelError(
-            f"backend='hooked' needs transformer-lens 3.x, and {version} is installed: HookedTransformer was removed "
+            f"backend='hooked' needs transformer-lens 3.x, and {version()} is installed: HookedTransformer was removed "
             f"in 4.0. backend='bridge' gives the same numbers through the same hook names."
         )
     try:
         return _convert(hf_model, tokenizer, name=name, device=device)
-    except Exception as error:  # noqa: BLE001 - the converters fail in as many ways as there are architectures
+    except Exception as error:
         raise ModelError(
-            f"transformer-lens {version} cannot turn {type(hf_model).__name__} into a HookedTransformer "
-            f"({type(error).__name__}: {error}); use backend='bridge'."
-        ) from None
+            f"transformer-lens {version()} cannot turn {type(hf_model).__name__} into a HookedTransformer. This is its "
+            f"limit, not one of headcats: {other_ways(hf_model.config, built='HookedTransformer')}."
+        ) from error
 
 
 def _convert(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:

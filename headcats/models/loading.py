@@ -23,6 +23,7 @@ from headcats.models.hooks import model_class
 from headcats.models.origin import Origin
 from headcats.models.reproduction import check_reproduces, take_reference
 from headcats.models.source import check_folder, find_folder
+from headcats.models.supported import cannot_bridge, check_bridged, shortened
 from headcats.models.transformers_model import (
     check_loader_options,
     check_vocabulary,
@@ -102,10 +103,10 @@ def load_model(
         # Before the comparison, which would blame transformer-lens.
         check_finite(hf_model, name=name)
         build = build_hooked_transformer if backend == "hooked" else _bridge
-        with _one_sentence(f"The model in {str(folder)!r}"):
+        with _one_sentence(f"transformers cannot run the model in {str(folder)!r}, before TransformerLens has it"):
             reference = take_reference(hf_model)
         model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
-        with _one_sentence(f"What TransformerLens makes of {reference.architecture}"):
+        with _one_sentence(f"What TransformerLens makes of {reference.architecture} does not run"):
             check_reproduces(model, reference)
     is_named = commit is not None or os.fspath(source) in registry.names("model")
     origin = Origin(name if is_named else str(folder), commit, loader, tokenizer_source(tokenizer))
@@ -191,23 +192,21 @@ def _one_sentence(what: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except Exception as error:  # noqa: BLE001 - see above
-        raise ModelError(
-            f"{what} cannot run as it was loaded here ({type(error).__name__}: {first_line(error)})."
-        ) from None
+    except Exception as error:
+        raise ModelError(f"{what}: {shortened(first_line(error))}.") from error
 
 
 def _bridge(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
     from transformer_lens.model_bridge import TransformerBridge
 
+    check_bridged(hf_model, name=name)
     where = None if is_placed(hf_model) else str(device)
     try:
         model = TransformerBridge.boot_transformers(
             name, hf_model=hf_model, tokenizer=tokenizer, device=where, dtype=hf_model.dtype
         )
-    except Exception as error:  # noqa: BLE001 - unsupported architectures fail in several ways
-        architecture = type(hf_model).__name__
-        raise ModelError(f"TransformerLens cannot hold {architecture} ({first_line(error)}).") from None
+    except Exception as error:
+        raise cannot_bridge(hf_model, error) from error
     return model.eval()
 
 

@@ -4,7 +4,6 @@ TransformerLens' conversions can be wrong without an error: the bridge of 3.9 mi
 a configuration that a converter misreads gives another model. One short forward pass before and after finds out.
 """
 
-import importlib.metadata
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError
+from headcats.models.supported import other_ways, version
 
 # Largest difference in log-probability that counts as the same model; for 16-bit weights it is their rounding.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}
@@ -25,6 +25,7 @@ class Reference(NamedTuple):
     """Log-probabilities of the transformers model on a short probe, taken before a bridge rewires it."""
 
     architecture: str
+    config: Any
     tokens: Int[Tensor, "1 pos"]
     log_probs: Float[Tensor, "1 pos d_vocab"]
 
@@ -35,7 +36,7 @@ def take_reference(hf_model: Any) -> Reference:
     config = hf_model.config.get_text_config()
     length = min(_LENGTH, getattr(config, "max_position_embeddings", None) or _LENGTH)
     tokens = (torch.arange(length) * _STRIDE % config.vocab_size)[None].to(hf_model.device)
-    return Reference(type(hf_model).__name__, tokens, _log_probs(hf_model(tokens).logits))
+    return Reference(type(hf_model).__name__, hf_model.config, tokens, _log_probs(hf_model(tokens).logits))
 
 
 @torch.no_grad()
@@ -46,12 +47,11 @@ def check_reproduces(model: Any, reference: Reference) -> None:
     difference = float((actual - reference.log_probs).abs().max())
     dtype = next(p.dtype for p in model.parameters() if p.is_floating_point())
     if not difference <= _TOLERANCE.get(dtype, _TOLERANCE_16_BIT):
-        version, built = importlib.metadata.version("transformer-lens"), type(model).__name__
-        alternative = "backend='bridge' or " if built == "HookedTransformer" else ""
+        built = type(model).__name__
         raise ModelError(
-            f"The {built} that transformer-lens {version} makes of {reference.architecture} differs from the original "
-            f"by {difference:.2g} in log-probability, so its numbers would be wrong; use {alternative}another version "
-            f"of transformer-lens."
+            f"The {built} that transformer-lens {version()} makes of {reference.architecture} differs from the "
+            f"original by {difference:.2g} in log-probability, so its numbers would be wrong. The fault is in this "
+            f"conversion, not in headcats or the model: {other_ways(reference.config, built=built)}."
         )
 
 

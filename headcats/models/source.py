@@ -14,6 +14,12 @@ from headcats.hub.problem import HubProblem
 from headcats.hub.snapshot import fetch_snapshot
 from headcats.results.whole_file import check_path
 
+TEXT_ONLY = (
+    "To read images, TransformerLens would install packages by itself, with pip, so headcats boots text-only models "
+    "alone: use one, or load the language model by its own class (Gemma3ForCausalLM, for example), save it with "
+    "save_pretrained and name that folder."
+)
+"""Why a model of more than text is refused, and the way out."""
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
@@ -100,11 +106,7 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"Model {name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only (causal) model."
         )
     if "vision_config" in config or "audio_config" in config:
-        # To load the image processor, transformer-lens would install torchvision by itself.
-        raise ModelError(
-            f"Model {name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
-            f"yourself and pass that, or use a text-only model."
-        )
+        raise ModelError(f"Model {name!r} has a vision or audio part ({architecture}). {TEXT_ONLY}")
     if config.get("auto_map"):
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 

@@ -39,5 +39,5 @@ def test_a_bridge_that_is_wrong_is_not_handed_out(folders: dict[str, Path], monk
         return model
 
     monkeypatch.setattr(loading, "_bridge", wrong)
-    with pytest.raises(ModelError, match=r"differs .* another version"):
+    with pytest.raises(ModelError, match=r"differs .* a later version"):
         load_model(folders["llama"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from architectures import N_HEADS, head_edits, plain_logits, plain_z, tiny_bridge
 from batches import ROLES, numbers, random_batch, random_role_batch, with_second
-from toys import Toy, tiny_model
+from toys import Toy
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
