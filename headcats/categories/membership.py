@@ -120,6 +120,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     # Categories without numbers: 0 (undecided) for integers, "" for text, else NaN.
     blank = {name: values.dtype.type() for name, values in members.items() if values.dtype.kind != "f"}
     members = members.reindex(category=list(numbered), fill_value=blank)
+    # The end of an interval that a single item leaves open is no number.
+    floats = {name: values for name, values in members.items() if values.dtype.kind == "f"}
+    members = members.assign({name: values.where(np.isfinite(values)) for name, values in floats.items()})
     members["n_tasks"] = ("category", [len(tasks) for tasks in readable.values()])
     required = [needed.get(category, min_tasks) if tasks else 0 for category, tasks in readable.items()]
     members["min_tasks"] = ("category", required)

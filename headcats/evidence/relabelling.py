@@ -135,8 +135,8 @@ def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[n
 
 
 def maxima(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, " labelling"]:
-    """The largest statistic of every labelling; -inf where no category has one."""
-    return np.where(np.isnan(statistic), -np.inf, statistic).max(axis=1, initial=-np.inf)
+    """The largest statistic of every labelling; NaN where no category has one."""
+    return np.fmax.reduce(statistic, axis=1, initial=np.nan)
 
 
 def mean_over(

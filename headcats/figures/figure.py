@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+import xarray as xr
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.figures.colours import DARK
@@ -66,8 +68,15 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     guard = Guard("Figure", name, draw)
 
     def drawn(*args: Any, **kwargs: Any) -> Any:
+        infinite: dict[str, int] = {}
+        if is_built_in(draw):
+            args = tuple(_finite(value, infinite) for value in args)
+            kwargs = {key: _finite(value, infinite) for key, value in kwargs.items()}
         result: Any = draw(*args, **kwargs)
         if isinstance(result, PanelGrid):
+            if infinite:
+                named = ", ".join(f"{escaped(variable)} ({n})" for variable, n in infinite.items())
+                result = replace(result, caption=[*result.caption, f"infinite numbers are left out: {named}"])
             grid = _mark_approximation(result, next(iter(signature.bind(*args, **kwargs).arguments.values())))
             return grid.draw(), grid.frame
         return result
@@ -181,6 +190,16 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
         raise StorageError(f"Cannot write {path}: there is no folder {path.parent}. Make it first.")
     write_whole(path, content)
     return path
+
+
+def _finite(value: Any, infinite: dict[str, int]) -> Any:
+    """A table whose infinite numbers are missing, and are counted by variable; anything else as it is."""
+    if not isinstance(value, xr.Dataset):
+        return value
+    found = {name: np.isinf(values) for name, values in value.data_vars.items() if values.dtype.kind == "f"}
+    found = {name: where for name, where in found.items() if where.any()}
+    infinite |= {str(name): int(where.sum()) for name, where in found.items()}
+    return value.assign({name: value[name].where(~where) for name, where in found.items()})
 
 
 def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:

@@ -1,13 +1,14 @@
 """How large the statistics of the categories are beside those that relabelled tasks give."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.errors import DataError, pluralize
 from headcats.figures.colours import HATCH, OUTLINE, TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
@@ -78,7 +79,7 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
         y = scale_over(rows["statistic"].min(), rows["statistic"].max(), "statistic", default=(-1.0, 1.0))
         traces = [_relabelled(rows), _critical(rows, x.n), _categories(rows, colours)]
         panels.append(Panel(name, [Plot(x, y, (_CELL * x.n, _HEIGHT), traces)]))
-    return PanelGrid(panels, frame, title, _caption(relabelling))
+    return PanelGrid(panels, frame, title, [*_caption(relabelling), *_left_out(frame)])
 
 
 def _frame(relabelling: xr.Dataset) -> pd.DataFrame:
@@ -147,6 +148,14 @@ def _categories(rows: pd.DataFrame, colours: dict[str, str]) -> go.Scatter | Non
         cliponaxis=False,
         **hover(template, observed.assign(label=[escaped(name) for name in observed["label"]]), y="statistic"),
     )
+
+
+def _left_out(frame: pd.DataFrame) -> Iterator[str]:
+    """Statistics that no panel shows, since there are none."""
+    for test, rows in frame[frame["statistic"].isna()].groupby("test", sort=False):
+        counted = rows["label"].value_counts(sort=False)
+        names = [pluralize(n, "relabelling") if label == RELABELLED else escaped(label) for label, n in counted.items()]
+        yield f"without a {test} statistic: {', '.join(names)}"
 
 
 def _caption(relabelling: xr.Dataset) -> list[str]:

@@ -169,7 +169,7 @@ def _lost(block: xr.Dataset) -> float:
 def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """The block of all parts, in the order of the blocks; one that has them all is taken as it is."""
     first = blocks[0]
-    fingerprints = [str(block.attrs["fingerprint"]).split() for block in blocks]
+    fingerprints = [str(block.attrs.get("fingerprint", "")).split() for block in blocks]
     order = list(dict.fromkeys(itertools.chain(*fingerprints)))
     if set(order) == set(fingerprints[0]):
         return first

@@ -119,6 +119,20 @@ def test_every_figure_of_a_large_model(size: tuple[int, int]) -> None:
             check_window(REGISTERED[name](table, title=LONG))
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_infinite_numbers_are_left_out_by_name(name: str) -> None:
+    table = EXAMPLES[name](3, 4)
+    floats = [key for key, values in table.data_vars.items() if values.dtype.kind == "f"]
+    holed = table.copy(deep=True)
+    for place, key in enumerate(floats):
+        holed[key].values.flat[place % holed[key].size] = (-np.inf, np.inf)[place % 2]
+    fig = REGISTERED[name](holed, title="A title")
+    missing = holed.assign({key: holed[key].where(abs(holed[key]) != np.inf) for key in floats})
+    pd.testing.assert_frame_equal(data(fig), data(REGISTERED[name](missing)))
+    assert [key for key in floats if f"{key} (1)" not in " ".join(texts_of(fig)).replace("<br>", " ")] == []
+    check_static_picture(fig)
+
+
 def check_signature(name: str) -> None:
     """Data first, then a title and few options by name."""
     signature = inspect.signature(REGISTERED[name])

@@ -6,6 +6,7 @@ from figures.reading import caption, traces
 from headcats.errors import DataError
 from headcats.figures import data, relabelled_tasks
 from headcats.figures.colours import TEXT
+from headcats.figures.static.svg import svg
 
 
 def by_hand():
@@ -47,6 +48,16 @@ def test_dots_lines_and_diamonds_are_where_the_numbers_are():
 def test_the_caption_counts_the_relabellings_that_would_have_been_called():
     said = caption(relabelled_tasks(by_hand()))
     assert "1 of 4 relabellings" in said
+
+
+def test_what_has_no_statistic_is_named():
+    """Versions before this one wrote -inf where no category of a relabelling has one."""
+    fig = relabelled_tasks(by_hand())
+    said = caption(fig)
+    assert "causal_maximum (1)" in said
+    assert "causal statistic: 1 relabelling, Knowledge" in said
+    assert "signature statistic" not in said
+    assert svg(fig) is not None
 
 
 def test_without_relabellings_or_statistics_there_is_still_a_figure():

@@ -81,9 +81,7 @@ def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> N
     """Refuse what was not made of this `RunResults.state`, or does not say of which: an EarlierStateError."""
     if attrs.get(STATE) != state:
         advice = f". {again} makes it again." if again else ""
-        raise EarlierStateError(
-            f"it is of an earlier state of these results, whose blocks, tasks or categories have changed since{advice}"
-        )
+        raise EarlierStateError(f"it is of an earlier state of these results{advice}")
 
 
 def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:
