@@ -38,9 +38,9 @@ class Group:
     """
 
     categories: tuple[str, ...]
+    undecided: int
+    is_alone: bool
     heads: tuple[str, ...]
-    undecided: int = 0
-    is_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ def groups(overlap: xr.Dataset) -> list[Group]:
     for i, j in zip(*np.nonzero(inside.any(-1)), strict=True):
         name = cell_name(int(overlap["layer"][i]), int(overlap["head"][j]), unit)
         categories, undecided = tuple(np.array(names)[inside[i, j]].tolist()), int(n_undecided[i, j])
-        doubt = (undecided, 0 < n_out[i, j] == len(names) - 1) if len(categories) == 1 else (0, False)
+        doubt = (undecided, bool(0 < n_out[i, j] == len(names) - 1)) if len(categories) == 1 else (0, False)
         by_set.setdefault((categories, *doubt), []).append(name)
     ordered = sorted(by_set.items(), key=lambda pair: (-len(pair[0][0]), -len(pair[1])))
-    return [Group(categories, tuple(heads), *doubt) for (categories, *doubt), heads in ordered]
+    return [Group(*key, tuple(heads)) for key, heads in ordered]
 
 
 def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
