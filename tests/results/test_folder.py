@@ -15,7 +15,7 @@ from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from results.folders import LABEL, block, files, folder, manifest
+from results.folders import LABEL, block, change_manifest, files, folder, manifest
 
 import headcats as hc
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
@@ -357,6 +357,23 @@ def test_a_joint_block_that_does_not_say_what_it_is_of(tmp_path, attrs):
     ResultsFolder(path).write_manifest(manifest("a", blocks={}, methods=("made_up",), joint_blocks=joint))
     with pytest.warns(StorageWarning, match="its model|`summary`"):
         assert not RunResults(load(path)).joint_blocks
+
+
+def test_what_a_newer_version_writes_beside_ours_is_read(tmp_path):
+    path = folder(tmp_path / "r", "a")
+    newer = block().assign({"leverage": ("prompt", [0.5, 1.0])}).assign_coords(language=("prompt", ["en", "de"]))
+    ResultsFolder(path).write_block("a", LABEL, newer.assign_attrs(units_of="gap"))
+
+    def add(stored):
+        for entry in (stored, stored["plan"], stored["model"], stored["tasks"]["a"], stored["blocks"]["a"][LABEL]):
+            entry["of_a_newer_version"] = {"x": [1]}
+
+    change_manifest(path, add)
+    results = load(path)
+    assert "missing" not in results.attrs
+    read = results["a"][LABEL].to_dataset()
+    assert (read.leverage.values.tolist(), read.language.values.tolist()) == ([0.5, 1.0], ["en", "de"])
+    xr.testing.assert_equal(read[["patched", "clean"]].drop_vars("language"), block())
 
 
 def test_somebody_elses_folder_is_refused(tmp_path):
