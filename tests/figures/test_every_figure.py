@@ -17,6 +17,7 @@ import plotly.io
 import pytest
 import xarray as xr
 from figures.examples import EXAMPLES, FIGURES, ICL, REGISTERED
+from figures.reading import caption
 
 import headcats
 from headcats.errors import DataError, UnknownNameError
@@ -122,14 +123,16 @@ def test_every_figure_of_a_large_model(size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_infinite_numbers_are_left_out_by_name(name: str) -> None:
     table = EXAMPLES[name](3, 4)
-    floats = [key for key, values in table.data_vars.items() if values.dtype.kind == "f"]
+    # Of a gap that is not a number nothing can be a share: that is refused.
+    in_gap = {"clean", "corrupted"} if name == "position_head" else set()
+    floats = [key for key, values in table.data_vars.items() if values.dtype.kind == "f" and key not in in_gap]
     holed = table.copy(deep=True)
     for place, key in enumerate(floats):
         holed[key].values.flat[place % holed[key].size] = (-np.inf, np.inf)[place % 2]
     fig = REGISTERED[name](holed, title="A title")
     missing = holed.assign({key: holed[key].where(abs(holed[key]) != np.inf) for key in floats})
     pd.testing.assert_frame_equal(data(fig), data(REGISTERED[name](missing)))
-    assert [key for key in floats if f"{key} (1)" not in " ".join(texts_of(fig)).replace("<br>", " ")] == []
+    assert [key for key in floats if f"{key} (1)" not in caption(fig)] == []
     check_static_picture(fig)
 
 

@@ -53,7 +53,7 @@ def example(task: str, **more: object) -> Example:
 
 def page(*shown: Example, notes: tuple[str, ...] = ()) -> str:
     chosen = Chosen("Knowledge", HEADS, ("capital", "continent"), line("attention.why_both", category="Knowledge"))
-    choice = Choice("denoising_patch at last", "share of the gap", (chosen,), LEFT_OUT)
+    choice = Choice("denoising_patch at last", "denoising_patch@last", "share of the gap", (chosen,), LEFT_OUT)
     files = {"Knowledge": "knowledge.html", "Translation": "translation.html"}
     return view_page(chosen, shown, Shared("mini", "icl", choice, files, notes))
 

@@ -8,9 +8,13 @@ import numpy as np
 import xarray as xr
 from figures.examples import gates_of
 
+from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
+from headcats.results.loading import open_results
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.run_results import STATE
 
 KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
 TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_two": "Translation"}
@@ -28,6 +32,13 @@ def manifest_of(
         tasks={task: TaskRecord(category) for task, category in tasks.items()},
         blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
     )
+
+
+def list_views(folder: Path, views: Sequence[Mapping[str, object]], *, by: str = "", method: str = "none") -> None:
+    """Write the list of views that lie in finished results, as chosen by a method of their present state."""
+    state = open_results(find_place(folder)).state([method])
+    index = {"by": by, "method": method, STATE: state, "views": list(views)}
+    (folder / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
 
 
 def scored_run(

@@ -1,6 +1,5 @@
 """Pages show any name as text: of categories, tasks, suite and model, in tables, figures, panels and attributes."""
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,13 +8,13 @@ import pytest
 from covering import some
 from hostile_names import GROUPS, hostile_run, seen, task_name, unseen
 from reports.attention import test_page as views
+from reports.page.saved_runs import list_views
 
 import headcats as hc
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.page import Shared, view_page
 from headcats.reports.attention.thumbnails import thumbnails
 from headcats.reports.page.markup import _sentence
-from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import line
 from headcats.results.visible import shortened
 
@@ -55,7 +54,7 @@ def view_of(names: tuple[str, ...]) -> str:
     category, other, task, item, model, suite, *_ = (*names, *names)
     chosen = Chosen(category, views.HEADS, (task, other), line("attention.why_both", category=category))
     reasons = {other: line("attention.no_prompt", task=task, problem=item)}
-    choice = Choice(f"denoising_patch, {model}", "share of the gap", (chosen,), reasons)
+    choice = Choice(f"denoising_patch, {model}", "denoising_patch@last", "share of the gap", (chosen,), reasons)
     files = {category: "a.html", other: "b.html"}
     return view_page(chosen, [example_of(names)], Shared(model, suite, choice, files, (f"Note on {task}.",)))
 
@@ -75,7 +74,7 @@ def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> 
     (home / "views" / "a.html").write_text(view_of(group), encoding="utf-8")
     small = thumbnails(example_of(group), [each.head for each in views.HEADS])
     entry = {"file": "a.html", "category": group[0], "what": group[1], "thumbnails": {"L0H1": small["L1H6"]}}
-    (home / "views" / "index.json").write_bytes(json_with_checksum(json.dumps({"by": group[2], "views": [entry]})))
+    list_views(home, [entry], by=group[2])
     return home
 
 

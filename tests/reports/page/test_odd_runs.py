@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from covering import some
 from reports.page.read_pages import codes, described, plain, said, written
-from reports.page.saved_runs import gated_run, run_without_heads, scored_run
+from reports.page.saved_runs import gated_run, list_views, run_without_heads, scored_run
 from results.folders import change_manifest
 
 from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
-from headcats.results.checksum import checksum, json_with_checksum
-from headcats.results.run_results import STATE
+from headcats.results.checksum import checksum
 
 
 def with_looks(**side: object) -> str:
@@ -54,8 +53,7 @@ def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
         (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
         mark = checksum(b"<p>patterns")
         entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}", "checksum": mark})
-    index = {"by": "", "method": "none", STATE: read_run(copied).state(["none"]), "views": entries}
-    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
+    list_views(copied, entries)
     (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
     saved = saved_views(read_run(copied))
     assert (list(saved.contents), list(saved.problems)) == (["a.html"], ["views/b.html"])

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from reports.page.read_pages import codes, described, parts_of, payload, said, section, written
+from reports.page.saved_runs import list_views
 from reports.page.test_numbers import unpacked
 from results.folders import change_manifest
 
@@ -18,7 +19,6 @@ from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageErro
 from headcats.prompts.answers import ANSWERS
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn, Link
-from headcats.results.checksum import json_with_checksum
 from headcats.results.finding import templates
 from headcats.results.records import NOT_USED
 
@@ -121,15 +121,14 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
         {"file": name, "category": name[:1].upper(), "what": "patterns of L0H0"} for name in ("a.html", "b.html")
     ]
     (copied / "views").mkdir()
-    index = {"by": "mean_ablation at all, model m", "views": entries}
-    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
+    list_views(copied, entries, by="mean_ablation at all, model m")
     (copied / "views" / "a.html").write_text("<p>patterns", encoding="utf-8")
     # Only those that are there.
     for path, address in ((None, "views/a.html"), (copied.parent / "elsewhere.html", "results/views/a.html")):
         parts = parts_of(copied, "views", path)
         assert [part.href for part in parts if isinstance(part, Link)] == [address]
     # Of heads that were chosen in another way.
-    assert said(copied, "views")["views.chosen_by"].fields == {"by": index["by"]}
+    assert said(copied, "views")["views.chosen_by"].fields == {"by": "mean_ablation at all, model m"}
 
 
 def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):

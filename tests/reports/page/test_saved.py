@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from for_each import for_each
+from reports.page.saved_runs import list_views
 from results.folders import change_manifest
 from simulated import block, tree
 
@@ -133,13 +134,11 @@ FIRST = "denoising_patch@last"
 @pytest.fixture
 def complete(copied: Path, found: Robustness) -> Path:
     """A finished run with evidence, robustness and views."""
-    now = read_run(copied)
-    save_robustness(now, WHERE, found)
+    save_robustness(read_run(copied), WHERE, found)
     (copied / "views").mkdir()
     (copied / "views" / "a.html").write_bytes(b"<p>\npatterns\n")
     view = {"file": "a.html", "category": "A", "what": "B", "checksum": checksum(b"<p>\npatterns\n")}
-    index = {"by": "", "method": FIRST, STATE: now.state([FIRST]), "views": [view]}
-    (copied / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
+    list_views(copied, [view], method=FIRST)
     return copied
 
 
