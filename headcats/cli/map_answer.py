@@ -16,6 +16,7 @@ from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
+from headcats.results.records import LEAST_PROMPTS_PER_ROLE, TaskRecord
 from headcats.results.run_results import RunResults
 
 
@@ -42,22 +43,43 @@ def _warnings(material: Material) -> Iterator[Finding]:
     yield from material.not_tested()
     if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
         yield line("answer.skipped", n=skipped)
+    if n := _prompts_lacking(material):
+        yield line("answer.short_lists", n=n)
     yield from of_a_toy(material.run.manifest_or_empty.model)
+
+
+def _prompts_lacking(material: Material) -> int:
+    """How many prompts a task should have where all are from files that have too few to judge heads; 0 elsewhere."""
+    assert material.maps is not None
+    n, records = prompts_wanted(material.maps.mapped), _scored(material)
+    lists = bool(records) and all(record.word_pairs.kept is None and record.rows.kept is not None for record in records)
+    if n is None or not lists or any((record.rows.kept or 0) > n + LEAST_PROMPTS_PER_ROLE for record in records):
+        return 0
+    return n + 2 * LEAST_PROMPTS_PER_ROLE
+
+
+def _scored(material: Material) -> list[TaskRecord]:
+    tasks = material.run.manifest_or_empty.tasks
+    return [tasks[name] for name in material.run.scored_tasks if name in tasks]
 
 
 def _next_command(material: Material, place: Place) -> str:
     """More prompts where single heads cannot be told apart; else the test, the comparison, the page."""
     assert material.maps is not None
     mapped, manifest = material.maps.mapped, material.run.manifest_or_empty
-    if mapped.not_judged and (n := prompts_wanted(mapped)):
+    if mapped.not_judged and (n := prompts_wanted(mapped)) and not _prompts_lacking(material):
         folder = Path("NEW_DIR") if place.on_hub or not place.folder.name else Path(f"{place.folder}-{n}")
-        more = repeat_command(replace(manifest, plan=replace(manifest.plan, n_prompts=n)))
+        wanted = replace(manifest, plan=replace(manifest.plan, n_prompts=n))
+        more = repeat_command(wanted, results=None if place.on_hub else place.folder)
         return f"{more} --out {shlex.quote(os.fspath(folder))}" if more.startswith("headcats") else more
-    testable = material.reading.sign == "helping" and unit_of(mapped.tables["overlap"]) == HEAD
+    # Of a list of prompts that was scored whole, none are left to test heads on.
+    records = _scored(material)
+    has_prompts = not records or any(not record.is_used_up for record in records)
+    testable = material.reading.sign == "helping" and unit_of(mapped.tables["overlap"]) == HEAD and has_prompts
     name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]
     if testable and not material.evidence and mapped.inside.any() and not place.on_hub:
         name, options = "evidence", options[:3]
-    elif not place.on_hub and not material.robustness.contents:
+    elif not mapped.not_judged and not place.on_hub and not material.robustness.contents:
         name, options = "compare", options[3:]
     values = material.reading.options_for(material.run)
     chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in options if key in values)

@@ -157,7 +157,14 @@ class DropCounts(Record):
     examples: Mapping[str, str] = field(default_factory=dict)
     """Reason -> the first that was dropped."""
 
+    @property
+    def total(self) -> int:
+        """Used and dropped together."""
+        return sum(self.dropped.values(), self.kept or 0)
 
+
+LEAST_PROMPTS_PER_ROLE = 16
+"""Reference prompts of a task that a mean needs."""
 LONG_ANSWER = 12
 """Tokens beyond which an answer is named: most are explanations."""
 
@@ -191,6 +198,8 @@ class TaskRecord(Record):
     """Why the task was skipped, or ""."""
     refused_by: str = ""
     """Which condition it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
+    has_gap: bool = False
+    """Whether a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
     accuracy: float | None = None
     """Share of clean prompts whose most likely next token is the answer."""
     corrupted_accuracy: float | None = None
@@ -213,6 +222,13 @@ class TaskRecord(Record):
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
     rows: DropCounts = field(default_factory=DropCounts)
     """Rows of its file; nothing is counted of a task that is not from a file."""
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether it is a list of finished prompts that leaves none for `headcats evidence`."""
+        n_reference, is_list = self.reference_prompts.total, self.word_pairs.kept is None
+        all_used = n_reference < LEAST_PROMPTS_PER_ROLE or self.rows.kept == self.prompts.total + n_reference
+        return is_list and self.reference_prompts.kept is not None and all_used
 
     @property
     def is_solved(self) -> bool:

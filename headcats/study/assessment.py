@@ -98,6 +98,8 @@ def judge(
     elif not reason and not low > 0:
         refused_by = "gap"
         reason = f"no clear gap between clean and corrupted prompts: {metric} {_interval_text(interval)}"
+    by_gap = replace(study, min_accuracy=0.0, min_logit_diff=0.0)
+    has_gap = refused_by == "min_accuracy" and low > 0 and not _not_done(by_gap, clean[1], clean[2], items)[0]
     return replace(
         record,
         accuracy=float(clean[1].mean()),
@@ -109,6 +111,7 @@ def judge(
         n_items=len(np.unique(items)),
         refusal=reason,
         refused_by=refused_by,
+        has_gap=has_gap,
         given_answers=answers,
         prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )

@@ -1,21 +1,28 @@
 """Suites that a model can do something of, for a model that can do no task of another one."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from headcats.errors import HeadcatsError, HeadcatsWarning
 from headcats.models.adapter import HookedModel
 from headcats.registry import names
 from headcats.results.declaration import default_methods
+from headcats.results.records import TaskRecord
 from headcats.study.assessment import assess_prompts
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
+from headcats.study.skipped import advice_on_gaps
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
 _PROMPTS = 8
 _TASKS = 4
 """Tried of each suite, of different categories as far as there are any."""
+
+
+def advice(model: HookedModel, study: Study, records: Mapping[str, TaskRecord], *, refused_by: Iterable[str]) -> str:
+    """A line for a model that can do no task: how these are measured all the same, or which other suites it can do."""
+    return advice_on_gaps(records) or advice_on_suites(model, study, refused_by=refused_by)
 
 
 def advice_on_suites(model: HookedModel, study: Study, *, refused_by: Iterable[str]) -> str:

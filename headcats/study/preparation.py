@@ -16,13 +16,15 @@ from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
+from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.spending import spent_on
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind
-from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_prompts
 
+LEAST_SHARED = 28
+"""Fewest finished prompts that are shared out where not all can be scored: 8 scored, 16 reference, 4 left."""
 # Candidates per held-out prompt.
 _SEARCH = 20
 
@@ -79,7 +81,7 @@ class Preparation:
             [task.name for task in study.suite.tasks],
             lambda task: self.of(task).reference,
             seed=study.seed,
-            n_prompts=study.n_prompts,
+            n_scored=lambda task: self.of(task).prompts.kept,
         )
         self._prepared: dict[str, Prepared] = {}
 
@@ -130,7 +132,7 @@ class Preparation:
     def is_used_up(self, task: str) -> bool:
         """Whether a task is a list of finished prompts that leaves none for `held_out`."""
         source = self._pairs[task]
-        return isinstance(source, list) and len(source) <= self._n_used(self.of(task).task)
+        return isinstance(source, list) and len(source) <= sum(self.shares(self.of(task).task))
 
     def held_out(
         self, task_name: str, *, n: int, keep: Callable[[str], bool]
@@ -145,7 +147,7 @@ class Preparation:
         if prepared.problem:
             return (), DropReport()
         check_n_prompts(n, [prepared.task], n_demos=self.study.n_demos, seed=self.study.seed)
-        used = self._n_used(prepared.task)
+        used = sum(self.shares(prepared.task))
         pairs = self._each_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
         before = list(itertools.islice(pairs, used))
         texts = {pair.clean for pair in before}  # a task of finished pairs may repeat a prompt
@@ -185,21 +187,26 @@ class Preparation:
 
     def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport | None) -> Prepared:
         """The first prompts are scored, the others are reference; no prompt is both."""
-        n = self.study.n_prompts
+        n, n_reference = self.shares(task)
         scored, prompts = self._batches(task, pairs[:n])
-        reference, references = self._batches(task, pairs[n : self._n_used(task)])
+        reference, references = self._batches(task, pairs[n : n + n_reference])
         problem = "" if scored else f"no usable prompt ({prompts.summary()})"
         first = next((pair for pair in pairs if scored and pair.key == scored[0].keys[0]), None)
         return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem, first=first)
 
-    def _n_used(self, task: Task) -> int:
-        """How many of a task's prompts are scored or reference. Half of the finished ones that are not scored are left
-        for `held_out`, unless too few reference prompts remain.
+    def shares(self, task: Task) -> tuple[int, int]:
+        """How many of a task's prompts are scored, and how many reference. Half of the finished ones that are not
+        scored are left for `held_out`, unless too few reference prompts remain.
+
+        Where a user's list would leave none for `held_out`, the least number is reference, of the others two thirds are
+        scored, and a third is left; a list of fewer than `LEAST_SHARED` is scored whole.
         """
         n, source = self.study.n_prompts, self._pairs[task.name]
         if not isinstance(source, list):
-            return n + REFERENCE_PROMPTS
-        return n + min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
+            return n, REFERENCE_PROMPTS
+        if task.suite is None and len(source) - n <= LEAST_PROMPTS_PER_ROLE and len(source) >= LEAST_SHARED:
+            return (len(source) - LEAST_PROMPTS_PER_ROLE) * 2 // 3, LEAST_PROMPTS_PER_ROLE
+        return n, min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         study, n_ctx = self.study, self.model.n_ctx

@@ -6,7 +6,8 @@ from typing import Literal
 from headcats.errors import DataError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
+from headcats.results.records import LEAST_PROMPTS_PER_ROLE
+from headcats.sweeps.reference import Reference
 
 
 def reference_kind(spec: MethodSpec) -> str:
@@ -22,7 +23,7 @@ class References:
         tasks: Names of the tasks of the suite, in its order.
         batches_of: Name of a task -> its reference prompts.
         seed: Seed for the choice of prompts.
-        n_prompts: Scored prompts of a task, for messages.
+        n_scored: Name of a task -> how many of its prompts are scored, for messages.
     """
 
     def __init__(
@@ -31,10 +32,10 @@ class References:
         batches_of: Callable[[str], Sequence[PromptBatch]],
         *,
         seed: int,
-        n_prompts: int,
+        n_scored: Callable[[str], int],
     ) -> None:
         self.tasks, self.batches_of = tuple(tasks), batches_of
-        self.seed, self.n_prompts = seed, n_prompts
+        self.seed, self.n_scored = seed, n_scored
         self._made: dict[tuple[str, str], Reference] = {}
 
     def forget(self) -> None:
@@ -60,8 +61,8 @@ class References:
             if not (batches := self.batches(task, kind)):
                 raise DataError(
                     f"Task {task!r} leaves no prompts for the {kind!r} reference: it needs at least "
-                    f"{LEAST_PROMPTS_PER_ROLE} beside the {self.n_prompts} that are scored. Run with a smaller "
-                    "n_prompts, or with more pairs."
+                    f"{LEAST_PROMPTS_PER_ROLE} beside the {self.n_scored(task)} that are scored. Run with a smaller "
+                    "n_prompts, or with more prompts."
                 )
             run: Literal["clean", "corrupted"] = "corrupted" if kind == "corrupted" else "clean"
             self._made[key] = Reference(batches, run=run, seed=self.seed, name=kind.replace("_", " "))

@@ -21,7 +21,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.writer import RUN
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.describing import describe_run
-from headcats.study.doable_suites import advice_on_suites
+from headcats.study.doable_suites import advice
 from headcats.study.joint_run import JointWork
 from headcats.study.output import Output, open_output
 from headcats.study.own_template import with_own_template
@@ -159,7 +159,8 @@ def run(
                 score_study(adapted, study, output, progress=progress, path=path, memory=memory, workers=workers)
         except NothingScoredError as error:
             if study.shard is None:
-                raise DataError(f"{error}{advice_on_suites(adapted, study, refused_by=error.refused_by)}") from None
+                records = output.manifest.tasks
+                raise DataError(f"{error}{advice(adapted, study, records, refused_by=error.refused_by)}") from None
             # That its tasks are skipped is what this part of the study gives.
             _log.warning("%s", error)
         if study.shard is not None:

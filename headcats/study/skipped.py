@@ -1,13 +1,14 @@
 """What a run says of the tasks and methods that it skips, and of those that are less sure."""
 
 import logging
+from collections.abc import Mapping
 
 from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.results.finding import first_names
 from headcats.results.manifest import Manifest
 from headcats.results.records import TaskRecord
 from headcats.study.plan import REFERENCE_PROMPTS, Study
-from headcats.study.preparation import Preparation
-from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
+from headcats.study.preparation import LEAST_SHARED, Preparation
 
 _log = logging.getLogger("headcats")
 
@@ -55,14 +56,23 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     if used_up := [name for name in scored if preparation.is_used_up(name)]:
         _log.warning(
             "%d of %s no prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run has "
-            "not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
+            "not seen: %s. Give each at least %d prompts, or score fewer (--n-prompts).",
             len(used_up),
             pluralize(len(names), "task has", "tasks have"),
             ", ".join(used_up),
-            2 * LEAST_PROMPTS_PER_ROLE,
+            LEAST_SHARED,
         )
+    for name in scored:
+        n, n_reference = preparation.shares(preparation.of(name).task)
+        if n < study.n_prompts:
+            left = len(study.pairs[name]) - n - n_reference
+            message = (
+                "Task %s: %d of its prompts are scored, %d are for means and controls, and %d for `headcats evidence`."
+            )
+            _log.warning(message, name, n, n_reference, left)
     if reasons:
-        _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
+        advice = advice_on_gaps(records)
+        _log.warning("%d of %d tasks are skipped:\n%s%s", len(reasons), len(names), lines, advice)
     blocks = [(name, *block) for name in names for block in manifest.blocks.get(name, {}).items()]
     refused: dict[tuple[str, str], list[str]] = {}
     for name, label, record in blocks:
@@ -76,6 +86,21 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     if blocks and all(record.refusal for *_, record in blocks):
         name, label, record = blocks[0]
         raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
+
+
+def advice_on_gaps(records: Mapping[str, TaskRecord]) -> str:
+    """A line on the tasks that are skipped for their accuracy and have a gap: how they are measured; "" for none."""
+    gaps = [
+        f"{name} ({record.gap:.2f}, 95 % interval {record.low:.2f} to {record.high:.2f})"
+        for name, record in records.items()
+        if record.has_gap
+    ]
+    if not gaps:
+        return ""
+    return (
+        f"\nThere is a gap in {first_names(gaps, 4)}: --min-accuracy 0 --min-logit-diff 0 (min_accuracy=0, "
+        "min_logit_diff=0) measures a task by it."
+    )
 
 
 def _dropped(record: TaskRecord) -> str:

@@ -178,13 +178,14 @@ class Spread:
     def _shared(self, references: Mapping[str, Sequence[PromptBatch]]) -> Shared:
         """What calls have in common; `references`: task -> its reference prompts, of all that a call may ask for."""
         study, tasks = self.study, [task.name for task in self.study.suite.tasks]
+        n_scored = {task.name: self.preparation.of(task.name).prompts.kept for task in study.cells}
         items: dict[tuple[Kind, str], object] = {("metric", name): lookup("metric", name) for name in study.metrics}
         items |= {("method", spec.method.name): spec.method for spec in study.task_methods}
         return Shared(
             study.metrics,
             self.path,
             self.memory,
-            References(tasks, references.__getitem__, seed=study.seed, n_prompts=study.n_prompts),
+            References(tasks, references.__getitem__, seed=study.seed, n_scored=n_scored.__getitem__),
             {key: item for key, item in items.items() if not is_built_in(getattr(item, "code", item))},
         )
 

@@ -14,7 +14,7 @@ from headcats.models.loading import load_model
 from headcats.results.records import LONG_ANSWER, TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
 from headcats.study.distractors import settle_distractors
-from headcats.study.doable_suites import advice_on_suites
+from headcats.study.doable_suites import advice
 from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
@@ -99,8 +99,8 @@ def validate(
     if all(entry["refusal"] for entry in entries.values()):
         # Of a task that is answered in sentences: it is refused for its answers.
         refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]
-        if advice := advice_on_suites(adapted, study, refused_by=refused_by):
-            _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
+        if more := advice(adapted, study, records, refused_by=refused_by):
+            _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, more)
     return entries
 
 

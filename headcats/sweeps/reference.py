@@ -13,10 +13,10 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.packing import LATER_TOKEN, Labels, Side, is_at_last, packed_roles
+from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
 from headcats.sweeps.role_sums import LAST, ROWS, RoleSource, role_sums
 
-LEAST_PROMPTS_PER_ROLE = 16
 # As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
 _NO_ROLE, _BEHIND = "\0none", "\0behind"
 # Two parts of the message where there are none.

@@ -1,11 +1,12 @@
 """`headcats run`: what it prints and writes, where it may write, and how it is stopped."""
 
 import re
+import shlex
 import signal
 
 import pytest
 from cli.done import QUICK
-from counting import SUITE
+from counting import SUITE, counting_checkpoints
 
 from headcats.cli.settings import split_names
 
@@ -161,3 +162,62 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(run_quickly, headcats,
     done = headcats("validate", "--model", "mini", *QUICK)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)
+
+
+# Of a run: its options, how many prompts the file `own.csv` has that it may be on, and the command that it ends in.
+THREE = ("--tasks", "always_a,always_b,always_c")
+SHORT = ("--methods", "denoising_patch")
+ENDINGS = [
+    ((*THREE[:1], "always_a,always_c", *SHORT, "--n-prompts", "2"), 0, "run"),
+    (("--suite", "own.csv"), 30, "evidence"),
+    (("--suite", "own.csv", *SHORT), 2, "report"),
+]
+MORE_ENDINGS = [
+    (THREE, 0, "evidence"),
+    ((), 0, "evidence"),
+    (("--tasks", "always_a", *SHORT), 0, "evidence"),
+    (("--methods", "denoising_patch,attribution_patch,other_item_patch"), 0, "evidence"),
+    (("--methods", "attribution_patch"), 0, "evidence"),
+    (("--methods", "mean_ablation:reference=task", *THREE), 0, "compare"),
+    (("--suite", "own.csv"), 20, "compare"),
+    (("--suite", "own.csv"), 80, "evidence"),
+    (("--suite", "own.csv"), 120, "evidence"),
+    (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "run"),
+]
+
+
+def own_file(n: int) -> str:
+    """Finished prompts that the counting model can do, with different words."""
+    rows = ["clean,corrupted,answer,wrong"]
+    for i in range(n):
+        answer, wrong = f"w{40 + i % 8}", f"w{40 + (i + 1) % 8}"
+        rows.append(
+            f'"w{30 + i // 24} → {answer}\nw{i % 24} →","w{30 + i // 24} → {wrong}\nw{i % 24} →", {answer}, {wrong}'
+        )
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "n", "following"), [*ENDINGS, *(pytest.param(*each, marks=pytest.mark.slow) for each in MORE_ENDINGS)]
+)
+def test_the_commands_that_a_run_ends_in_can_be_run(headcats, counting_model_folder, tmp_path, options, n, following):
+    (tmp_path / "here" / "own.csv").write_text(own_file(n), encoding="utf-8")
+    usual = [] if n else QUICK
+    done = headcats("run", "--model", counting_model_folder, *usual, "--no-views", *options)
+    assert done.code == 0, done.err
+    told = re.findall(r"`(headcats [^`]*)`", done.out)
+    assert [command.split()[1] for command in told] == [following, "map"]
+    for command in told:
+        again = headcats(*shlex.split(command)[1:], *["--no-views"] * command.startswith("headcats run"))
+        assert again.code == 0, (command, again.err)
+
+
+@pytest.mark.slow
+def test_the_command_that_a_series_ends_in_can_be_run(headcats, tmp_path):
+    checkpoints = counting_checkpoints(tmp_path / "checkpoints")
+    options = ("--revisions", "step10,step20", *QUICK, *THREE, *SHORT, "--out", "series")
+    done = headcats("run", "--model", checkpoints, *options)
+    assert done.code == 0, done.err
+    for command in re.findall(r"`(headcats [^`]*)`", done.out):
+        again = headcats(*shlex.split(command)[1:])
+        assert again.code == 0, (command, again.err)

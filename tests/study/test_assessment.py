@@ -43,6 +43,9 @@ def test_a_task_the_model_cannot_do_is_refused(model, preparation):
     assert found.accuracy == 0.0
     assert "accuracy 0.00" in found.refusal
     assert "min_accuracy=0.5" in found.refusal
+    assert found.has_gap
+    assert not assessed(model, preparation, "shifted", min_accuracy=0).has_gap
+    assert not assessed(model, preparation, "always_a", min_logit_diff=99).has_gap
     assert "accuracy" not in assessed(model, preparation, "shifted", min_accuracy=0).refusal
 
 

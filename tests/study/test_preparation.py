@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from batches import misaligned
@@ -242,3 +243,28 @@ def test_generated_tasks_are_asked_for_enough_pairs(model):
     suite = counting_suite().with_tasks(Task("always_a", "knowledge", "made up", remember))
     assert prepare(model, suite, seed=7).prepared["always_a"].scored
     assert asked == [(1024, 7)]
+
+
+@pytest.mark.parametrize(
+    ("n", "shares"),
+    [(27, (27, 0, 0)), (28, (8, 16, 4)), (30, (9, 16, 5)), (80, (42, 16, 22)), (81, (64, 16, 1)), (120, (64, 28, 28))],
+    ids=str,
+)
+def test_a_short_list_of_a_user_is_shared_out(model, n, shares):
+    """Among the prompts that are scored, those for means, and those that are left for evidence."""
+    pairs = [
+        PromptPair(f"p{i}", f"p{i}", f"w{i % 24}\nw{i // 24} →", f"w41\nw{i // 24} →", " w40", " w41") for i in range(n)
+    ]
+    own = Task("own", "knowledge", "made up", lambda n, *, seed: pairs)
+    preparation = prepare(model, [own], n_prompts=64)
+    prepared, (left, _) = preparation.of("own"), preparation.held_out("own", n=99, keep=lambda item: True)
+    assert (prepared.prompts.kept, prepared.references.kept, len(taken(left))) == shares
+    assert preparation.is_used_up("own") == (shares[2] == 0)
+    of_a_suite = prepare(model, [replace(own, suite="theirs")], n_prompts=64).of("own")
+    assert of_a_suite.prompts.kept == min(n, 64)
+
+
+def test_a_message_names_how_many_prompts_are_scored(model):
+    preparation = prepare(model, [Task("few", "c", "s", lambda n, *, seed: finished_pairs(n, seed=seed)[:5])])
+    with pytest.raises(DataError, match="beside the 5 that"):
+        preparation.references.of("few", "task")

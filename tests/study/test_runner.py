@@ -31,6 +31,7 @@ from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import task_run
 from headcats.study.given_answers import SHOWN
+from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
@@ -458,3 +459,15 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options,
     with pytest.raises(PlanError, match="of_mine"):
         run(changed, ["always_b"])
     assert blocks(tmp_path) == before
+
+
+def test_a_task_with_a_gap_names_the_options_that_measure_it_and_no_suite_is_tried(model, caplog, monkeypatch):
+    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: pytest.fail("suites are tried"))
+    options = {"suite": SUITE, "tasks": ["shifted"], "n_prompts": 8, "n_demos": 2, "methods": ["zero_ablation@last"]}
+    named = "--min-accuracy 0 --min-logit-diff 0 (min_accuracy=0, min_logit_diff=0)"
+    with pytest.raises(DataError, match=re.escape(named)):
+        hc.run(model, **options)
+    with caplog.at_level(logging.WARNING, "headcats"):
+        validate(model, **options)
+    assert named in caplog.text
+    assert list(RunResults(hc.run(model, **options, min_accuracy=0, min_logit_diff=0)).tasks) == ["shifted"]

@@ -107,7 +107,7 @@ def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried:
     several = bool((members["n_tasks"] > 1).any() or any(tried.values()))
     for category in categories:
         if category not in members["category"].values:
-            skipped = line("tasks.skipped_for", reason=list(tried[category]) or "all")
+            skipped = line("tasks.skipped_for", reason=list(tried[category]) or "all", otherwise=None)
             rows.append([category, *["0"] * several, "-", str(skipped), "-"])
             continue
         cell = members.sel(category=category)

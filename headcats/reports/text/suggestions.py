@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import xarray as xr
@@ -18,7 +19,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.results.sources import can_be_named, shown_source
+from headcats.results.sources import can_be_named, located, shown_source
 from headcats.study.defaults import BITS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
@@ -31,9 +32,10 @@ _NEEDS: dict[str, Callable[[Suite, Sequence[Task]], bool]] = {
 }
 
 
-def repeat_command(manifest: Manifest) -> str:
+def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     """The command that repeats a run, without a folder: `headcats run` with the options that are not the default.
 
+    Paths of model and suite are those from here if `results`, the folder, is given; else as others may see them.
     A model, suite or task that no command can name (a model or a task of a notebook) gives the call in Python instead:
     `hc.run(model, ...)`, with the reader's own `model`.
     """
@@ -54,9 +56,9 @@ def repeat_command(manifest: Manifest) -> str:
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
     if by_command:
-        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks)}"
+        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks, results=results)}"
     arguments = _changed(
-        _plan_options(manifest) | {"methods": named_methods, "tasks": named_tasks},
+        _plan_options(manifest, shown_source) | {"methods": named_methods, "tasks": named_tasks},
         defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(source, {}),
     )
     texts = {key: json.dumps(value) for key, value in arguments.items()}
@@ -198,13 +200,19 @@ def _run_tasks(manifest: Manifest) -> set[str]:
     return {*manifest.tasks, *manifest.requested, *joint}
 
 
-def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:
-    model = manifest.model
+def _run_options(
+    manifest: Manifest,
+    *,
+    methods: Sequence[str] | None = None,
+    tasks: Sequence[str] | None,
+    results: Path | None = None,
+) -> str:
+    model, shown = manifest.model, shown_source if results is None else partial(located, results=results)
     backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
-    named = {"model": shown_source(model.source) or model.name}
+    named = {"model": shown(model.source) or model.name}
     loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend, **_placing(model)}
     options = _changed(
-        named | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
+        named | _plan_options(manifest, shown) | loading | {"tasks": tasks, "methods": methods},
         defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(manifest.suite_source, {}),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
@@ -218,8 +226,8 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     return {"device_map": device_map if isinstance(device_map, str) else None, "load_in": bits[0] if bits else None}
 
 
-def _plan_options(manifest: Manifest) -> dict[str, object]:
-    return manifest.plan.complete() | {"suite": shown_source(manifest.suite_source)}
+def _plan_options(manifest: Manifest, shown: Callable[[str], str]) -> dict[str, object]:
+    return manifest.plan.complete() | {"suite": shown(manifest.suite_source)}
 
 
 def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:

@@ -40,7 +40,7 @@ def count_columns(records: Mapping[str, TaskRecord]) -> list[str]:
 def _kept(counts: DropCounts) -> str:
     if counts.kept is None or not counts.dropped:
         return number_text(counts.kept, 0)
-    return str(line("tasks.kept_of", kept=counts.kept, n=counts.kept + sum(counts.dropped.values())))
+    return str(line("tasks.kept_of", kept=counts.kept, n=counts.total))
 
 
 def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
@@ -53,8 +53,7 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
             counted = pluralize(number, name.replace("_", " ").removesuffix("s"))
-            n = sum(count.dropped.values(), count.kept or 0)
-            share = line("tasks.share", share=number / n, n=n) if count.kept else None
+            share = line("tasks.share", share=number / count.total, n=count.total) if count.kept else None
             yield task, str(line("tasks.dropped_for", counted=counted, share=share, reason=reason, example=example))
     if record.rows.kept and (record.n_items or FEW_ITEMS) < min(FEW_ITEMS, (record.prompts.kept or 0) / 2):
         yield task, str(line("tasks.few_items", n=record.prompts.kept, items=record.n_items))
@@ -63,7 +62,8 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
     if record.corruption:
         yield task, str(line("tasks.other_corruption", corruption=record.corruption.replace("_", " ")))
     if record.refusal:
-        yield task, str(line("tasks.skipped_for", reason=record.refusal))
+        otherwise = line("tasks.has_gap") if record.has_gap else None
+        yield task, str(line("tasks.skipped_for", reason=record.refusal, otherwise=otherwise))
     elif not record.is_solved:
         yield task, str(line("tasks.unsolved", accuracy=record.accuracy))
     for each in record.given_answers:

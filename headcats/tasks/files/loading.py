@@ -106,8 +106,8 @@ def _folder(folder: Path) -> LoadedFiles:
         raise DataError(f"{NAME}: {min(unused)!r} is not a file of data; expected {_KNOWN}.")
     if no_task and not contents:
         raise no_task[0]
-    for error in no_task:
-        _log.warning("Left out of suite %r, as no task: %s", folder.name, error)
+    for problem in no_task:
+        _log.warning("Left out of suite %r, as no task: %s", folder.name, problem)
     if not contents:
         raise DataError(f"The folder {folder.name!r} holds no data; expected files of {_KNOWN}.")
     return replace(_loaded(folder.name, str(folder), contents, settings), ignored=tuple(ignored))
