@@ -98,7 +98,9 @@ def parquet_records(path: Path) -> Records:
     with _arrow(path.name), parquet.ParquetFile(path) as file:
         columns, whole = tuple(file.schema_arrow.names), file.metadata
         leaves = [file.schema.column(place) for place in range(len(file.schema))]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        texts = [
+            leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+        ]
         groups = [whole.row_group(number) for number in range(whole.num_row_groups)]
         n = max((group.column(place).num_values for group in groups for place in range(len(leaves))), default=0)
     longest = max((leaf.length for leaf in leaves), default=0)  # of texts that are all of one length
@@ -116,7 +118,7 @@ def _expanded(column: "pa.Array") -> int:
         lengths = compute.binary_length(column.dictionary).take(column.indices)
         return compute.sum(lengths).as_py() or 0
     if pa.types.is_nested(column.type):
-        inner = column.flatten()
+        inner = [column.keys, column.items] if pa.types.is_map(column.type) else column.flatten()
         return sum(map(_expanded, inner)) if isinstance(inner, list) else _expanded(inner)
     return int(column.nbytes)
 

@@ -18,6 +18,7 @@ from headcats.errors import DataError
 from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_content
 from headcats.tasks.files.settings import FileSettings
+from headcats.tasks.files.table_file import parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 
@@ -52,6 +53,12 @@ def test_a_text_that_stands_in_many_rows_is_counted_in_each(tmp_path):
         parquet.write_table(rows, tmp_path / "x.parquet", store_schema=False, compression="zstd")
         return tmp_path / "x.parquet"
 
+    lists, maps = [["a", "b"], None, ["c"]], [[("k", "v")], [], None]
+    nested = pa.table({"lists": pa.array(lists, pa.list_(pa.string())), "maps": pa.array(maps, pa.map_("str", "str"))})
+    parquet.write_table(nested, tmp_path / "nested.parquet")
+    assert [tuple(cells) for _, cells in parquet_records(tmp_path / "nested.parquet").read()] == list(
+        zip(lists, maps, strict=True)
+    )
     assert len(hc.suite(written(3000, 2000)).tasks[0].pairs(9999, seed=0)) == 3000
     assert written(3000, 500_000).stat().st_size < 30_000  # of 750 MB
     tracemalloc.start()
