@@ -27,10 +27,16 @@ _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """Check that weights are finite and read, dropout is off, and the model is causal and takes each prompt by itself.
+    """Check that weights are finite and read, dropout and autocast are off, heads are where hooks show them, and the
+    model is causal and takes each prompt by itself.
 
     Train mode without dropout is allowed.
     """
+    if torch.is_autocast_enabled(model.device.type):
+        raise ModelError(
+            f"torch.autocast is on for {model.device.type} and would run model {model.name!r} in another precision "
+            "than its weights have: leave it, or load the model with the dtype that you want, dtype=... (--dtype)."
+        )
     check_finite(model.model, name=model.name)
     _check_quantisation(model)
     if is_offloaded(model.model):

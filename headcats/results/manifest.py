@@ -62,7 +62,7 @@ class Manifest:
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
-    """Versions of Python and of the packages whose numbers matter."""
+    """Versions of Python and of the packages whose numbers matter, threads, and precision of products of fp32."""
     git_commit: str | None = None
     """Commit of headcats; None for an installed package."""
     created: str = ""

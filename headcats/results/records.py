@@ -261,7 +261,7 @@ class BlockRecord(Record):
     checksum: str = ""
     """Of its file; "" for a part of a joint method, and in folders of version 0.1."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Versions of the packages, where they are not those of the folder."""
+    """Versions of the packages, threads and precision, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """What else the method says of its numbers."""
 

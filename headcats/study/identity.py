@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from headcats import __version__
 from headcats.errors import PlanError
 from headcats.guard import is_built_in, source_text
@@ -30,7 +32,7 @@ def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None
         plan=study.record(),
         model=model_record(model).with_sources(lambda source: stored_source(source, folder)),
         categories=category_records(study),
-        versions=versions(),
+        versions=conditions(),
         git_commit=_git_commit(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
@@ -105,9 +107,31 @@ def _installed() -> dict[str, str]:
     return {package: importlib.metadata.version(package) for package in _PACKAGES}
 
 
-def versions_since(manifest: Manifest) -> dict[str, str]:
-    """Today's versions if they are not those of the manifest, else {}."""
-    return {} if versions() == manifest.versions else versions()
+def conditions() -> dict[str, str]:
+    """Versions, and what else moves the last digits: threads, and the precision of products of fp32 (TF32)."""
+    try:
+        precision = torch.get_float32_matmul_precision()
+    except RuntimeError:  # set by the newer setting, of one backend
+        precision = str(getattr(torch.backends.cuda.matmul, "fp32_precision", "unknown"))
+    return versions() | {"threads": str(torch.get_num_threads()), "fp32 products": precision}
+
+
+def conditions_since(manifest: Manifest) -> dict[str, str]:
+    """The conditions of now if they are not those of the manifest, else {}."""
+    return {} if conditions() == manifest.versions else conditions()
+
+
+def changed_conditions(manifest: Manifest) -> list[str]:
+    """How the conditions of now differ from those of finished blocks; of what their folder did not note, nothing."""
+    joint = (record for of_method in manifest.joint_blocks.values() for record in of_method.parts.values())
+    records = [*(record for of_task in manifest.blocks.values() for record in of_task.values()), *joint]
+    before = [record.versions or manifest.versions for record in records if not record.refusal]
+    there = {name: sorted({of[name] for of in before if name in of}) for name in conditions()}
+    return [
+        f"{name}: {' and '.join(there[name])} there, {now} now"
+        for name, now in conditions().items()
+        if there[name] not in ([], [now])
+    ]
 
 
 def _git_commit() -> str | None:

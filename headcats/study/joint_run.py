@@ -20,7 +20,7 @@ from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
 from headcats.results.records import BlockRecord, JointRecord
-from headcats.study.identity import fingerprint, versions_since
+from headcats.study.identity import conditions_since, fingerprint
 from headcats.study.output import Output
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
@@ -135,7 +135,7 @@ class JointWork:
         block = block.assign_attrs(fingerprint=mark)
         # Before its record: a manifest names nothing that is not there.
         self.output.keep_part(spec.label, part, block)
-        self._keep(spec, part, BlockRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
+        self._keep(spec, part, BlockRecord(mark, seconds=seconds, versions=conditions_since(self.manifest)))
         return block
 
     def _record(self, spec: MethodSpec) -> JointRecord:

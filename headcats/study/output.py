@@ -25,7 +25,14 @@ from headcats.results.tree import tree
 from headcats.results.typed import MisfitError
 from headcats.results.whole_file import check_path
 from headcats.spending import spent_on
-from headcats.study.identity import category_records, check_same_plan, describe_differences, new_manifest, own_code
+from headcats.study.identity import (
+    category_records,
+    changed_conditions,
+    check_same_plan,
+    describe_differences,
+    new_manifest,
+    own_code,
+)
 from headcats.study.plan import Study
 
 T = TypeVar("T")
@@ -218,13 +225,20 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
             _check_what_is_there(folder, manifest)
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
+        if changed := changed_conditions(manifest):
+            _log.warning(
+                "%s has blocks that were made under other conditions (%s): what this run adds may differ from them in "
+                "the last digits, or more. The manifest notes the conditions of each block.",
+                folder.path,
+                "; ".join(changed),
+            )
     output = Output(manifest, study.suite_text(), folder)
     if study.suite.source or output.stored_suite != output.suite:
         manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
     code_now = own_code(study)
-    if changed := manifest.changed_code(code_now):
+    if other_code := manifest.changed_code(code_now):
         raise PlanError(
-            f"The code of {changed} is not what it was when results were put into {out}: both would be in one "
+            f"The code of {other_code} is not what it was when results were put into {out}: both would be in one "
             "map. Name another folder with --out (out=...)."
         )
     manifest.own_code |= code_now

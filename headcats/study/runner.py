@@ -218,6 +218,20 @@ def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: 
             path,
             ", ".join(unaffected),
         )
+    for label in labels:
+        paths = [dict[str, None](), dict[str, None]()]
+        for task, records in manifest.blocks.items():
+            if label in records and records[label].path:
+                paths[(task, label) in before][records[label].path] = None
+        new, earlier = paths
+        if new and earlier and ("hooked" in new) != ("hooked" in earlier):
+            _log.warning(
+                "%s has blocks by path %s of an earlier run, and by path %s of this one: they may differ in the last "
+                "digits. Choose one with path=...",
+                label,
+                " and ".join(earlier),
+                " and ".join(new),
+            )
 
 
 def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]] = frozenset()) -> list[str]:

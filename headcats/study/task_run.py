@@ -20,7 +20,7 @@ from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, assess_prompts, memory_plan
 from headcats.study.cells import TaskChecks
 from headcats.study.distractors import settle_distractors
-from headcats.study.identity import fingerprint, versions_since
+from headcats.study.identity import conditions_since, fingerprint
 from headcats.study.output import Output
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
@@ -220,7 +220,7 @@ class TaskWork:
         records[spec.label] = replace(
             _block_record(block),
             seconds=round(seconds, 3),
-            versions=versions_since(self.manifest),
+            versions=conditions_since(self.manifest),
             device=device,
         )
         self.output.keep_block(name, spec.label, block)

@@ -16,7 +16,7 @@ from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.study.identity import check_same_plan, fingerprint, model_record, new_manifest, versions
+from headcats.study.identity import check_same_plan, conditions, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
 
@@ -52,7 +52,9 @@ def test_a_new_manifest_is_json_and_complete(model):
     assert Manifest.from_json(manifest.to_json()) == manifest
     assert manifest.plan == study().record()
     assert [category.name for category in manifest.categories] == ["Knowledge", "Linguistic", "Algorithmic"]
-    assert manifest.versions == versions()
+    assert manifest.versions == conditions()
+    assert manifest.versions.items() > versions().items()
+    assert manifest.versions["threads"] == str(torch.get_num_threads())
     assert manifest.created.endswith("+00:00")
 
 

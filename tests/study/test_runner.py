@@ -8,9 +8,11 @@ import re
 import shutil
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 import xarray as xr
 from counting import COUNTING_HEAD, SUITE, constant, counting_folder, finished_pairs
 
@@ -29,7 +31,7 @@ from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
-from headcats.study import task_run
+from headcats.study import identity, task_run
 from headcats.study.given_answers import SHOWN
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
@@ -95,6 +97,36 @@ def test_a_run_again_leaves_every_finished_file_alone(model, options, finished, 
     assert blocks(path) == {name: value for name, value in before.items() if name.startswith("blocks")}
     assert {name: content for name, (content, _) in files(path).items()} == {n: c for n, (c, _) in before.items()}
     xr.testing.assert_identical(first, again)
+
+
+def test_other_conditions_than_those_of_blocks_that_are_there_are_said(model, options, tmp_path, monkeypatch, caplog):
+    path, first, more = tmp_path / "r", {**options, "tasks": TASKS[:1]}, {**options, "tasks": TASKS}
+    hc.run(model, out=path, **first)
+    hc.run(model, out=path, **first)
+    assert "there," not in caplog.text
+    now = identity.conditions()
+    changed = {**now, "torch": "0.0.1", "threads": "64", "fp32 products": "high"}
+    monkeypatch.setattr(identity, "conditions", lambda: changed)
+    hc.run(model, out=path, path="hooked", **more)
+    for name in ("torch", "threads", "fp32 products"):
+        assert f"{name}: {now[name]} there, {changed[name]} now" in caplog.text
+    assert "numpy" not in caplog.text
+    label = METHODS[0]
+    records = [stored(path).blocks[task][label] for task in TASKS]
+    assert [record.versions for record in records] == [{}, changed]
+    assert [record.path for record in records] == ["last_position", "hooked"]
+    assert "last_position of an earlier run" in caplog.text
+    # A folder that notes no threads says nothing of them.
+    noted = {name: version for name, version in now.items() if name not in ("threads", "fp32 products")}
+    earlier = replace(stored(path), versions=noted, blocks={TASKS[0]: stored(path).blocks[TASKS[0]]})
+    assert [line.split(":")[0] for line in identity.changed_conditions(earlier)] == ["torch"]
+
+
+def test_autocast_is_refused(model, options):
+    (batch,) = hc.task_prompts(model, TASKS[0], suite=options["suite"], n_prompts=4)
+    for call in (partial(hc.run, model, **options), partial(hc.sweep, model, batch, "denoising_patch")):
+        with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ModelError, match="autocast"):
+            call()
 
 
 def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_path):
