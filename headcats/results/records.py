@@ -198,8 +198,6 @@ class TaskRecord(Record):
     """Why the task was skipped, or ""."""
     refused_by: str = ""
     """Which condition it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
-    has_gap: bool = False
-    """Whether a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
     accuracy: float | None = None
     """Share of clean prompts whose most likely next token is the answer."""
     corrupted_accuracy: float | None = None
@@ -222,6 +220,8 @@ class TaskRecord(Record):
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
     rows: DropCounts = field(default_factory=DropCounts)
     """Rows of its file; nothing is counted of a task that is not from a file."""
+    has_gap: bool = False
+    """Whether a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
 
     @property
     def is_used_up(self) -> bool:

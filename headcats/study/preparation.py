@@ -18,13 +18,14 @@ from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.spending import spent_on
+from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_prompts
 
-LEAST_SHARED = 28
-"""Fewest finished prompts that are shared out where not all can be scored: 8 scored, 16 reference, 4 left."""
+LEAST_SHARED, MOST_SHARED = 28, DEFAULT_PROMPTS + LEAST_PROMPTS_PER_ROLE
+"""Fewest finished prompts that are shared out (8 scored, 16 reference, 4 left), and most: more are asked for."""
 # Candidates per held-out prompt.
 _SEARCH = 20
 
@@ -198,13 +199,14 @@ class Preparation:
         """How many of a task's prompts are scored, and how many reference. Half of the finished ones that are not
         scored are left for `held_out`, unless too few reference prompts remain.
 
-        Where a user's list would leave none for `held_out`, the least number is reference, of the others two thirds are
-        scored, and a third is left; a list of fewer than `LEAST_SHARED` is scored whole.
+        Where a user's list of `LEAST_SHARED` to `MOST_SHARED` would leave none for `held_out`, the least number is
+        reference, two thirds of the others are scored, and a third is left.
         """
         n, source = self.study.n_prompts, self._pairs[task.name]
         if not isinstance(source, list):
             return n, REFERENCE_PROMPTS
-        if task.suite is None and len(source) - n <= LEAST_PROMPTS_PER_ROLE and len(source) >= LEAST_SHARED:
+        is_used_up = len(source) - n <= LEAST_PROMPTS_PER_ROLE
+        if task.suite is None and is_used_up and LEAST_SHARED <= len(source) <= MOST_SHARED:
             return (len(source) - LEAST_PROMPTS_PER_ROLE) * 2 // 3, LEAST_PROMPTS_PER_ROLE
         return n, min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 

@@ -30,7 +30,7 @@ def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
 
 def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
     text, _ = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
-    for name in ("capitals.csv", "ioi.csv", "world/tokens.csv"):
+    for name in ("capitals.csv", "ioi.csv", "mcq.csv", "world/tokens.csv"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(EXAMPLES.get(name, EXAMPLES["ioi.csv"]), encoding="utf-8")
