@@ -40,7 +40,7 @@ class Manifest:
     model: ModelRecord = field(default_factory=ModelRecord)
     suite_source: str = ""
     """What `hc.suite` takes to find the suite: a registered name, or where it was loaded from, with a path from the
-    results folder; "" for one of Python."""
+    results folder; "" for one of Python. Read only where it is registered: a folder is data."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
