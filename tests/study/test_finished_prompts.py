@@ -120,11 +120,11 @@ def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch
     with pytest.raises(PlanError, match="'c'"):
         hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)
     assert [task.name for task in restored_study(results).suite.tasks] == list("abcd")
-    # A version that kept no suite looks for the file.
+    # Of a version that kept no suite, the file is given again.
     (tmp_path / "results" / "suite.json").unlink()
     change_manifest(tmp_path / "results", lambda manifest: manifest.pop("beside"))
-    assert restored_study(RunResults(hc.load(tmp_path / "results"))).suite.source == f"{own}:mine"
-    own.unlink()
+    given = restored_study(RunResults(hc.load(tmp_path / "results")), f"{own}:mine")
+    assert given.suite.source == f"{own}:mine"
     with pytest.raises(PlanError, match=r"own\.py.*--suite"):
         hc.run_evidence(model, tmp_path / "results", **QUICK)
 
