@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -226,17 +226,22 @@ class Manifest:
         return ", ".join(name for name, mark in own_code.items() if self.own_code.get(name, mark) != mark)
 
     def join(self, second: "Manifest") -> None:
-        """Add tasks, methods, blocks and parts of a second folder of the same plan."""
+        """Add tasks, methods, blocks and parts of a second folder of the same plan, with the versions that made them."""
+
+        def noted(records: Mapping[str, BlockRecord]) -> dict[str, BlockRecord]:
+            other = {} if second.versions == self.versions else second.versions
+            return {name: replace(record, versions=record.versions or other) for name, record in records.items()}
+
         self.extend(methods=second.methods, requested=second.requested)
         self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
         self.own_code |= second.own_code
         self.checks |= second.checks
         self.distractors = second.distractors | self.distractors
         for task, records in second.blocks.items():
-            self.blocks[task] = self.blocks.get(task, {}) | records
+            self.blocks[task] = self.blocks.get(task, {}) | noted(records)
         for label, record in second.joint_blocks.items():
             first = self.joint_blocks.get(label, JointRecord())
-            self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
+            self.joint_blocks[label] = JointRecord({**first.parts, **noted(record.parts)}, {**first.tasks, **record.tasks})
 
 
 _MOST_HEADS = 100_000  # of a layer; maps have a cell for each

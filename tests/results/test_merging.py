@@ -99,6 +99,16 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_merged(tmp_path):
     assert not (tmp_path / "more").exists()
 
 
+def test_merged_blocks_keep_the_versions_that_they_were_made_with(tmp_path):
+    paths = [folder(tmp_path / task, task, versions={"torch": task}) for task in "ab"]
+    manifest = RunResults(merge(paths, out=tmp_path / "all")).manifest
+    assert manifest.versions == {"torch": "a"}
+    assert {task: records["denoising_patch@last"].versions for task, records in manifest.blocks.items()} == {
+        "a": {},
+        "b": {"torch": "b"},
+    }
+
+
 def suite_of(*tasks, **changes):
     entries = [{"name": task, "pairs": [["é", "→"]]} | changes for task in tasks]
     return json.dumps({"format": 1, "name": "s", "tasks": entries}, ensure_ascii=False)
