@@ -43,9 +43,10 @@ _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
-    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Head counts and sizes come
-    from a captured `z`, not from the config (`headcats.models.geometry`): this covers grouped-query attention, a
-    `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers without attention.
+    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Sizes come from a captured
+    `z` (`headcats.models.geometry`), whose heads must be as many as the config says, layer by layer: this covers
+    grouped-query and latent attention, a `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers
+    without attention.
 
     Args:
         model: A HookedTransformer or a TransformerBridge.

@@ -36,7 +36,7 @@ HEADER = 4096
 OFFLOADED = (("gpt2", "disk"), ("gemma2", "memory"), ("mixtral", "memory"), ("bloom", "disk"))
 # Experts are counted by a kernel that CPUs lack for whole numbers; the bridge's forward pass of Falcon reads its first
 # norm where the tokens are.
-NOT_SPREAD = {"mixtral", "gpt_oss", "qwen3_next", "falcon"}
+NOT_SPREAD = {"mixtral", "gpt_oss", "qwen3_next", "falcon", "deepseek_v2", "deepseek_v3", "glm4_moe_lite"}
 ALL = [(name, place) for name in ARCHITECTURES for place in ("memory", "disk") if name != "bamba"]
 ALL += [(name, "two devices") for name in ARCHITECTURES if name not in NOT_SPREAD]
 
