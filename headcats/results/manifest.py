@@ -226,7 +226,7 @@ class Manifest:
         return ", ".join(name for name, mark in own_code.items() if self.own_code.get(name, mark) != mark)
 
     def join(self, second: "Manifest") -> None:
-        """Add tasks, methods, blocks and parts of a second folder of the same plan, with the versions that made them."""
+        """Add tasks, methods, blocks and parts of a second folder of the same plan, with their versions."""
 
         def noted(records: Mapping[str, BlockRecord]) -> dict[str, BlockRecord]:
             other = {} if second.versions == self.versions else second.versions
@@ -241,7 +241,9 @@ class Manifest:
             self.blocks[task] = self.blocks.get(task, {}) | noted(records)
         for label, record in second.joint_blocks.items():
             first = self.joint_blocks.get(label, JointRecord())
-            self.joint_blocks[label] = JointRecord({**first.parts, **noted(record.parts)}, {**first.tasks, **record.tasks})
+            self.joint_blocks[label] = JointRecord(
+                {**first.parts, **noted(record.parts)}, {**first.tasks, **record.tasks}
+            )
 
 
 _MOST_HEADS = 100_000  # of a layer; maps have a cell for each

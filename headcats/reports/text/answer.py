@@ -109,23 +109,25 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             more=line("answer.more_shared", n=n_more) if n_more else None,
             chance=line("answer.as_chance") if _chance(overlap, shared[0])["p"] > ALPHA else None,
         )
-    single = sorted(sets[len(shared) :], key=lambda group: names.index(group.categories[0]))
+    single = sets[len(shared) :]
     for is_alone, id in ((True, "answer.alone"), (False, "answer.one")):
+        of_kind = [group for group in single if group.is_alone == is_alone]
+        groups_of = {name: [group for group in of_kind if group.categories == (name,)] for name in names}
         counted = [
-            line(
-                "answer.of_one",
-                category=group.categories[0],
-                heads=_named(group.heads),
-                undecided=line("answer.undecided_in", n=group.undecided) if group.undecided else None,
-            )
-            for group in single
-            if group.is_alone == is_alone
+            line("answer.of_one", category=name, heads=list(map(_with_doubt, groups)))
+            for name, groups in groups_of.items()
+            if groups
         ]
         if counted:
-            if len(counted) == len(sets):
+            if len(of_kind) == len(sets):
                 id = "answer.one_in_all" if len(names) == 1 else "answer.none_shared" if is_alone else id
             more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
             yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
+
+
+def _with_doubt(group: Group) -> Finding:
+    heads = _named(group.heads)
+    return line("answer.undecided_in", heads=heads, n=group.undecided) if group.undecided else heads
 
 
 def certainty(mapped: RunMap) -> Iterator[Finding]:

@@ -62,8 +62,7 @@ def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]
         yield line("short.none_agreed" if any_head else "short.none_found", n=n)
         return
     named = [
-        line("answer.of_one", category=name, heads=first_names(heads, NAMED, " "), undecided=None)
-        for name, heads in always[:NAMED]
+        line("answer.of_one", category=name, heads=first_names(heads, NAMED, " ")) for name, heads in always[:NAMED]
     ]
     more = line("answer.more_categories", n=len(always) - NAMED) if len(always) > NAMED else None
     yield line("short.agreed", n=n, categories=named, more=more)

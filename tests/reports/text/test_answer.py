@@ -69,19 +69,21 @@ def test_the_headline_names_shared_heads_then_those_of_one_category():
 
 
 def of_one(finding):
-    """Heads of one category, as (category, heads..., in how many others they are undecided)."""
-    return [
-        (each.fields["category"], *each.fields["heads"].fields["heads"], undecided and undecided.fields["n"])
-        for each in finding.fields["categories"]
-        for undecided in [each.fields["undecided"]]
-    ]
+    """Category -> its heads, by in how many others they are undecided."""
+    return {each.fields["category"]: dict(map(in_doubt, each.fields["heads"])) for each in finding.fields["categories"]}
+
+
+def in_doubt(part):
+    if part.id == "answer.undecided_in":
+        return part.fields["n"], in_doubt(part.fields["heads"])[1]
+    return 0, list(part.fields["heads"])
 
 
 def test_a_head_is_of_one_category_alone_only_where_it_is_out_of_all_others():
     alone, one = headline(maps(a_map([[1, 1, -1], [0, -1, 1], [0, -1, 0]], np.ones((3, 3)))))
     assert (alone.id, one.id) == ("answer.alone", "answer.one")
-    assert of_one(alone) == [("Algorithmic", "L0H1", None)]
-    assert of_one(one) == [("Algorithmic", "L0H0", 2), ("Knowledge", "L0H2", 1)]
+    assert of_one(alone) == {"Algorithmic": {0: ["L0H1"]}}
+    assert of_one(one) == {"Algorithmic": {2: ["L0H0"]}, "Knowledge": {1: ["L0H2"]}}
     (none_shared,) = headline(maps(a_map([[1, -1], [-1, 1], [-1, -1]], np.ones((3, 2)))))
     assert none_shared.id == "answer.none_shared"
 
@@ -89,13 +91,28 @@ def test_a_head_is_of_one_category_alone_only_where_it_is_out_of_all_others():
 def test_equal_effects_everywhere_make_no_head_one_of_a_category_alone():
     (one,) = headline(maps(a_map([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], np.full((3, 4), 0.2))))
     assert one.id == "answer.one"
-    assert {n for *_, n in of_one(one)} == {2}
+    assert of_one(one) == {
+        "Algorithmic": {2: ["L0H0", "L0H3"]},
+        "Knowledge": {2: ["L0H1"]},
+        "Linguistic": {2: ["L0H2"]},
+    }
+
+
+def test_every_category_is_named_or_counted_once():
+    names = [f"C{n}" for n in range(6)]
+    member = np.zeros((6, 12), dtype=int)
+    for place in range(6):
+        member[place, [2 * place, 2 * place + 1]] = 1
+        member[(place + 1) % 6, 2 * place] = -1
+    (one,) = headline(maps(a_map(member, np.full(member.shape, 0.2), categories=names)))
+    assert of_one(one) == {name: {4: [f"L0H{2 * n}"], 5: [f"L0H{2 * n + 1}"]} for n, name in enumerate(names[:4])}
+    assert one.fields["more"].fields["n"] == 2
 
 
 def test_beside_a_category_without_numbers_no_head_is_alone():
     effect = [[0.2], [0.0], [np.nan]]
     (one,) = headline(maps(a_map([[1], [-1], [0]], effect)))
-    assert (one.id, of_one(one)) == ("answer.one", [("Algorithmic", "L0H0", None)])
+    assert (one.id, of_one(one)) == ("answer.one", {"Algorithmic": {0: ["L0H0"]}})
 
 
 @pytest.mark.parametrize(("p", "is_chance"), [(0.5, True), (0.01, False), (np.nan, False)])
