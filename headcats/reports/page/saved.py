@@ -80,9 +80,7 @@ class EarlierStateError(StorageError):
 def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> None:
     """Refuse what was not made of this `RunResults.state`, or does not say of which: an EarlierStateError."""
     if attrs.get(STATE) != state:
-        is_of = (
-            "is of an earlier state of these results" if STATE in attrs else "may be of an earlier state: it names none"
-        )
+        is_of = "is of an earlier state of these results" if STATE in attrs else "may be of an earlier state"
         advice = f". {again} makes it again." if again else ""
         raise EarlierStateError(f"it {is_of}{advice}")
 
