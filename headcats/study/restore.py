@@ -30,10 +30,10 @@ from headcats.tasks.suites import Suite, suite
 
 def check_order(model: Any, results: Any, *, by: str) -> None:
     """Refuse a model and results in the wrong order (DataError); `by` names the function that takes the model first."""
-    are_folders = [
-        isinstance(each, str | os.PathLike) and (Path(each) / MANIFEST).is_file() for each in (model, results)
-    ]
-    if are_folders == [True, False] or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
+    is_folder = (
+        isinstance(model, str | os.PathLike) and model not in names("model") and (Path(model) / MANIFEST).is_file()
+    )
+    if is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
         raise DataError(
             f"{by} takes the model first and the results second; got them the other way round. Write "
             f"{by}(model, results)."

@@ -201,4 +201,4 @@ def test_results_may_be_in_a_folder_that_is_called_as_the_model(tmp_path, monkey
     (tmp_path / "mini" / "manifest.json").write_text("{}", encoding="utf-8")
     check_order("mini", "mini", by="f")
     with pytest.raises(DataError, match="other way round"):
-        check_order("mini", "other", by="f")
+        check_order("./mini", "mini", by="f")
