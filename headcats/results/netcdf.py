@@ -10,7 +10,7 @@ A file may come from anybody: what it would take from other files is refused, an
 import io
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import h5py
@@ -20,7 +20,7 @@ from h5py import h5, h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5s, h5z
 
 from headcats.errors import DamagedFileError
 
-NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
+NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
 _OF_NETCDF = {"CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "coordinates"}
 _NOT_READ = {b"REFERENCE_LIST", b"DIMENSION_LIST", b"_NCProperties"}
 NOT_PLAIN = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsigned", "flag_values"}
@@ -29,9 +29,13 @@ _TIMES = ("day", "hour", "minute", "second", "since")
 _SMALL, _MOST_PACKED = 2**24, 400  # bytes of any table; times that compression may save of a larger one
 _FILTERS = ((), (h5z.FILTER_DEFLATE,), (h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE))
 _AS_DOUBLE = 8  # bytes of each of a compressed block, which is restored in double precision
+_DECODED = 16  # bytes of a value that xarray changes, at most
 _OF_CHUNK = 1024  # bytes that HDF5 takes to find a chunk, at least
 _DEFLATED = 1032  # times that it makes of anything, at most
-_TEXTS = 100  # of an attribute
+_REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # to a text, in the file
+_OF_TEXT = 48  # bytes that Python takes for any
+_TEXTS = 10  # of an attribute
+_MOST_ATTRIBUTES, _MOST_VARIABLES = 200, 1000  # HDF5 takes time for many
 
 
 def is_time(units: str) -> bool:
@@ -43,32 +47,32 @@ class _UnknownError(Exception):
     """The file is not of the kind that is read here."""
 
 
-def largest_table(stored: int, most: float = math.inf) -> float:
+def largest_table(stored: int, most: float = 0) -> float:
     """Bytes that a table may take in memory, of a file of `stored` bytes.
 
     Four times the file, for numbers are stored as they are and texts take more; `most`, that which fits the numbers of
-    the manifest, where the file is compressed; 16 MB in any case.
+    the manifest, of what is compressed; 16 MB in any case.
     """
     return max(_SMALL, 4 * stored, min(most, _MOST_PACKED * stored))
 
 
 class _Room:
-    """Bytes that a table may still take."""
+    """The bytes of a file, and how many those of its table may still take; compressed ones have a room of their own."""
 
-    def __init__(self, stored: int, most: float) -> None:
-        self.stored, self.whole = stored, largest_table(stored, most)
-        self._left = self.whole
+    def __init__(self, data: bytes, most: float) -> None:
+        self.data = data
+        self._left = {False: largest_table(len(data)), True: largest_table(len(data), most)}
 
-    def take(self, n: int, name: bytes) -> None:
+    def take(self, n: int, name: bytes, *, packed: bool = False) -> None:
         """Make room for so many bytes; a DamagedFileError where there is none."""
-        self._left -= n
-        if self._left < 0:
+        self._left[packed] -= n
+        if self._left[packed] < 0:
             raise DamagedFileError(
-                f"with {_shown(name)} its {self.stored:,} bytes would be more than {self.whole:,.0f} in memory"
+                f"with {_shown(name)} its {len(self.data):,} bytes would be more than may come of them in memory"
             )
 
 
-def read_netcdf(data: bytes, *, most: float = math.inf) -> xr.Dataset:
+def read_netcdf(data: bytes, *, most: float = 0) -> xr.Dataset:
     """The table in the bytes of a netCDF file, as `xr.load_dataset` gives it, without encodings.
 
     Args:
@@ -80,9 +84,9 @@ def read_netcdf(data: bytes, *, most: float = math.inf) -> xr.Dataset:
     """
     root = h5g.open(h5f.open_file_image(data), b"/")
     try:
-        return _table(root, _Room(len(data), most))
+        return _table(root, _Room(data, most))
     except _UnknownError:
-        _check_whole(root, _Room(len(data), most))
+        _check_whole(root, _Room(data, most))
         with xr.open_dataset(io.BytesIO(data), engine="h5netcdf") as stored:
             # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
             return stored.load().drop_encoding()
@@ -90,22 +94,44 @@ def read_netcdf(data: bytes, *, most: float = math.inf) -> xr.Dataset:
 
 def _check_whole(root: h5g.GroupID, room: _Room) -> None:
     """Refuse what xarray would read too much of, or from elsewhere."""
-    names: list[bytes] = []
-    root.links.iterate(names.append)
-    for name in names:
-        stored = _opened(root, name, room)
-        if (text := h5py.check_string_dtype(stored.dtype)) is not None and text.length is None:
-            for _ in _texts(stored, room, name):
-                pass
-        elif stored.dtype.kind not in "iufSb":
+    stored = {name: _opened(root, name, room) for name in _link_names(root)}
+    for name, variable in stored.items():
+        if (text := h5py.check_string_dtype(variable.dtype)) is not None and text.length is None:
+            _texts(variable, room, name)
+        elif variable.dtype.kind not in "iufSb":
             raise DamagedFileError(f"{_shown(name)} holds neither numbers nor texts")
-    for place in (root, *(h5d.open(root, name) for name in names)):
-        for number in range(h5a.get_num_attrs(place)):
-            attribute = h5a.open(place, index=number)
-            if attribute.name not in _NOT_READ:
-                _value(attribute, room)
-            elif len(attribute.shape) > 0 and attribute.name == b"DIMENSION_LIST" and attribute.shape != (place.rank,):
+    for place in (root, *stored.values()):
+        for name in _attribute_names(place):
+            attribute = h5a.open(place, name)
+            if name == b"DIMENSION_LIST" and len(attribute.shape) > 0 and attribute.shape != (place.rank,):
                 raise DamagedFileError("it names more dimensions than a variable has")
+            if name not in _NOT_READ:
+                value = _value(attribute, room)
+                if place is not root and _decodes(name.decode("utf-8", "replace"), value, place.dtype):
+                    room.take(math.prod(place.shape) * _DECODED, name)
+
+
+def _decodes(name: str, value: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether xarray makes other values of those with this attribute."""
+    return (
+        name in NOT_PLAIN or (name == "_FillValue" and dtype.kind != "f") or (name == "units" and is_time(str(value)))
+    )
+
+
+def _link_names(root: h5g.GroupID, **order: int) -> list[bytes]:
+    names: list[bytes] = []
+    if (n := root.get_num_objs()) > _MOST_VARIABLES:
+        raise DamagedFileError(f"it has {n:,} variables")
+    root.links.iterate(names.append, **order)
+    return names
+
+
+def _attribute_names(place: h5d.DatasetID | h5g.GroupID, **order: int) -> list[bytes]:
+    names: list[bytes] = []
+    if (n := h5a.get_num_attrs(place)) > _MOST_ATTRIBUTES:
+        raise DamagedFileError(f"it has {n:,} attributes in one place")
+    h5a.iterate(place, names.append, **order)
+    return names
 
 
 def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
@@ -119,11 +145,21 @@ def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
     layout = made.get_layout()
     if layout == h5d.VIRTUAL or made.get_external_count():
         raise DamagedFileError(f"the values of {_shown(name)} are in another file")
+    size = math.prod(stored.shape) * stored.get_type().get_size()
     if layout == h5d.CHUNKED:
         _check_chunks(stored, made, room, name)
     else:
-        room.take(math.prod(stored.shape) * stored.get_type().get_size(), name)
+        room.take(size, name)
+    if not made.get_nfilters() and stored.get_storage_size() < size and not _is_dimension(stored, room):
+        raise DamagedFileError(f"not all values of {_shown(name)} are in it")
     return stored
+
+
+def _is_dimension(stored: h5d.DatasetID, room: _Room) -> bool:
+    """Whether this stands for the size of a dimension, and has no values."""
+    if not h5a.exists(stored, b"NAME") or (attribute := h5a.open(stored, b"NAME")).shape:
+        return False
+    return NO_VARIABLE in _text(_value(attribute, room)[()])
 
 
 def _check_chunks(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: bytes) -> None:
@@ -132,8 +168,8 @@ def _check_chunks(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: 
     if tuple(made.get_filter(place)[0] for place in range(n_filters)) not in _FILTERS:
         raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
     n_chunks = math.prod(math.ceil(size / part) for size, part in zip(stored.shape, chunk, strict=True))
-    cell = max(item, _AS_DOUBLE) if n_filters else item
-    room.take(max(math.prod(stored.shape), math.prod(chunk)) * cell + n_chunks * _OF_CHUNK, name)
+    n, cell = max(math.prod(stored.shape), math.prod(chunk)), max(item, _AS_DOUBLE) if n_filters else item
+    room.take(n * cell + n_chunks * _OF_CHUNK, name, packed=bool(n_filters))
     large: list[tuple[int, ...]] = []
     if n_filters:
         stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
@@ -148,34 +184,29 @@ def _shown(name: bytes) -> str:
     return f"{name.decode('utf-8', 'replace')!r:.80}"
 
 
-def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> Iterator[str]:
-    """The texts of a variable in order, a few at a time: many may be one and the same in the file."""
-    n = math.prod(stored.shape)
-    at_once = max(1, int(room.whole // room.stored))
-    for first in range(0, n, at_once):
-        space, places = h5s.ALL, np.arange(first, min(first + at_once, n))
-        if n > at_once:
-            space = stored.get_space()
-            space.select_elements(np.stack(np.unravel_index(places, stored.shape), axis=1))
-        values = np.empty(len(places), dtype=stored.dtype)
-        stored.read(h5s.create_simple((len(places),)), space, values)
-        for text in map(_text, values):
-            room.take(len(text), name)
-            yield text
+def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> list[str]:
+    """The texts of a variable in order, which have room: many may be one and the same in the file."""
+    n, values = math.prod(stored.shape), np.empty(stored.shape, dtype=stored.dtype)
+    if n:
+        if stored.get_create_plist().get_layout() != h5d.CONTIGUOUS:
+            raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
+        lengths = np.frombuffer(room.data, _REFERENCE, n, stored.get_offset())["length"]
+        room.take(n * _OF_TEXT + int(lengths.sum(dtype=np.int64)), name)
+        stored.read(h5s.ALL, h5s.ALL, values)
+    return list(map(_text, values.ravel()))
 
 
 def _table(root: h5g.GroupID, room: _Room) -> xr.Dataset:
-    names: list[bytes] = []
     if not root.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_INDEXED:
         raise _UnknownError
-    root.links.iterate(names.append, idx_type=h5.INDEX_CRT_ORDER)
+    names = _link_names(root, idx_type=h5.INDEX_CRT_ORDER)
     stored = {name.decode("utf-8"): _opened(root, name, room) for name in names}
     attrs_of = {name: _attributes(variable, room) for name, variable in stored.items()}
     dims = {int(attrs["_Netcdf4Dimid"]): name for name, attrs in attrs_of.items() if "CLASS" in attrs}
     variables = {
         name: _variable(name, stored[name], attrs, dims, room)
         for name, attrs in attrs_of.items()
-        if not str(attrs.get("NAME", "")).startswith(NO_VARIABLE)
+        if not _is_dimension(stored[name], room)
     }
     of_table = _attributes(root, room)
     listed = " ".join(attrs.get("coordinates", "") for attrs in (of_table, *attrs_of.values())).split()
@@ -199,11 +230,9 @@ def _variable(
     if stored.dtype.kind == "O":
         if h5py.check_string_dtype(stored.dtype) is None:
             raise _UnknownError
-        texts = list(_texts(stored, room, name.encode()))
-        # numpy makes each as long as the longest, which no number of the manifest bounds.
-        _Room(room.stored, math.inf).take(
-            len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode()
-        )
+        texts = _texts(stored, room, name.encode())
+        # numpy makes each as long as the longest.
+        room.take(len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode())
         values = np.array(texts, dtype=str).reshape(stored.shape)
     else:
         values = np.empty(stored.shape, dtype=stored.dtype)
@@ -220,22 +249,22 @@ def _attributes(place: h5d.DatasetID | h5g.GroupID, room: _Room) -> dict[str, An
     attrs: dict[str, Any] = {}
     if not place.get_create_plist().get_attr_creation_order() & h5p.CRT_ORDER_TRACKED:
         raise _UnknownError
-    for number in range(h5a.get_num_attrs(place)):
-        attribute = h5a.open(place, index=number, index_type=h5.INDEX_CRT_ORDER)
-        if attribute.name in _NOT_READ:
+    for name in _attribute_names(place, index_type=h5.INDEX_CRT_ORDER):
+        if name in _NOT_READ:
             continue
+        attribute = h5a.open(place, name)
         if len(attribute.shape) > 1:
             raise _UnknownError
         value = _value(attribute, room)
         values = list(map(_text, value.ravel())) if value.dtype.kind in "OS" else value.ravel()
-        attrs[attribute.name.decode("utf-8")] = values[0] if len(values) == 1 else values
+        attrs[name.decode("utf-8")] = values[0] if len(values) == 1 else values
     return attrs
 
 
 def _value(attribute: h5a.AttrID, room: _Room) -> np.ndarray:
     shape, dtype = attribute.shape, attribute.dtype
     n, is_text = math.prod(shape), dtype.kind == "O"
-    room.take(n * (room.stored if is_text and n > _TEXTS else dtype.itemsize), attribute.name)
+    room.take(n * (len(room.data) if is_text and n > _TEXTS else dtype.itemsize), attribute.name)
     value = np.empty(shape, dtype=dtype)
     attribute.read(value)
     if is_text:

@@ -34,7 +34,7 @@ def netcdf_bytes(table: xr.Dataset) -> bytes:
             for dim, size in table.sizes.items()
             if dim not in table.variables
         }
-        names = {dim: f"{NO_VARIABLE}.{table.sizes[dim]:10d}" for dim in stored}
+        names = {dim: f"{NO_VARIABLE}{table.sizes[dim]:10d}" for dim in stored}
         stored |= {
             name: _put_variable(file, str(name), values, of_variables[name]) for name, values in table.variables.items()
         }

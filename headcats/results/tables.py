@@ -1,7 +1,6 @@
 """Tables as netCDF files with a checksum."""
 
 import contextlib
-import math
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,14 +28,14 @@ def table_bytes(table: xr.Dataset) -> bytes:
     return with_checksum(netcdf_bytes(table))
 
 
-def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged", most: float = math.inf) -> xr.Dataset:
+def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged", most: float = 0) -> xr.Dataset:
     """The table in a file.
 
     Args:
         path: The file.
         again: The command that makes it again, such as "`headcats evidence DIR`".
         unchecked: What a file without checksum is.
-        most: Bytes that it may take in memory (see `headcats.results.netcdf.largest_table`).
+        most: Bytes that what is compressed in it may take in memory (see `headcats.results.netcdf.largest_table`).
 
     Raises:
         DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
@@ -60,7 +59,7 @@ def read_checked(path: Path, *, again: str, unchecked: Unchecked = "damaged") ->
         raise DamagedFileError(f"{path} cannot be read: {error.strerror or error}. {again} makes it again.") from None
 
 
-def parse_table(checked: bytes, path: Path, *, again: str, most: float = math.inf) -> xr.Dataset:
+def parse_table(checked: bytes, path: Path, *, again: str, most: float = 0) -> xr.Dataset:
     """The table in bytes that `read_checked` gave."""
     try:
         return read_netcdf(checked, most=most)  # which does not look behind the end of what HDF5 wrote

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DamagedFileError
 from headcats.results import netcdf, netcdf_writing
-from headcats.results.netcdf import largest_table, read_netcdf
+from headcats.results.netcdf import NO_VARIABLE, largest_table, read_netcdf
 from headcats.results.netcdf_writing import netcdf_bytes
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
@@ -173,7 +173,24 @@ def hostile(kind: str, folder: Path) -> bytes:
         elif kind == "other filter":
             file.create_dataset("v", data=np.zeros(2), compression="lzf", track_order=True)
         elif kind == "nothing stored":
-            file.create_dataset("v", (10**8,), "f4", track_order=True)
+            file.create_dataset("v", (10**6,), "f4", track_order=True)
+        elif kind == "no dimension":
+            stored = file.create_dataset("v", (10**6,), "f4", track_order=True)
+            stored.attrs["NAME"] = np.bytes_(NO_VARIABLE[:-1])
+        elif kind == "scaled":
+            file.create_dataset("v", data=np.ones(10**6, "i1"), track_order=True).attrs["scale_factor"] = 0.5
+        elif kind == "times":
+            file.create_dataset("v", data=np.ones(10**6, "i1"), track_order=True).attrs["units"] = (
+                "days since 2000-01-01"
+            )
+        elif kind == "many attributes":
+            for number in range(1000):
+                file.attrs[f"a{number}"] = 1
+        elif kind == "many variables":
+            for number in range(1001):
+                file.create_dataset(f"v{number}", (), "i1", track_order=True)
+        elif kind == "packed texts":
+            file.create_dataset("v", (2,), h5py.string_dtype(), compression="gzip", track_order=True)
         elif kind == "compressed":
             file.create_dataset("v", data=np.zeros(3 * 10**6), compression="gzip", chunks=(10**5,), track_order=True)
         elif kind == "a million chunks":
@@ -181,15 +198,22 @@ def hostile(kind: str, folder: Path) -> bytes:
         elif kind == "chunk that grows":
             stored = file.create_dataset("v", (2,), "f8", compression="gzip", chunks=(2,), track_order=True)
             stored.id.write_direct_chunk((0,), zlib.compress(bytes(2 * 10**7)))
-        elif kind == "one long text":
-            file.create_dataset("v", data=["x" * 10**5] + [""] * 2000, dtype=h5py.string_dtype(), track_order=True)
+        elif kind in ("one long text", "one text many times"):
+            texts = ["x" * 10**5] + [""] * 2000
+            first = file.create_dataset("v", data=texts, dtype=h5py.string_dtype(), track_order=True).id.get_offset()
         if isinstance(file.get("v", getlink=True), h5py.HardLink):
             file["v"].attrs["_Netcdf4Dimid"] = np.int32(0)
-    return image.getvalue()
+    data = image.getvalue()
+    if kind == "one text many times":
+        data = data[:first] + data[first : first + 16] * 2001 + data[first + 16 * 2001 :]
+    return data
 
 
 ELSEWHERE = ["storage elsewhere", "virtual", "link", "link elsewhere", "group", "references", "other filter"]
-GROWING = ["nothing stored", "compressed", "a million chunks", "chunk that grows", "one long text"]
+GROWING = [
+    "nothing stored", "no dimension", "scaled", "times", "many attributes", "many variables", "packed texts",
+    "compressed", "a million chunks", "chunk that grows", "one long text", "one text many times",
+]  # fmt: skip
 
 
 @for_each("kind", [*ELSEWHERE, *GROWING])
@@ -203,7 +227,7 @@ def test_what_is_elsewhere_or_grows_is_refused_and_takes_no_memory(tmp_path: Pat
     root = h5py.File(io.BytesIO(data))["/"].id  # as xarray would read it
     if kind != "one long text":  # which xarray keeps as it is
         with pytest.raises(DamagedFileError):
-            netcdf._check_whole(root, netcdf._Room(len(data), 0))
+            netcdf._check_whole(root, netcdf._Room(data, 0))
 
 
 def test_what_fits_is_read(tmp_path: Path) -> None:
@@ -211,7 +235,7 @@ def test_what_fits_is_read(tmp_path: Path) -> None:
     assert read_netcdf(netcdf_bytes(table)).identical(table)
     table["v"].encoding = {"zlib": True}
     assert len(packed := netcdf_bytes(table)) < 30_000
-    assert read_netcdf(packed).identical(table)  # 8 MB
+    assert read_netcdf(packed, most=2**24).identical(table)  # 8 MB
     larger = xr.Dataset({"v": ("x", np.zeros(3 * 10**6, np.float32))})
     larger["v"].encoding = {"zlib": True}
     with pytest.raises(DamagedFileError):
