@@ -52,8 +52,9 @@ def kept(run: RunResults, options: str, names: tuple[str, ...], compute: Callabl
     folder, state, chosen = run.stored_at.folder / KEPT, _state(run), checksum(options.encode("utf-8", "replace"))
     source = f"{state} {chosen}"
     paths = {table: folder / f"{state[:12]}-{chosen[:12]}-{table}.nc" for table in names}
-    if (tables := _read(paths, source)) is not None:
-        for message in json.loads(tables[names[0]].attrs[_WARNED]):
+    if (found := _read(paths, source)) is not None:
+        tables, warned = found
+        for message in warned:
             warnings.warn(message, StatisticsWarning, stacklevel=3)
         return {table: _without_marks(content) for table, content in tables.items()}
     given: list[warnings.WarningMessage] = []
@@ -99,15 +100,18 @@ def _remove_stale(folder: Path, state: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read(paths: Mapping[str, Path], source: str) -> dict[str, xr.Dataset] | None:
+def _read(paths: Mapping[str, Path], source: str) -> tuple[dict[str, xr.Dataset], list[str]] | None:
+    """The tables and the warnings of the statistics; None where a table is missing, damaged or of something else."""
     if not all(os.path.isfile(path) for path in paths.values()):  # False where nobody may look
         return None
     try:
         tables = {table: read_table(path, again="The same command") for table, path in paths.items()}
         check_set(tables.values())
-    except StorageError:
+        warned = json.loads(next(iter(tables.values())).attrs[_WARNED])
+    except (StorageError, LookupError, TypeError, ValueError, RecursionError):
         return None
-    return tables if all(table.attrs.get(_SOURCE) == source for table in tables.values()) else None
+    fits = isinstance(warned, list) and all(isinstance(message, str) for message in warned)
+    return (tables, warned) if fits and all(table.attrs.get(_SOURCE) == source for table in tables.values()) else None
 
 
 def _without_marks(table: xr.Dataset) -> xr.Dataset:

@@ -113,9 +113,8 @@ def _check_whole(root: h5g.GroupID, room: _Room) -> None:
 
 def _decodes(name: str, value: np.ndarray, dtype: np.dtype) -> bool:
     """Whether xarray makes other values of those with this attribute."""
-    return (
-        name in NOT_PLAIN or (name == "_FillValue" and dtype.kind != "f") or (name == "units" and is_time(str(value)))
-    )
+    is_of_times = name == "units" and is_time(str(value))
+    return is_of_times or name in NOT_PLAIN or (name == "_FillValue" and dtype.kind != "f")
 
 
 def _link_names(root: h5g.GroupID, **order: int) -> list[bytes]:

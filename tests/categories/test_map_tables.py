@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 from counting import SUITE
+from for_each import for_each
 from results.folders import change_manifest, files
 
 import headcats as hc
@@ -22,6 +23,7 @@ from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sharing import _files
+from headcats.results.tables import read_table, table_bytes
 from headcats.rules.rule import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -210,6 +212,21 @@ def test_a_damaged_copy_is_made_anew(kept_folder: Path) -> None:
     path.write_bytes(damaged)
     assert_same(first, mapped(kept_folder)[0])
     assert path.read_bytes() != damaged
+
+
+@for_each("warned", [None, "[" * 100_000, "[5]", "5", '{"a": "b"}'])
+def test_a_copy_whose_warnings_are_none_is_made_anew(warned: str | None, folder: Path) -> None:
+    table, run = xr.Dataset({"v": ("x", [1.0, 2.0])}), opened(folder)
+    shutil.rmtree(folder / ".kept", ignore_errors=True)
+    keeping.kept(run, "any", ("scores",), lambda: {"scores": table})
+    (path,) = folder.glob(".kept/*-scores.nc")
+    stored = read_table(path, again="")
+    attrs = {name: value for name, value in stored.attrs.items() if name != "warned"}
+    path.write_bytes(
+        table_bytes(stored.drop_attrs().assign_attrs(attrs | ({} if warned is None else {"warned": warned})))
+    )
+    again = keeping.kept(run, "any", ("scores",), lambda: {"scores": table + 1})
+    assert list(again["scores"]["v"].values) == [2.0, 3.0]
 
 
 def test_what_is_kept_of_other_blocks_is_removed_and_never_mixed_in(kept_folder: Path) -> None:
