@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _ROWS = 8192
 # Bytes that may be made of any file, and of rows at once; times that compression may save of a larger one.
 _AT_ONCE, _MOST_PACKED = 2**28, 100
-_FEW_VALUES, _MOST_VALUES = 2**20, 4  # of a column: of any file, and for each of its bytes
+_FEW_VALUES, _MOST_VALUES = 2**21, 4  # of any file, and for each of its bytes
+_CELL = 8  # bytes of a value in Python, at least
 _TAB = "\t"
 _DELIMITERS = (";", _TAB, ",", "|")
 
@@ -102,7 +103,7 @@ def parquet_records(path: Path) -> Records:
             leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
         ]
         groups = [whole.row_group(number) for number in range(whole.num_row_groups)]
-        n = max((group.column(place).num_values for group in groups for place in range(len(leaves))), default=0)
+        n = sum(group.column(place).num_values for group in groups for place in range(len(leaves)))
     longest = max((leaf.length for leaf in leaves), default=0)  # of texts that are all of one length
     if max(n, whole.num_rows) > values or max(sum(group.total_byte_size for group in groups), longest * _ROWS) > most:
         raise _larger(path, size, most)
@@ -116,11 +117,11 @@ def _expanded(column: "pa.Array") -> int:
 
     if pa.types.is_dictionary(column.type):
         lengths = compute.binary_length(column.dictionary).take(column.indices)
-        return compute.sum(lengths).as_py() or 0
+        return max(compute.sum(lengths).as_py() or 0, _CELL * len(column))
     if pa.types.is_nested(column.type):
         inner = [column.keys, column.items] if pa.types.is_map(column.type) else column.flatten()
         return sum(map(_expanded, inner)) if isinstance(inner, list) else _expanded(inner)
-    return int(column.nbytes)
+    return max(int(column.nbytes), _CELL * len(column))
 
 
 def _larger(path: Path, size: int, most: int) -> DataError:

@@ -18,7 +18,7 @@ from headcats.errors import DataError
 from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_content
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import parquet_records
+from headcats.tasks.files.table_file import _expanded, parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 
@@ -70,6 +70,19 @@ def test_a_text_that_stands_in_many_rows_is_counted_in_each(tmp_path):
     parquet.write_table(same, tmp_path / "x.parquet")
     with pytest.raises(DataError, match="more than"):
         hc.suite(tmp_path / "x.parquet")
+
+
+def test_values_are_counted_over_all_groups_and_columns(tmp_path):
+    nulls, path = pa.array([[None] * 2**17], pa.list_(pa.null())), tmp_path / "x.parquet"
+    with parquet.ParquetWriter(path, pa.schema({"input": pa.list_(pa.null())})) as file:
+        for _ in range(20):
+            file.write_table(pa.table({"input": nulls}))
+    with pytest.raises(DataError, match="more than"):
+        parquet_records(path)
+    parquet.write_table(pa.table({f"c{number}": pa.nulls(10**5) for number in range(30)}), path)
+    with pytest.raises(DataError, match="more than"):
+        parquet_records(path)
+    assert _expanded(pa.nulls(100)) == _expanded(pa.array([""] * 100).dictionary_encode()) == 800
 
 
 def test_a_dataset_on_disk_alone_and_in_a_folder(tmp_path):
