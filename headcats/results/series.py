@@ -1,5 +1,6 @@
 """A series of results: one folder for each revision of a model, in order, and the file that lists them."""
 
+import glob
 import json
 import os
 import warnings
@@ -17,7 +18,7 @@ from headcats.results.manifest import MANIFEST, parse_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.typed import MisfitError
-from headcats.results.whole_file import check_path, write_whole
+from headcats.results.whole_file import check_links, check_path, write_whole
 
 FORMAT = 2
 """2: the file carries a checksum, which that of format 1 (version 0.1) does not."""
@@ -93,10 +94,12 @@ class SeriesFolder:
         """What the series says of itself; without revisions where there is none yet.
 
         Raises:
-            StorageError: The path is a file, the folder holds other things, or the file is damaged.
+            StorageError: The path is a file, the folder holds other things, the file is damaged, or a link leads out.
         """
         if self.file.is_file():
-            return _parsed(self.file)
+            series = _parsed(self.file)
+            check_links(self.path, [SERIES, *(glob.escape(revision.folder) for revision in series.revisions)])
+            return series
         manifest = ResultsFolder(self.path).read_manifest()
         if manifest is not None:
             raise StorageError(

@@ -155,7 +155,7 @@ def regular(path: Path) -> Path:
 def check_links(folder: Path, parts: Iterable[str]) -> None:
     """Refuse links out of a folder that somebody else may have made: what they lead to would be read, or replaced.
 
-    A cache of the hub keeps its files beside the folder, and links to them.
+    A cache of the hub keeps its files beside its snapshots, and links to them.
 
     Args:
         folder: The folder.
@@ -165,14 +165,13 @@ def check_links(folder: Path, parts: Iterable[str]) -> None:
         StorageError: Of the first such link.
     """
     home, links = folder.resolve(), list[Path]()
+    roots = (home, *(parent.parent / "blobs" for parent in home.parents if parent.name == "snapshots"))
     for part in itertools.chain.from_iterable(map(folder.glob, parts)):
         inside = () if os.path.islink(part) else os.walk(part)
         paths = (Path(place, name) for place, folders, files in inside for name in (*folders, *files))
         links += filter(os.path.islink, (part, *paths))  # False where nobody may look
     for link in links:
-        if not any(
-            os.path.realpath(link).startswith(f"{root}{os.sep}") for root in (home, home.parent.parent / "blobs")
-        ):
+        if not any(os.path.realpath(link).startswith(f"{root}{os.sep}") for root in roots):
             raise StorageError(f"{link} is a link out of {folder}. Put there what it leads to, or remove it.")
 
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import xarray as xr

@@ -241,6 +241,10 @@ def test_other_links_are_followed(tmp_path):
         assert "missing" not in load(path).attrs
     (path / "notes").symlink_to(tmp_path)  # which headcats does not read
     assert "missing" not in load(path).attrs
+    step = tmp_path / "snapshots" / "f" / "step1"  # results within a shared folder
+    step.parent.mkdir()
+    path.rename(step)
+    assert "missing" not in load(step).attrs
 
 
 def test_devices_and_pipes_are_never_replaced_and_links_are_never_followed(tmp_path):

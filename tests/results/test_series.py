@@ -61,6 +61,19 @@ def test_a_damaged_file_is_refused(tmp_path, content, problem):
         SeriesFolder(tmp_path).read()
 
 
+def test_a_revision_that_is_a_link_out_is_not_followed(tmp_path):
+    folder = SeriesFolder(tmp_path / "series")
+    folder.write(SeriesRecord("model", (revision("a[1]"), revision("b"))))
+    (folder.path / "b").mkdir()
+    (folder.path / "a[1]").symlink_to("b")
+    assert names(folder.read()) == ["a[1]", "b"]
+    (tmp_path / "private").mkdir()
+    (folder.path / "a[1]").unlink()
+    (folder.path / "a[1]").symlink_to("../private")
+    with pytest.raises(StorageError, match="link out"):
+        load_series(folder.path)
+
+
 def test_a_folder_of_other_things_is_no_place_for_a_series(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(StorageError, match="not empty"):

@@ -204,10 +204,9 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
     with as_written(str(home), again=again):
         names = json.loads(agreement.attrs.get("tables", json.dumps(stored)))
         left_out = dict(json.loads(agreement.attrs["left_out"]))
-        paths = {name: home / name for name in names}
-    if gone := [name for name, path in paths.items() if not path.is_file()]:
-        raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
-    tables = {name: results.read_table(path, again=again) for name, path in paths.items()}
+        if gone := sorted(set(names) - set(stored)):
+            raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
+    tables = {name: results.read_table(home / name, again=again) for name in names}
     check_set([agreement, *tables.values()])
     with as_written(str(home), again=again):
         _check_names([agreement, *tables.values()])

@@ -35,6 +35,7 @@ from headcats.results import tables
 from headcats.results.checksum import checksum, json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import STATE, RunResults
+from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole
 
 WHERE = "evidence/robustness"
@@ -97,6 +98,18 @@ def test_a_table_without_names_is_damaged(run: RunResults, found: Robustness):
     for agreement in (bare, bare.assign_coords(category=range(bare.sizes["category"]))):
         save_robustness(run, WHERE, Robustness(agreement, found.members, {}, None))
         assert "along category" in saved_robustness(run, WHERE).problems[WHERE]
+
+
+@for_each("tables", ['["../../elsewhere.nc"]', '["/etc/hostname"]', "[[1]]", "5"])
+def test_no_table_elsewhere_is_opened(run: RunResults, found: Robustness, tables: str):
+    save_robustness(run, WHERE, found)
+    home = run.place.folder / WHERE
+    shutil.copy(next(home.glob("protocols/*.nc")), run.place.folder / "elsewhere.nc")
+    agreement = read_table(home / "agreement.nc", again="")
+    (home / "agreement.nc").write_bytes(table_bytes(agreement.assign_attrs(tables=tables)))
+    saved = saved_robustness(run, WHERE)
+    assert not saved.contents
+    assert "headcats compare" in saved.problems[WHERE]
 
 
 def test_what_is_not_the_default_is_in_the_name():
