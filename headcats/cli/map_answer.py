@@ -18,6 +18,13 @@ from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE, TaskRecord
 from headcats.results.run_results import RunResults
+from headcats.study.defaults import DEFAULT_PROMPTS
+
+_OF_LISTS = {
+    "answer.not_judged": "answer.not_judged_of_lists",
+    "answer.few_prompts": "answer.few_prompts_of_lists",
+}
+"""Findings that ask for more prompts, and what stands in their place where the files have no more."""
 
 
 def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTree | None = None) -> Short:
@@ -26,7 +33,7 @@ def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTre
 
     material = Material(run, maps, maps.mapped.reading, place, target=Path())
     tested = next(iter(material.evidence), None) if evidence is None else evidence
-    return short_map(
+    short = short_map(
         maps,
         evidence=tested,
         foremost=corruptions(run),
@@ -34,6 +41,13 @@ def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTre
         next_command=_next_command(material, place),
         colours=listed_colours(maps.mapped.tables["overlap"]),
     )
+    if n := _prompts_lacking(material):
+        verdict, warnings = (
+            tuple(line(_OF_LISTS[each.id], n=n) if each.id in _OF_LISTS else each for each in part)
+            for part in (short.verdict, short.warnings)
+        )
+        short = replace(short, verdict=verdict, warnings=warnings)
+    return short
 
 
 def _warnings(material: Material) -> Iterator[Finding]:
@@ -43,8 +57,6 @@ def _warnings(material: Material) -> Iterator[Finding]:
     yield from material.not_tested()
     if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
         yield line("answer.skipped", n=skipped)
-    if n := _prompts_lacking(material):
-        yield line("answer.short_lists", n=n)
     yield from of_a_toy(material.run.manifest_or_empty.model)
 
 
@@ -53,9 +65,13 @@ def _prompts_lacking(material: Material) -> int:
     assert material.maps is not None
     n, records = prompts_wanted(material.maps.mapped), _scored(material)
     lists = bool(records) and all(record.word_pairs.kept is None and record.rows.kept is not None for record in records)
-    if n is None or not lists or any((record.rows.kept or 0) > n + LEAST_PROMPTS_PER_ROLE for record in records):
+    if n is None or not lists:
         return 0
-    return n + 2 * LEAST_PROMPTS_PER_ROLE
+    # Beside those that are scored, reference prompts and as many for a test: so `n` are scored, a power of two, also
+    # where a run shares out a list, as it does where the default is asked for.
+    wanted = n + 2 * LEAST_PROMPTS_PER_ROLE
+    least = wanted if n == DEFAULT_PROMPTS else n + LEAST_PROMPTS_PER_ROLE + 1
+    return 0 if any((record.rows.kept or 0) >= least for record in records) else wanted
 
 
 def _scored(material: Material) -> list[TaskRecord]:

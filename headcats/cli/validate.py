@@ -61,7 +61,8 @@ def validate_command(
     `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, in front, and
     `bos_written`, which the tokenizer itself writes there, null for none; `clean`, `answer`, `corrupted`, `distractor`:
     the text of every token, "" where a character goes on), `long_answers` (of more than 12 tokens; left out if none),
-    and of finished prompts `near_duplicates` (with the contrast of another item; left out if none); of a task that is
+    and of finished prompts `near_duplicates` (with the contrast of another item; left out if none) and `n_left`
+    (neither scored nor reference, for `headcats evidence`); of a task that is
     answered in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside
     the tasks where files hold `rows` of no task, or where files were `ignored`.
     """

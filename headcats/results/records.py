@@ -165,6 +165,8 @@ class DropCounts(Record):
 
 LEAST_PROMPTS_PER_ROLE = 16
 """Reference prompts of a task that a mean needs."""
+# Of fewer, all may be about query items of one half.
+_LEAST_LEFT = 4
 LONG_ANSWER = 12
 """Tokens beyond which an answer is named: most are explanations."""
 
@@ -223,12 +225,13 @@ class TaskRecord(Record):
     has_gap: bool = False
     """Whether a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
 
+    n_left: int | None = None
+    """Finished prompts that are neither scored nor reference; None of a task of word pairs."""
+
     @property
     def is_used_up(self) -> bool:
-        """Whether it is a list of finished prompts that leaves none for `headcats evidence`."""
-        n_reference, is_list = self.reference_prompts.total, self.word_pairs.kept is None
-        all_used = n_reference < LEAST_PROMPTS_PER_ROLE or self.rows.kept == self.prompts.total + n_reference
-        return is_list and self.reference_prompts.kept is not None and all_used
+        """Whether it is a list of finished prompts that leaves too few for `headcats evidence`."""
+        return self.n_left is not None and self.n_left < _LEAST_LEFT
 
     @property
     def is_solved(self) -> bool:

@@ -75,6 +75,7 @@ def judge(
         refusal=prepared.problem,
         refused_by="prompts" if prepared.problem else "",
         near_duplicates=len(prepared.near_duplicates),
+        n_left=prepared.n_left,
         corruption=prepared.corruption if prepared.corruption != study.corruption else "",
     )
     if measured is None:

@@ -24,8 +24,7 @@ from headcats.study.references import References, reference_kind
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_prompts
 
-LEAST_SHARED, MOST_SHARED = 28, DEFAULT_PROMPTS + LEAST_PROMPTS_PER_ROLE
-"""Fewest finished prompts that are shared out (8 scored, 16 reference, 4 left), and most: more are asked for."""
+_LEAST_SHARED = 28  # 8 scored, 16 reference, 4 left
 # Candidates per held-out prompt.
 _SEARCH = 20
 
@@ -44,6 +43,7 @@ class Prepared:
         prompts: Prompt pairs kept and dropped.
         references: Reference prompt pairs kept and dropped.
         problem: Why the task cannot be scored, or "".
+        n_left: How many finished prompts are left for `held_out`; None of a task of word pairs.
         near_duplicates: Keys of finished prompts with the contrast of another item.
         corruption: How word pairs are corrupted: as the study asks, or "shuffled_labels" where no other task can.
         first: The first scored prompt as text; None where there is none.
@@ -56,6 +56,7 @@ class Prepared:
     prompts: DropReport = field(default_factory=DropReport)
     references: DropReport = field(default_factory=DropReport)
     problem: str = ""
+    n_left: int | None = None
     near_duplicates: tuple[str, ...] = ()
     corruption: str = ""
     first: PromptPair | None = None
@@ -130,11 +131,6 @@ class Preparation:
             fingerprints += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
         return fingerprints
 
-    def is_used_up(self, task: str) -> bool:
-        """Whether a task is a list of finished prompts that leaves none for `held_out`."""
-        source = self._pairs[task]
-        return isinstance(source, list) and len(source) <= sum(self.shares(self.of(task).task))
-
     def held_out(
         self, task_name: str, *, n: int, keep: Callable[[str], bool]
     ) -> tuple[tuple[PromptBatch, ...], DropReport]:
@@ -171,7 +167,8 @@ class Preparation:
         study, source = self.study, self._pairs[task.name]
         if isinstance(source, list):
             alike = tuple(pair.key for pair in near_duplicates(source))
-            return replace(self._encode(task, source, None), near_duplicates=alike)
+            n_left = max(0, len(source) - sum(self.shares(task)))
+            return replace(self._encode(task, source, None), n_left=n_left, near_duplicates=alike)
         words, report = source
         if not words:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
@@ -199,16 +196,23 @@ class Preparation:
         """How many of a task's prompts are scored, and how many reference. Half of the finished ones that are not
         scored are left for `held_out`, unless too few reference prompts remain.
 
-        Where a user's list of `LEAST_SHARED` to `MOST_SHARED` would leave none for `held_out`, the least number is
-        reference, two thirds of the others are scored, and a third is left.
+        Where that leaves too few of a user's list, and `n_prompts` is the default, the least number is reference, two
+        thirds of the others are scored, and a third is left.
         """
         n, source = self.study.n_prompts, self._pairs[task.name]
         if not isinstance(source, list):
             return n, REFERENCE_PROMPTS
-        is_used_up = len(source) - n <= LEAST_PROMPTS_PER_ROLE
-        if task.suite is None and is_used_up and LEAST_SHARED <= len(source) <= MOST_SHARED:
+        if self._may_share(task) and _LEAST_SHARED <= len(source) < n + 2 * LEAST_PROMPTS_PER_ROLE:
             return (len(source) - LEAST_PROMPTS_PER_ROLE) * 2 // 3, LEAST_PROMPTS_PER_ROLE
         return n, min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
+
+    def least(self, task: Task) -> int:
+        """How many finished prompts a task needs for some to be left for `held_out`."""
+        return _LEAST_SHARED if self._may_share(task) else self.study.n_prompts + 2 * LEAST_PROMPTS_PER_ROLE
+
+    def _may_share(self, task: Task) -> bool:
+        """Whether fewer of a task's prompts may be scored than the study asks: nobody has asked for a number."""
+        return task.suite is None and self.study.n_prompts == DEFAULT_PROMPTS
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         study, n_ctx = self.study, self.model.n_ctx

@@ -8,7 +8,7 @@ from headcats.results.finding import first_names
 from headcats.results.manifest import Manifest
 from headcats.results.records import TaskRecord
 from headcats.study.plan import REFERENCE_PROMPTS, Study
-from headcats.study.preparation import LEAST_SHARED, Preparation
+from headcats.study.preparation import Preparation
 
 _log = logging.getLogger("headcats")
 
@@ -53,23 +53,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
             pluralize(len(few), "task"),
             ", ".join(few),
         )
-    if used_up := [name for name in scored if preparation.is_used_up(name)]:
-        _log.warning(
-            "%d of %s no prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run has "
-            "not seen: %s. Give each at least %d prompts, or score fewer (--n-prompts).",
-            len(used_up),
-            pluralize(len(names), "task has", "tasks have"),
-            ", ".join(used_up),
-            LEAST_SHARED,
-        )
-    for name in scored:
-        n, n_reference = preparation.shares(preparation.of(name).task)
-        if n < study.n_prompts:
-            left = len(study.pairs[name]) - n - n_reference
-            message = (
-                "Task %s: %d of its prompts are scored, %d are for means and controls, and %d for `headcats evidence`."
-            )
-            _log.warning(message, name, n, n_reference, left)
+    report_shares(preparation, {name: records[name] for name in scored})
     if reasons:
         advice = advice_on_gaps(records)
         _log.warning("%d of %d tasks are skipped:\n%s%s", len(reasons), len(names), lines, advice)
@@ -86,6 +70,27 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     if blocks and all(record.refusal for *_, record in blocks):
         name, label, record = blocks[0]
         raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
+
+
+def report_shares(preparation: Preparation, records: Mapping[str, TaskRecord]) -> None:
+    """Log which of these tasks leave too few prompts for `headcats evidence`, and how short lists are shared out."""
+    tasks = {name: preparation.of(name).task for name in records}
+    if used_up := [name for name, record in records.items() if record.is_used_up]:
+        _log.warning(
+            "%d of %s too few prompts left for `headcats evidence` (hc.run_evidence), which needs some that the run "
+            "has not seen: %s. Give each at least %d prompts, or score fewer (--n-prompts).",
+            len(used_up),
+            pluralize(len(tasks), "task has", "tasks have"),
+            ", ".join(used_up),
+            max(preparation.least(tasks[name]) for name in used_up),
+        )
+    for name, task in tasks.items():
+        n, n_reference = preparation.shares(task)
+        if n < preparation.study.n_prompts:
+            message = (
+                "Task %s: %d of its prompts are scored, %d are for means and controls, and %d for `headcats evidence`."
+            )
+            _log.warning(message, name, n, n_reference, records[name].n_left)
 
 
 def advice_on_gaps(records: Mapping[str, TaskRecord]) -> str:

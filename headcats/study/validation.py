@@ -21,6 +21,7 @@ from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.study.rehearsal import rehearse
+from headcats.study.skipped import report_shares
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import check_path
@@ -93,6 +94,7 @@ def validate(
             if n_long := sum(int(((ids >= 0).sum(1) > LONG_ANSWER).sum()) for ids in answers):
                 entry["long_answers"] = n_long
         entries[task.name] = entry | {"seconds": seconds[task.name]}
+    report_shares(preparation, {name: record for name, record in records.items() if not record.refusal})
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
         _log_plan(preparation, sweep, usable, limit=memory, path=path)

@@ -180,8 +180,9 @@ MORE_ENDINGS = [
     (("--methods", "attribution_patch"), 0, "evidence"),
     (("--methods", "mean_ablation:reference=task", *THREE), 0, "compare"),
     (("--suite", "own.csv"), 20, "compare"),
-    (("--suite", "own.csv"), 80, "evidence"),
+    (("--suite", "own.csv"), 81, "evidence"),
     (("--suite", "own.csv"), 120, "evidence"),
+    (("--suite", "own.csv", "--n-prompts", "24"), 28, "compare"),
     (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "run"),
 ]
 
@@ -207,6 +208,8 @@ def test_the_commands_that_a_run_ends_in_can_be_run(headcats, counting_model_fol
     assert done.code == 0, done.err
     told = re.findall(r"`(headcats [^`]*)`", done.out)
     assert [command.split()[1] for command in told] == [following, "map"]
+    if n == 2:
+        assert re.findall(r"--n-prompts \d+|least \d+", done.out) == ["least 40"]
     for command in told:
         again = headcats(*shlex.split(command)[1:], *["--no-views"] * command.startswith("headcats run"))
         assert again.code == 0, (command, again.err)

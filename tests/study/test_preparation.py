@@ -247,7 +247,15 @@ def test_generated_tasks_are_asked_for_enough_pairs(model):
 
 @pytest.mark.parametrize(
     ("n", "shares"),
-    [(27, (27, 0, 0)), (28, (8, 16, 4)), (30, (9, 16, 5)), (80, (42, 16, 22)), (81, (64, 16, 1)), (120, (64, 28, 28))],
+    [
+        (27, (27, 0, 0)),
+        (28, (8, 16, 4)),
+        (30, (9, 16, 5)),
+        (81, (43, 16, 22)),
+        (95, (52, 16, 27)),
+        (96, (64, 16, 16)),
+        (120, (64, 28, 28)),
+    ],
     ids=str,
 )
 def test_a_short_list_of_a_user_is_shared_out(model, n, shares):
@@ -259,9 +267,12 @@ def test_a_short_list_of_a_user_is_shared_out(model, n, shares):
     preparation = prepare(model, [own], n_prompts=64)
     prepared, (left, _) = preparation.of("own"), preparation.held_out("own", n=99, keep=lambda item: True)
     assert (prepared.prompts.kept, prepared.references.kept, len(taken(left))) == shares
-    assert preparation.is_used_up("own") == (shares[2] == 0)
+    assert prepared.n_left == shares[2]
     of_a_suite = prepare(model, [replace(own, suite="theirs")], n_prompts=64).of("own")
     assert of_a_suite.prompts.kept == min(n, 64)
+    asked = prepare(model, [own], n_prompts=24)
+    assert asked.of("own").prompts.kept == 24
+    assert [preparation.least(own), asked.least(own)] == [28, 56]
 
 
 def test_a_message_names_how_many_prompts_are_scored(model):

@@ -2,9 +2,10 @@
 
 import importlib
 import json
+import re
 
 import pytest
-from counting import INPUTS, counting_suite, several_tokens
+from counting import INPUTS, counting_suite, finished_pairs, several_tokens
 
 import headcats as hc
 from headcats.errors import DataError, OptionError
@@ -31,6 +32,15 @@ def test_the_time_of_a_run_is_told_as_people_say_it(model, options, caplog, monk
     with caplog.at_level("INFO", logger="headcats"):
         validate(model, **options | {"tasks": ["always_a"]})
     assert any(line.startswith("Time: 2.5 h ") and "denoising_patch" in line for line in caplog.messages)
+
+
+def test_it_says_how_a_short_list_is_shared_out(model, caplog):
+    prompts = finished_pairs(0, seed=0)
+    own = Task("own", "knowledge", "made up", lambda n, *, seed: [*prompts, *prompts[:6]])
+    with caplog.at_level("WARNING", logger="headcats"):
+        entry = validate(model, suite=[own], n_prompts=64)["own"]
+    assert entry["n_left"] == 5
+    assert [re.findall(r"\d+", message)[:3] for message in caplog.messages if "own" in message] == [["9", "16", "5"]]
 
 
 def test_dropped_words_are_counted_by_reason(model):
