@@ -119,8 +119,8 @@ def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterab
         if prepared is None or tuple(batch.fingerprint() for batch in prepared.scored) != record.prompt_hash:
             raise PlanError(
                 f"Task {task!r} gives other prompts than it gave in this run: suite {manifest.plan.suite!r} (its "
-                "tasks, word pairs or prompts) or the tokenizer has changed. Run it again into another folder, with "
-                "--out (out=...)."
+                "tasks, word pairs or prompts), the tokenizer or the version of headcats has changed. Run it again "
+                "into another folder, with --out (out=...)."
             )
 
 
@@ -155,6 +155,6 @@ def check_same_suite(output: Output, preparation: Preparation) -> None:
 
 def _other_suite(folder: ResultsFolder, difference: str) -> PlanError:
     return PlanError(
-        f"{folder.path} holds results of another suite: {difference}. Every task of a suite has a part in the prompts "
-        "of all. Name another folder with --out (out=...)."
+        f"{folder.path} holds results of another suite or version of headcats: {difference}. Every task of a suite "
+        "has a part in the prompts of all. Name another folder with --out (out=...)."
     )

@@ -76,8 +76,9 @@ def test_a_suite_that_changes_what_was_scored_is_refused(model, mine, tmp_path, 
         (hc.make_suite(mine.tasks[1:], name="icl"), "'always_a' .*missing"),
         (hc.suite("icl"), "missing"),
     ):
-        with pytest.raises(PlanError, match=f"{named}.*--out"):
+        with pytest.raises(PlanError, match=f"{named}.*--out") as refused:
             hc.run(model, suite=changed, tasks=[changed.tasks[-1].name], out=folder, **FEW)
+        assert "version of headcats" in str(refused.value)
         assert files(folder) == before
 
 
