@@ -105,12 +105,15 @@ def _listed(row: Row) -> Parts | str:
     options, answer = _as_list(row["choices"]), row["answer"]
     if options is None:
         return NO_OPTIONS
-    if isinstance(answer, Integral) and not isinstance(answer, bool):
+    right = [place for place, option in enumerate(options) if as_text(option) == as_text(answer)]
+    is_whole = isinstance(answer, float) and answer.is_integer() and not right  # as of a table with empty cells
+    if is_whole or (isinstance(answer, Integral) and not isinstance(answer, bool)):
         place = int(answer)
+        if place == len(options):
+            return BEYOND
         return _with_options(row["question"], options, [place] if 0 <= place < len(options) else [])
     if not as_text(answer):
         return NO_ANSWER
-    right = [place for place, option in enumerate(options) if as_text(option) == as_text(answer)]
     return _with_options(row["question"], options, right)
 
 
@@ -121,11 +124,13 @@ def _lettered(row: Row) -> Parts | str:
     if not answer:
         return NO_ANSWER
     same = [place for place, option in enumerate(options) if option == answer]
-    place = int(answer) if answer.isdecimal() else LETTERS.find(answer) if len(answer) == 1 else -1
+    # A letter may be small, and a number of a table with empty cells is 1.0, where this is not the text of an option.
+    spelled = answer if same else answer.removesuffix(".0").upper()
+    place = int(spelled) if spelled.isdecimal() else LETTERS.find(spelled) if len(spelled) == 1 else -1
     counted = [place] if 0 <= place < len(options) else []
     if same and counted and same != counted and isinstance(row["answer"], str):
         return UNCLEAR
-    if answer == str(len(options)) and not same:
+    if place == len(options) and spelled.isdecimal() and not same:
         return BEYOND
     return _with_options(row["question"], options, counted or same)
 

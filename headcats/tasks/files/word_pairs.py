@@ -1,5 +1,6 @@
 """Word pairs: two columns, or objects with two fields, that mean input and output (function_vectors, MAPS)."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from headcats.tasks.files.templates import TemplatePrompts
 
 SOURCE = "source"
 _LINK = re.compile(r"\s*(\w+://|www\.)\S+\s*$")
+_LOOKED_AT = 100
 _FINAL = "####"
 
 
@@ -64,11 +66,13 @@ def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTa
 
 
 def _holds_links(records: Records, column: str | None) -> bool:
-    """Whether any cell of the column is an address."""
-    if column is None:
+    """Whether most cells of the column are addresses, by the first rows; False where it has to be the input."""
+    if column is None or len(records.columns) == 2:
         return False
     place = records.columns.index(column)
-    return any(_LINK.match(cells[place]) for _, cells in records.read() if cells and isinstance(cells[place], str))
+    first = itertools.islice((cells[place] for _, cells in records.read() if cells), _LOOKED_AT)
+    are_links = [isinstance(cell, str) and _LINK.match(cell) is not None for cell in first]
+    return 2 * sum(are_links) > len(are_links)
 
 
 def pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:

@@ -158,12 +158,14 @@ MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four
     [
         ("numbers.csv", MCQ),
         ("letters.csv", MCQ.replace(",0", ",A").replace(",2", ",C")),
+        ("small.csv", MCQ.replace(",0", ",a").replace(",2", ",c")),
+        ("floats.csv", MCQ.replace(",0", ",0.0").replace(",2", ",2.0")),
         ("texts.csv", MCQ.replace(",0", ",one").replace(",2", ",six")),
         (
             "list.json",
             [
                 {"question": "Which is red?", "choices": ["one", "two", "three"], "answer": 0},
-                {"question": "Which is blue?", "choices": ["four", "five", "six"], "answer": 2},
+                {"question": "Which is blue?", "choices": ["four", "five", "six"], "answer": 2.0},
             ],
         ),
         (
@@ -222,9 +224,11 @@ def test_a_source_of_links_is_no_input(tmp_path):
     task = only(write(tmp_path / "links.csv", rows))
     assert task.pairs(9, seed=0)[1] == ("The capital of C is", "D")
     assert "text → answer" in task.source
-    words = only(write(tmp_path / "words.csv", "source,text,target\nun,a number,one\n"))
-    assert words.pairs(9, seed=0) == [("un", "one")]
+    words = only(write(tmp_path / "words.csv", "source,text,target\nun,a number,one\nhttp://a.org,a link,b\n"))
+    assert words.pairs(9, seed=0) == [("un", "one"), ("http://a.org", "b")]
     assert "text not taken" in words.source
+    two = only(write(tmp_path / "two.csv", "source,target\nhttp://a.org,b\n"))
+    assert two.pairs(9, seed=0) == [("http://a.org", "b")]
 
 
 def test_one_prompt_with_several_pairs_of_answers_is_as_many_rows_of_one_item(tmp_path):
