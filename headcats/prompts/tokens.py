@@ -22,13 +22,12 @@ _WHOLE = {"add_special_tokens": True, "verbose": False}
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Token ids of each text, without special tokens; BOS that a tokenizer puts in front unasked is taken off."""
-    return _encode(tokenizer, texts, taken_off=_in_front(tokenizer)) if texts else []
+    return _encode(tokenizer, texts, taken_off=_in_front(tokenizer, bos_of(tokenizer))) if texts else []
 
 
 def bos_of(tokenizer: Any) -> list[int]:
     """The tokens to put in front of what `encode` gives: those that the tokenizer itself writes, else its BOS or []."""
-    bos = tokenizer.bos_token_id
-    return written_front(tokenizer) or ([] if bos is None else [bos])
+    return _once(tokenizer, written_front(tokenizer))
 
 
 def written_front(tokenizer: Any) -> list[int]:
@@ -71,7 +70,9 @@ def encode_with_bos(
     encoding = tokenizer(list(texts), **_PLAIN, **({"return_offsets_mapping": True} if is_fast else {}))
     asks = [text for text, where in zip(texts, bos, strict=True) if where == "own"]
     whole = iter(tokenizer(asks, **_WHOLE)["input_ids"] if asks else ())
-    once, taken_off, own = bos_of(tokenizer), _in_front(tokenizer), written_front(tokenizer)
+    own = written_front(tokenizer)
+    once = _once(tokenizer, own)
+    taken_off = _in_front(tokenizer, once)
     encoded = []
     for place, (text, where, ids) in enumerate(zip(texts, bos, encoding["input_ids"], strict=True)):
         start = _count(ids, taken_off)
@@ -84,7 +85,7 @@ def encode_with_bos(
         if where == "own":
             front = _before(list(next(whole)), list(ids), text=text) + front
         if where == "written" and front != own:
-            _tell(tokenizer.decode(front), tokenizer.decode(own))
+            _tell(*(repr(tokenizer.decode(ids)) if ids else "no special token" for ids in (front, own)))
         encoded.append((list(once) if where == "once" else front, rest, ends))
     return encoded
 
@@ -126,14 +127,18 @@ def _place(whole: list[int], ids: list[int]) -> int | None:
 @functools.cache
 def _tell(front: str, own: str) -> None:
     """Log, once, that other special tokens are asked for than the tokenizer writes."""
-    _log.warning(
-        "A text begins with the special tokens %r, as it is written; the tokenizer itself writes %r.", front, own
-    )
+    _log.warning("A text begins with %s, as it is written; the tokenizer itself writes %s.", front, own)
 
 
-def _in_front(tokenizer: Any) -> set[int]:
-    """Tokens that are no part of a text where they begin it."""
-    return {tokenizer.bos_token_id, *bos_of(tokenizer)} - {None}
+def _once(tokenizer: Any, written: list[int]) -> list[int]:
+    """What stands in front of a text, of a tokenizer that writes this there."""
+    bos = tokenizer.bos_token_id
+    return written or ([] if bos is None else [bos])
+
+
+def _in_front(tokenizer: Any, once: list[int]) -> set[int]:
+    """Tokens that are no part of a text where they begin it; `once` stands in front."""
+    return {tokenizer.bos_token_id, *once} - {None}
 
 
 def _encode(tokenizer: Any, texts: Sequence[str], *, taken_off: Collection[int]) -> list[list[int]]:

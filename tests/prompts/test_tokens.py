@@ -105,7 +105,7 @@ def test_other_special_tokens_than_the_tokenizer_writes_are_said_once(caplog: py
     encode_with_bos(tokenizer, ["<pad>w1", "w1", "w1"], bos=["written", "own", "once"])
     assert caplog.records == []
     encode_with_bos(tokenizer, ["w1", "w2"], bos=["written"] * 2)
-    assert [record.args for record in caplog.records] == [("", "<pad>")]
+    assert [record.args for record in caplog.records] == [("no special token", "'<pad>'")]
 
 
 def test_a_tokenizer_that_cuts_words_otherwise_with_its_special_tokens_is_refused() -> None:
