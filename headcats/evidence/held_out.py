@@ -58,7 +58,7 @@ class HeldOut:
     Attributes:
         batches: Task -> its prompts, about query items that heads were not chosen by.
         category_of: Task -> category, for every task of the suite (any may be a distractor).
-        vocabularies: Task -> every query item that its prompts may ask about, drawn or not.
+        vocabularies: Task -> every query item that its prompts may ask about, scored or not.
         reference: Prompts of the means that replace z.
     """
 

@@ -112,7 +112,10 @@ class Preparation:
         }
 
     def vocabulary(self, task: str) -> set[str]:
-        """Every query item that prompts of a task may ask about, drawn or not."""
+        """Every query item of what the study asked a task for: of a large one those that it draws (`Study.pairs`).
+
+        Large tasks about the same items draw the same.
+        """
         return {pair.item if isinstance(pair, PromptPair) else pair[0] for pair in self.study.pairs[task]}
 
     def set_distractors(self, task: str, distractors: tuple[str, ...]) -> None:

@@ -56,7 +56,8 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         )
     columns = (clean, corrupted, answer, wrong, *([item] if item else []))
     source = _Rows(records, columns)
-    rows = keep_rows(source.read(), file=records.file, place=records.place, output=2, wrong=3)
+    by = 4 if item else None
+    rows = keep_rows(source.read(), file=records.file, place=records.place, output=2, wrong=3, item=by)
     notes = [f"{layout} ({', '.join(columns)})"]
     if set(columns) & set(_SEVERAL):
         notes.append("of several answers the first")

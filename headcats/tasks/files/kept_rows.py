@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from jaxtyping import UInt32
+from jaxtyping import UInt32, UInt64
 
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
@@ -33,7 +33,7 @@ class KeptRows:
         texts: The texts of every row that has any.
         rows: Which of them are kept.
         numbers: The numbers of those in the file.
-        marks: Hashes of the first texts of those.
+        marks: Hashes of the first texts of those, or of their items.
     """
 
     report: DropReport
@@ -54,21 +54,39 @@ class KeptRows:
         return list(self) if len(self) <= n else self._first(n, seed)
 
     def shuffled(self, *, seed: int) -> list[tuple[int, Texts]]:
-        """All rows in an order that follows from the seed and each row's first text, not from the other rows.
+        """All rows, one of each input (or item) before a second one, in an order that follows from it and the seed.
 
-        So tasks that share inputs choose the same ones, and can be each other's distractors.
+        The other rows play no part. So tasks that share inputs choose the same ones, and can be each other's distractors.
         """
         return self._first(len(self), seed)
 
     def _first(self, n: int, seed: int) -> list[tuple[int, Texts]]:
         ranks = self.marks ^ stream(seed, "rows of a file").integers(2**32, dtype=np.uint32)
+        ranks = (_turns(self.marks) << np.uint64(32)) | ranks
         last = np.partition(ranks, n - 1)[n - 1]
         candidates = np.flatnonzero(ranks <= last)
         chosen = candidates[np.argsort(ranks[candidates], kind="stable")][:n]
         return [(int(self.numbers[place]), self.texts[int(self.rows[place])]) for place in chosen]
 
 
-def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int, wrong: int | None = None) -> KeptRows:
+def _turns(marks: UInt32[np.ndarray, " row"]) -> UInt64[np.ndarray, " row"]:
+    """How many rows before each have its mark."""
+    order, places = np.argsort(marks, kind="stable"), np.arange(len(marks))
+    is_first = np.append(True, marks[order][1:] != marks[order][:-1])
+    turns = np.empty(len(marks), np.uint64)
+    turns[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    return turns
+
+
+def keep_rows(
+    rows: Rows,
+    *,
+    file: str,
+    place: Callable[[int], str],
+    output: int,
+    wrong: int | None = None,
+    item: int | None = None,
+) -> KeptRows:
     """Drop rows without texts, all rows with the same input and another output, and repeated ones.
 
     Args:
@@ -77,6 +95,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
         place: Number of a row -> its place in messages.
         output: Which of the texts is the output.
         wrong: Which is the wrong output, if there is one (see `repeated_rows`).
+        item: Which rows are drawn by; the input if None.
 
     Raises:
         DataError: No row is left, or text that is not valid Unicode.
@@ -84,7 +103,7 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
     n_rows, report, left = 0, DropReport(), iter(rows)
     store = PackedTexts()
     # Lists of arrays: one that grows leaves holes in the memory.
-    numbers, hashes = [], []
+    numbers, hashes, items = [], [], []
     while block := list(islice(left, _PER_CHUNK)):
         n_rows += len(block)
         for number, reason in block:
@@ -92,14 +111,16 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
                 report.drop(reason, place(number))
         if usable := [(number, texts) for number, texts in block if not isinstance(texts, str)]:
             encoded = [_encoded(texts, number, place) for number, texts in usable]
-            digests = [hashlib.blake2b(texts[0], digest_size=8).digest() for texts in encoded]
-            hashes.append(np.frombuffer(b"".join(digests), np.uint64))
+            hashes.append(_hashes(texts[0] for texts in encoded))
+            if item is not None:
+                items.append(_hashes(texts[item] for texts in encoded))
             numbers.append(np.array([number for number, _ in usable], np.uint32))
             store.append(encoded)
     if not len(store):
         raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
     places, inputs = np.concatenate(numbers), np.concatenate(hashes)
-    del numbers, hashes
+    marks = ((np.concatenate(items) if items else inputs) >> np.uint64(32)).astype(np.uint32)
+    del numbers, hashes, items
     keep = np.ones(len(store), dtype=bool)
     for reason, repeated in repeated_rows(store, inputs, output=output, wrong=wrong).items():
         shown = " -> ".join(map(_shown, store[int(repeated[0])]))
@@ -110,8 +131,11 @@ def keep_rows(rows: Rows, *, file: str, place: Callable[[int], str], output: int
     assert report.kept + sum(report.dropped.values()) == n_rows
     if not report.kept:
         raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
-    marks = (inputs >> np.uint64(32)).astype(np.uint32)
     return KeptRows(report, store, np.flatnonzero(keep).astype(np.uint32), places[keep], marks[keep])
+
+
+def _hashes(texts: Iterable[bytes]) -> UInt64[np.ndarray, " row"]:
+    return np.frombuffer(b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts), np.uint64)
 
 
 def _shown(text: str) -> str:

@@ -1,6 +1,7 @@
 """Which rows a task gives for how many and which seed, and how much memory they take."""
 
 import tracemalloc
+from collections import Counter
 
 import pytest
 from tasks.files.layout_files import write
@@ -37,6 +38,17 @@ def test_tables_that_share_inputs_draw_the_same_ones():
     second = kept([(f"word {number}", "b") for number in range(4999, -1, -2)])
     drawn = {texts[0] for _, texts in second.chosen(200, seed=3)}
     assert drawn <= {texts[0] for _, texts in first.chosen(600, seed=3)}
+
+
+def test_prompts_about_the_same_items_draw_the_same_items(tmp_path):
+    """One row of each before a second one."""
+    for name in ("a", "b"):
+        rows = [f"{name} {i % 2000} {i // 2000},x, y, z,item {i % 2000}" for i in range(6000)]
+        write(tmp_path / f"{name}.csv", "\n".join(["clean,corrupted,answer,wrong,item", *rows]))
+    first, second = (Counter(pair.item for pair in task.pairs(1024, seed=0)) for task in hc.suite(tmp_path).tasks)
+    assert first == second
+    assert set(first.values()) == {1}
+    assert Counter(pair.item for pair in hc.suite(tmp_path).tasks[0].pairs(5000, seed=0)).most_common(1)[0][1] == 3
 
 
 def test_repeated_rows_are_found_across_a_large_file(monkeypatch):
