@@ -56,7 +56,7 @@ class KeptRows:
     def shuffled(self, *, seed: int) -> list[tuple[int, Texts]]:
         """All rows, one of each input (or item) before a second one, in an order that follows from it and the seed.
 
-        The other rows play no part. So tasks that share inputs choose the same ones, and can be each other's distractors.
+        Other rows play no part. So tasks that share inputs choose the same ones, and can be each other's distractors.
         """
         return self._first(len(self), seed)
 
