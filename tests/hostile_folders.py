@@ -6,6 +6,7 @@ read by one command, in a process of its own: what that leaves, opens and takes 
 
 import argparse
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -111,6 +112,16 @@ def larger(name: str, before: h5py.Dataset, times: int = 10**7, **options: Any) 
     """A variable of many times the length, of which nothing is in the file."""
     shape = (before.shape[0] * times, *before.shape[1:])
     return before.parent.create_dataset(name, shape, before.dtype, track_order=True, **options)
+
+
+def padded(file: h5py.File, draw: random.Random) -> None:
+    """Half of them have megabytes of numbers beside: limits that grow with the file are tried, too."""
+    if draw.random() < 0.5:
+        data = np.frombuffer(draw.randbytes(draw.randrange(10**6, 5 * 10**6)), np.uint8)
+        places = [int(each.attrs["_Netcdf4Dimid"]) for each in file.values() if "_Netcdf4Dimid" in each.attrs]
+        pad = file.create_dataset("pad", data=data, track_order=True)
+        pad.make_scale("pad")
+        pad.attrs["_Netcdf4Dimid"] = np.int32(max(places) + 1)
 
 
 # ------------------------------------------------------------------------------------------------------- the harms
@@ -226,10 +237,30 @@ def linked_table(folder: Path, draw: random.Random) -> None:
 def bomb(folder: Path, draw: random.Random, *, blocks: bool) -> None:
     """A variable of gigabytes in kilobytes."""
     options = draw.choice([{}, {"compression": "gzip", "chunks": True}, {"compression": "lzf", "chunks": True}])
-    change_table(
-        a_table(folder, draw, blocks=blocks),
-        lambda file: replaced(file, lambda name, before: larger(name, before, 10 ** draw.randrange(5, 9), **options)),
-    )
+    decoded = draw.choice([{}, {"scale_factor": 0.5}, {"units": "days since 2000-01-01"}])
+    if draw.random() < 0.3:
+        change_json(folder / "manifest.json", larger_manifest)
+
+    def make(name: str, before: h5py.Dataset) -> None:
+        larger(name, before, 10 ** draw.randrange(5, 9), **options)
+
+    def change(file: h5py.File) -> None:
+        if draw.random() < 0.5:
+            replaced(file, make)
+        else:
+            places = [int(each.attrs["_Netcdf4Dimid"]) for each in file.values() if "_Netcdf4Dimid" in each.attrs]
+            more = file.create_dataset("more", (10 ** draw.randrange(6, 9),), "i1", track_order=True, **options)
+            more.make_scale("more")
+            more.attrs.update({"_Netcdf4Dimid": np.int32(max(places) + 2), **decoded})
+        padded(file, draw)
+
+    change_table(a_table(folder, draw, blocks=blocks), change)
+
+
+def larger_manifest(stored: dict[str, Any]) -> None:
+    """The manifest tells of more prompts than there are."""
+    for task in stored["tasks"].values():
+        task["prompts"]["kept"] = 10**9
 
 
 def bomb_in_a_block(folder: Path, draw: random.Random) -> None:
@@ -254,8 +285,60 @@ def bomb_of_texts(folder: Path, draw: random.Random) -> None:
         texts[0] = long
         texts.attrs["_Netcdf4Dimid"] = np.int32(0)
         file.attrs["note"] = "x" if once else long
+        padded(file, draw)
 
     change_table(a_table(folder, draw), change)
+
+
+def many_attributes(folder: Path, draw: random.Random) -> None:
+    """Thousands of attributes or variables, which HDF5 takes long to go through."""
+    n, of_variables = 10 ** draw.randrange(3, 5), draw.random() < 0.3
+
+    def change(file: h5py.File) -> None:
+        place = draw.choice([file, numbers(file)])
+        for number in range(n):
+            if of_variables:
+                file.create_dataset(f"v{number}", (), "i1", track_order=True)
+            else:
+                place.attrs[f"a{number}"] = number
+        padded(file, draw)
+
+    change_table(a_table(folder, draw), change)
+
+
+def warnings_of_others(folder: Path, draw: random.Random) -> list[str]:
+    """What is kept of a map gives warnings that are none."""
+    warned = draw.choice(["[" * 10**5, "[5]", "5", "{}", '{"a": "b"}', "x"])
+    for path in sorted(folder.glob(".kept/*.nc")):
+        change_table(path, lambda file: file.attrs.__setitem__("warned", warned))
+    return [draw.choice(["map", "report", "compare"]), str(folder)]
+
+
+def names_of_tables(folder: Path, draw: random.Random) -> list[str]:
+    """Robustness names tables that lie elsewhere."""
+    home, outside = folder / "evidence" / "robustness", folder.parent / HIDDEN / "outside.nc"
+    shutil.copy(next(home.glob("protocols/*.nc")), outside)
+    names = [draw.choice([str(outside), os.path.relpath(outside, home)])]
+
+    def change(file: h5py.File) -> None:
+        file.attrs["tables"] = json.dumps(names if draw.random() < 0.5 else [*names, *json.loads(file.attrs["tables"])])
+
+    change_table(home / "agreement.nc", change)
+    return ["report", str(folder)]
+
+
+def revision_elsewhere(folder: Path, draw: random.Random) -> list[str]:
+    """A revision of a series is a link to results that lie elsewhere."""
+    private = folder.parent / HIDDEN / "private"
+    shutil.copytree(folder, private)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    revisions = [{"name": name, "folder": name, "source": "model", "weights_hash": "f" * 32} for name in "ab"]
+    series = {"format": 2, "model": "m", "revisions": revisions}
+    (folder / "series.json").write_bytes(json_with_checksum(json.dumps(series)))
+    for name in "ab":
+        (folder / name).symlink_to(draw.choice([private, os.path.relpath(private, folder)]))
+    return [draw.choice(["report", "map"]), str(folder)]
 
 
 def bomb_of_json(folder: Path, draw: random.Random) -> None:
@@ -359,6 +442,10 @@ HARMS: dict[str, Harm] = {
     "bomb elsewhere": bomb_elsewhere,
     "bomb of texts": bomb_of_texts,
     "bomb of JSON": bomb_of_json,
+    "many attributes": many_attributes,
+    "warnings of others": warnings_of_others,
+    "names of tables": names_of_tables,
+    "revision elsewhere": revision_elsewhere,
     "pipe, socket, device": no_file,
     "link out": link_out,
     "suite of others": suite_of_others,
@@ -375,6 +462,7 @@ class Driver:
         self.root, self.good = root, root / "good"
         counting_folder(root / "model")
         studied_folder(self.good)
+        assert self.tried(["map", str(self.good)], self.good)[0] == "read"  # and keeps what it has computed
         self._plain: dict[str, int] = {}
 
     def commands(self, folder: Path) -> list[list[str]]:
@@ -400,7 +488,7 @@ class Driver:
         (place / HIDDEN / "tables").mkdir(parents=True)
         (place / HIDDEN / "secret").write_bytes(SECRET * 5000)
         shutil.copytree(self.root / "model", place / "model")
-        shutil.copytree(self.good, place / "r", ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(self.good, place / "r", ignore=shutil.ignore_patterns(".writer*"))
         for path in sorted((place / "r" / "blocks").rglob("*.nc"))[:2]:
             shutil.copy(path, place / HIDDEN / "tables")
 
@@ -419,10 +507,12 @@ class Driver:
         commands = self.commands(folder)
         arguments = given or commands[number % len(commands)]
         before = _content(hidden)
-        declared = sum(path.lstat().st_size for path in folder.rglob("*"))
+        declared = sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
         found, peak, printed = self.tried(arguments, folder)
         if (place / "mark").exists():
             found = "executed"
+        elif (place / "opened").exists():
+            found = "opened elsewhere"
         elif _content(hidden) != before:
             found = "wrote elsewhere"
         elif any(SECRET in text for text in _content(place, without=hidden).values()) or SECRET in printed:
@@ -457,7 +547,7 @@ class Driver:
             if time.monotonic() > ends:
                 os.kill(child, signal.SIGKILL)
                 os.wait4(child, 0)
-                return "hang", 0, b""
+                return "hang", 0, log.read_bytes()
             time.sleep(0.01)
         printed, code = log.read_bytes(), os.waitstatus_to_exitcode(done[1])
         peak = done[2].ru_maxrss * 1024
@@ -482,6 +572,7 @@ def _run(arguments: list[str], folder: Path, log: Path) -> None:
         sys.path.insert(0, str(folder))
         socket.socket.connect = lambda *_: (folder.parent / "mark").touch()  # type: ignore[assignment, method-assign]
         sys.argv = ["headcats", *arguments]
+        sys.addaudithook(functools.partial(_note_opened, folder.parent))
         warnings.simplefilter("ignore")
         logging.disable(logging.NOTSET)
         cli.main()
@@ -495,6 +586,13 @@ def _run(arguments: list[str], folder: Path, log: Path) -> None:
             with contextlib.suppress(Exception):
                 stream.flush()
         os._exit(status)
+
+
+def _note_opened(place: Path, event: str, arguments: tuple[Any, ...]) -> None:
+    """Leave a mark where a file is opened that is none of the results' business."""
+    hidden = os.fspath((place / HIDDEN).resolve())
+    if event == "open" and isinstance(arguments[0], str) and os.path.realpath(arguments[0]).startswith(hidden):
+        (place / "opened").touch()
 
 
 def _content(place: Path, *, without: Path | None = None) -> dict[str, bytes]:
