@@ -167,11 +167,11 @@ def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
 def _check_projections(model: HookedModel) -> None:
     """Zeroing a head of each layer through its hook must zero its columns of what the output projection reads.
 
-    Which columns these are follows from the configured number of heads, not from the shape that the hook shows. A
-    HookedTransformer has no module there; its weight, which has an axis of heads, must give what the layer writes.
+    Which columns these are follows from the configured number of heads, not from the shape that the hook shows. Where
+    no module is called there (HookedTransformer, use_attn_result), the weight must give what the layer writes.
     """
     chosen = {layer: n // 2 for layer, n in model.n_heads.items()}
-    given, passed = dict[int, Tensor](), dict[int, Tensor]()
+    given, passed, written = dict[int, Tensor](), dict[int, Tensor](), dict[int, Tensor]()
 
     def zero(layer: int, z: Tensor) -> Tensor:
         given[layer] = z.detach().flatten(2).clone()
@@ -183,34 +183,28 @@ def _check_projections(model: HookedModel) -> None:
         keeping(passed, layer)(args[0])
 
     def keep_output(layer: int, module: nn.Module, args: Any, output: Tensor) -> None:
-        keeping(passed, layer)(output)
+        keeping(written, layer)(output if isinstance(output, Tensor) else output[0])
 
     with model.lock, unnoticed(model.device), ExitStack() as handles:
         for layer in chosen:
             attention, projection = model.model.blocks[layer].attn, output_projection(model.model, layer)
-            handles.enter_context(
-                attention.register_forward_hook(partial(keep_output, layer))
-                if projection is None
-                # Before what the user may have attached there.
-                else projection.register_forward_pre_hook(partial(keep_input, layer), prepend=True)
-            )
+            handles.enter_context(attention.register_forward_hook(partial(keep_output, layer)))
+            if projection is not None:  # before what the user may have attached there
+                hook = projection.register_forward_pre_hook(partial(keep_input, layer), prepend=True)
+                handles.enter_context(hook)
         model.logits(_few_tokens(model)[:1], edits={layer: partial(zero, layer) for layer in chosen})
     for layer, head in chosen.items():
-        if layer not in passed:
-            raise ModelError(
-                f"Model {model.name!r} does not call the output projection of layer {layer}, so what its hooks show "
-                "cannot be checked: call .set_use_attn_result(False) on the TransformerBridge."
-            )
         n_heads, expected = model.n_heads[layer], given[layer]
         size, limit = expected.shape[2] // n_heads, 0.0
         expected[:, :, head * size : (head + 1) * size] = 0
-        if output_projection(model.model, layer) is None:
+        if (found := passed.get(layer)) is None:
             attention = model.model.blocks[layer].attn
             if attention.W_O.ndim != 3:
                 continue  # quantised
-            expected = expected @ attention.W_O.detach().flatten(0, 1) + attention.b_O.detach()
+            found, expected = written[layer], expected @ attention.W_O.detach().flatten(0, 1)
+            expected = expected if attention.b_O is None else expected + attention.b_O.detach()
             limit = max(1e-3 * _largest(expected), noise_floor(expected, model.dtype))
-        if not torch.allclose(passed[layer].to(expected), expected, rtol=0, atol=limit, equal_nan=True):
+        if not torch.allclose(found.to(expected), expected, rtol=0, atol=limit, equal_nan=True):
             raise ModelError(
                 f"Zeroing head {head} of layer {layer} of model {model.name!r} through its hook does not zero its "
                 f"{size} columns of what the output projection reads, and these alone: TransformerLens shows other "

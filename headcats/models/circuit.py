@@ -47,7 +47,8 @@ class Circuit:
 
     def __init__(self, model: HookedModel) -> None:
         _check_unhooked(model)
-        if model.splits:
+        config = getattr(getattr(model.model, "original_model", None), "config", None)
+        if config is not None and getattr(config.get_text_config(), "kv_lora_rank", None):
             raise ModelError(
                 f"Model {model.name!r} makes its values from a compressed residual stream (multi-head latent "
                 "attention), so its heads have no W_V, which this method reads. Causal methods need none."

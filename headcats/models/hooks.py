@@ -89,11 +89,21 @@ def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
 
 
 def configured_heads(model: Any, layer: int) -> int:
-    """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all."""
+    """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all.
+
+    Raises:
+        ModelError: It lists numbers by layer, and none for this one.
+    """
     config = getattr(getattr(model, "original_model", None), "config", None)
     sizes = {} if config is None else vars(config.get_text_config())
-    lists = (sizes.get(name) for name in _HEADS_BY_LAYER)
-    return next((int(of[layer]) for of in lists if isinstance(of, list | tuple)), int(model.cfg.n_heads))
+    of_layers = next((sizes[name] for name in _HEADS_BY_LAYER if isinstance(sizes.get(name), list | tuple)), None)
+    if of_layers is None:
+        return int(model.cfg.n_heads)
+    if not isinstance(heads := dict(enumerate(of_layers)).get(layer), int):
+        raise ModelError(
+            f"The configuration tells of {list(of_layers)!r:.80} heads by layer; expected a number for layer {layer}."
+        )
+    return heads
 
 
 def value_splits(model: Any, layers: Collection[int]) -> dict[str, tuple[int, int]]:

@@ -1,15 +1,12 @@
 """What the installed TransformerLens can hold, looked up before it boots anything, and whose limit it is."""
 
 import importlib.metadata
-import tempfile
 from typing import Any
 
 from headcats.errors import ModelError, first_line
 from headcats.models.source import TEXT_ONLY
 
 _LONG = 160
-# Verified with 3.9.0: exact there, where bridges miss the original (GPT-2 with scale_attn_weights=False).
-_HOOKED_IN_3 = ("gpt2",)
 
 
 def check_bridged(hf_model: Any, *, name: str) -> None:
@@ -31,8 +28,11 @@ def check_bridged(hf_model: Any, *, name: str) -> None:
         config = build_bridge_config_from_hf(hf_model.config, architecture, name, hf_model.dtype)
         adapter = ArchitectureAdapterFactory.select_architecture_adapter(config)
         reads_images = getattr(adapter.cfg, "is_multimodal", False)
-    except ImportError:  # of the packages that some of these need
-        reads_images = True
+    except ImportError as error:
+        raise ModelError(
+            f"The TransformerBridge of {architecture} needs a package that is not installed "
+            f"({shortened(first_line(error))}). Install it, or use another model."
+        ) from error
     except Exception as error:
         raise cannot_bridge(hf_model, error) from error
     if reads_images:
@@ -54,10 +54,8 @@ def other_ways(config: Any, *, built: str) -> str:
     """What may hold a model of this configuration where a class of TransformerLens does not."""
     if built == "HookedTransformer":
         other = "backend='bridge', or " if _bridged_as(config) else ""
-    elif is_bridge_only():
-        other = "backend='hooked' of transformer-lens 3.x, or " if config.model_type in _HOOKED_IN_3 else ""
     else:
-        other = "backend='hooked', or " if _has_converter(config) else ""
+        other = f"backend='hooked'{' of transformer-lens 3.x' if is_bridge_only() else ''}, or "
     return f"try {other}a later version of transformer-lens"
 
 
@@ -84,18 +82,3 @@ def _bridged_as(config: Any) -> str | None:
         return str(determine_architecture_from_hf_config(config))
     except ValueError:
         return None
-
-
-def _has_converter(config: Any) -> bool:
-    """Whether TransformerLens 3.x knows how to make a HookedTransformer of a model."""
-    from transformer_lens.loading_from_pretrained import convert_hf_model_config
-
-    with tempfile.TemporaryDirectory(prefix="hc-") as folder:
-        config.save_pretrained(folder)
-        try:
-            convert_hf_model_config(folder)
-        except NotImplementedError:
-            return False
-        except Exception:  # noqa: BLE001 - it knows the architecture, and may lack a field of the configuration
-            return True
-    return True

@@ -16,7 +16,7 @@ from headcats.results.whole_file import regular
 _MARK = b"\nheadcats blake2b "
 _DIGITS = 32
 _TAIL = len(_MARK) + _DIGITS
-_MOST_OBJECTS = 2_000_000  # in JSON, where each takes three bytes, and Python a hundred
+_MOST_BRACKETS = 2_000_000  # that open in JSON, where an object takes three bytes, and in Python a hundred
 
 Unchecked = Literal["damaged", "accepted"]
 """What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
@@ -94,8 +94,8 @@ def json_content_of(data: bytes) -> Content:
         text = _in_lf(data).decode("utf-8")  # strings of JSON hold no line ends
     except UnicodeDecodeError:
         raise DamagedFileError("it is no UTF-8 text") from None
-    if (n := text.count("[") + text.count("{")) > _MOST_OBJECTS:
-        raise DamagedFileError(f"it has {n:,} lists and objects, and what was written has {_MOST_OBJECTS:,} at most")
+    if (n := text.count("[") + text.count("{")) > _MOST_BRACKETS:
+        raise DamagedFileError(f"it has {n:,} opening brackets, and what was written has {_MOST_BRACKETS:,} at most")
     entry = _ENTRY.search(text)
     if entry is None:
         return Content(data, has_checksum=False)

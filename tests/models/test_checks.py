@@ -42,6 +42,13 @@ class TestModel:
         assert json.loads(json.dumps(report)) == report
         assert torch.equal(torch.random.get_rng_state(), before)
 
+    def test_a_bridge_that_adds_up_results_of_heads_is_checked_by_what_it_writes(self, model: HookedModel) -> None:
+        model.model.set_use_attn_result(True)
+        check_model(model)
+        model.model.blocks[1].attn.register_forward_hook(lambda *args: (1.5 * args[2][0], *args[2][1:]))
+        with pytest.raises(ModelError, match="of layer 1"):
+            check_model(model)
+
     @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
     def test_a_weight_that_is_not_finite_is_named(self, model: HookedModel, value: float, what: str) -> None:
         with torch.no_grad():

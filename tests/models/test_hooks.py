@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -6,10 +7,21 @@ from toys import Toy, put, random_tokens, tiny_model
 
 from headcats.errors import ModelError
 from headcats.models.adapter import adapt
+from headcats.models.hooks import configured_heads
 
 
 def n_hooks(model: Any) -> int:
     return sum(len(hook._forward_hooks) + len(hook.fwd_hooks) for hook in model.hook_dict.values())
+
+
+@pytest.mark.parametrize("by_layer", [[4], [4, None], [4, "4"]])
+def test_numbers_of_heads_that_lack_a_layer_are_refused(by_layer: list[Any]) -> None:
+    config = SimpleNamespace(num_attention_heads=by_layer)
+    config.get_text_config = lambda: config
+    model = SimpleNamespace(original_model=SimpleNamespace(config=config))
+    assert configured_heads(model, 0) == 4
+    with pytest.raises(ModelError, match="layer 1"):
+        configured_heads(model, 1)
 
 
 class TestEdits:

@@ -58,6 +58,17 @@ def test_an_architecture_with_images_behind_a_config_that_names_none(folder: Pat
         assert "pip" in message
 
 
+def test_a_bridge_for_which_a_package_lacks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacks(config: Any) -> None:
+        raise ImportError("this needs mamba_ssm")
+
+    factory = "transformer_lens.factories.architecture_adapter_factory.ArchitectureAdapterFactory"
+    monkeypatch.setattr(f"{factory}.select_architecture_adapter", lacks)
+    message = refusal(folder)
+    assert "mamba_ssm" in message
+    assert "images" not in message
+
+
 @for_each("part", ["vision_config", "audio_config"])
 def test_no_advice_leads_there(part: str, folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -85,7 +96,7 @@ def test_a_configuration_that_a_bridge_does_not_hold(stem: str, options: dict[st
     message = refusal(saved(tmp_path, stem, **options))
     assert f"{stem}ForCausalLM" in message
     assert "limit" in message
-    assert "backend" not in message  # no HookedTransformer either
+    assert "backend='hooked'" in message
 
 
 @pytest.mark.both_versions
