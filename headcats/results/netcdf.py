@@ -27,7 +27,7 @@ NOT_PLAIN = {"scale_factor", "add_offset", "missing_value", "calendar", "_Unsign
 """Attributes of the climate and forecast conventions, by which xarray would change the values."""
 _TIMES = ("day", "hour", "minute", "second", "since")
 _SMALL, _MOST_PACKED = 2**24, 400  # bytes of any table; times that compression may save of a larger one
-_FILTERS = ((), (h5z.FILTER_DEFLATE,), (h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE))
+_FILTERS = ((h5z.FILTER_DEFLATE,), (h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE))
 _AS_DOUBLE = 8  # bytes of each of a compressed block, which is restored in double precision
 _DECODED = 16  # bytes of a value that xarray changes, at most
 _OF_CHUNK = 1024  # bytes that HDF5 takes to find a chunk, at least
@@ -94,42 +94,40 @@ def read_netcdf(data: bytes, *, most: float = 0) -> xr.Dataset:
 
 def _check_whole(root: h5g.GroupID, room: _Room) -> None:
     """Refuse what xarray would read too much of, or from elsewhere."""
-    stored = {name: _opened(root, name, room) for name in _link_names(root)}
+    stored = {name: _opened(root, name, room) for name in _names(root, links=True)}
     for name, variable in stored.items():
         if (text := h5py.check_string_dtype(variable.dtype)) is not None and text.length is None:
             _texts(variable, room, name)
         elif variable.dtype.kind not in "iufSb":
             raise DamagedFileError(f"{_shown(name)} holds neither numbers nor texts")
     for place in (root, *stored.values()):
-        for name in _attribute_names(place):
+        for name in _names(place):
             attribute = h5a.open(place, name)
             if name == b"DIMENSION_LIST" and len(attribute.shape) > 0 and attribute.shape != (place.rank,):
                 raise DamagedFileError("it names more dimensions than a variable has")
-            if name not in _NOT_READ:
-                value = _value(attribute, room)
-                if place is not root and _decodes(name.decode("utf-8", "replace"), value, place.dtype):
-                    room.take(math.prod(place.shape) * _DECODED, name)
+            if name in _NOT_READ:
+                continue
+            value = str(_value(attribute, room))
+            if place is not root and (
+                (name == b"units" and is_time(value))
+                or (name == b"_FillValue" and place.dtype.kind != "f")
+                or name.decode("utf-8", "replace") in NOT_PLAIN
+            ):
+                room.take(math.prod(place.shape) * _DECODED, name)
 
 
-def _decodes(name: str, value: np.ndarray, dtype: np.dtype) -> bool:
-    """Whether xarray makes other values of those with this attribute."""
-    is_of_times = name == "units" and is_time(str(value))
-    return is_of_times or name in NOT_PLAIN or (name == "_FillValue" and dtype.kind != "f")
-
-
-def _link_names(root: h5g.GroupID, **order: int) -> list[bytes]:
+def _names(place: h5d.DatasetID | h5g.GroupID, *, links: bool = False, index: int = h5.INDEX_NAME) -> list[bytes]:
+    """Of the attributes of a place, or of its links."""
     names: list[bytes] = []
-    if (n := root.get_num_objs()) > _MOST_VARIABLES:
-        raise DamagedFileError(f"it has {n:,} variables")
-    root.links.iterate(names.append, **order)
-    return names
-
-
-def _attribute_names(place: h5d.DatasetID | h5g.GroupID, **order: int) -> list[bytes]:
-    names: list[bytes] = []
-    if (n := h5a.get_num_attrs(place)) > _MOST_ATTRIBUTES:
-        raise DamagedFileError(f"it has {n:,} attributes in one place")
-    h5a.iterate(place, names.append, **order)
+    n, most = (place.get_num_objs(), _MOST_VARIABLES) if links else (h5a.get_num_attrs(place), _MOST_ATTRIBUTES)
+    if n > most:
+        raise DamagedFileError(
+            f"it has {n:,} {'variables' if links else 'attributes in one place'}, more than {most:,}"
+        )
+    if links:
+        place.links.iterate(names.append, idx_type=index)
+    else:
+        h5a.iterate(place, names.append, index_type=index)
     return names
 
 
@@ -145,12 +143,12 @@ def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
     if layout == h5d.VIRTUAL or made.get_external_count():
         raise DamagedFileError(f"the values of {_shown(name)} are in another file")
     size = math.prod(stored.shape) * stored.get_type().get_size()
-    if layout == h5d.CHUNKED:
-        _check_chunks(stored, made, room, name)
-    else:
+    if made.get_nfilters():
+        _check_packed(stored, made, room, name)
+    elif not _is_dimension(stored, room):
         room.take(size, name)
-    if not made.get_nfilters() and stored.get_storage_size() < size and not _is_dimension(stored, room):
-        raise DamagedFileError(f"not all values of {_shown(name)} are in it")
+        if stored.get_storage_size() < size or (size and layout == h5d.CHUNKED):
+            raise DamagedFileError(f"the values of {_shown(name)} are not in it as headcats writes them")
     return stored
 
 
@@ -161,17 +159,17 @@ def _is_dimension(stored: h5d.DatasetID, room: _Room) -> bool:
     return NO_VARIABLE in _text(_value(attribute, room)[()])
 
 
-def _check_chunks(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: bytes) -> None:
-    """Take room for a variable in chunks; refuse those that are packed of more than their size."""
+def _check_packed(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: bytes) -> None:
+    """Take room for a compressed variable; refuse one that is packed of more than its size."""
     n_filters, chunk, item = made.get_nfilters(), made.get_chunk(), stored.get_type().get_size()
-    if tuple(made.get_filter(place)[0] for place in range(n_filters)) not in _FILTERS:
+    filters = tuple(made.get_filter(place)[0] for place in range(n_filters))
+    if filters not in _FILTERS or stored.dtype.kind == "O":
         raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
     n_chunks = math.prod(math.ceil(size / part) for size, part in zip(stored.shape, chunk, strict=True))
-    n, cell = max(math.prod(stored.shape), math.prod(chunk)), max(item, _AS_DOUBLE) if n_filters else item
-    room.take(n * cell + n_chunks * _OF_CHUNK, name, packed=bool(n_filters))
+    n = max(math.prod(stored.shape), math.prod(chunk))
+    room.take(n * max(item, _AS_DOUBLE) + n_chunks * _OF_CHUNK, name, packed=True)
     large: list[tuple[int, ...]] = []
-    if n_filters:
-        stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
+    stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
     for offset in large:
         skipped, packed = stored.read_direct_chunk(offset)
         whole = math.prod(chunk) * item
@@ -187,8 +185,6 @@ def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> list[str]:
     """The texts of a variable in order, which have room: many may be one and the same in the file."""
     n, values = math.prod(stored.shape), np.empty(stored.shape, dtype=stored.dtype)
     if n:
-        if stored.get_create_plist().get_layout() != h5d.CONTIGUOUS:
-            raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
         lengths = np.frombuffer(room.data, _REFERENCE, n, stored.get_offset())["length"]
         room.take(n * _OF_TEXT + int(lengths.sum(dtype=np.int64)), name)
         stored.read(h5s.ALL, h5s.ALL, values)
@@ -198,7 +194,7 @@ def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> list[str]:
 def _table(root: h5g.GroupID, room: _Room) -> xr.Dataset:
     if not root.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_INDEXED:
         raise _UnknownError
-    names = _link_names(root, idx_type=h5.INDEX_CRT_ORDER)
+    names = _names(root, links=True, index=h5.INDEX_CRT_ORDER)
     stored = {name.decode("utf-8"): _opened(root, name, room) for name in names}
     attrs_of = {name: _attributes(variable, room) for name, variable in stored.items()}
     dims = {int(attrs["_Netcdf4Dimid"]): name for name, attrs in attrs_of.items() if "CLASS" in attrs}
@@ -248,7 +244,7 @@ def _attributes(place: h5d.DatasetID | h5g.GroupID, room: _Room) -> dict[str, An
     attrs: dict[str, Any] = {}
     if not place.get_create_plist().get_attr_creation_order() & h5p.CRT_ORDER_TRACKED:
         raise _UnknownError
-    for name in _attribute_names(place, index_type=h5.INDEX_CRT_ORDER):
+    for name in _names(place, index=h5.INDEX_CRT_ORDER):
         if name in _NOT_READ:
             continue
         attribute = h5a.open(place, name)
