@@ -35,6 +35,10 @@ _DEFLATED = 1032  # times that it makes of anything, at most
 _REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # to a text, in the file
 _OF_TEXT = 48  # bytes that Python takes for any
 _TEXTS = 10  # of an attribute
+_PADDED, _MOST_PADDED = (
+    2**27,
+    8,
+)  # bytes of texts of any table, which numpy makes as long as the longest; times the file
 _MOST_ATTRIBUTES, _MOST_VARIABLES = 200, 1000  # HDF5 takes time for many
 
 
@@ -57,16 +61,20 @@ def largest_table(stored: int, most: float = 0) -> float:
 
 
 class _Room:
-    """The bytes of a file, and how many those of its table may still take; compressed ones have a room of their own."""
+    """The bytes of a file, and how many those of its table may still take: as stored, unpacked, and of padded texts."""
 
     def __init__(self, data: bytes, most: float) -> None:
         self.data = data
-        self._left = {False: largest_table(len(data)), True: largest_table(len(data), most)}
+        self._left = {
+            "stored": largest_table(len(data)),
+            "packed": largest_table(len(data), most),
+            "padded": max(_PADDED, _MOST_PADDED * len(data)),
+        }
 
-    def take(self, n: int, name: bytes, *, packed: bool = False) -> None:
+    def take(self, n: int, name: bytes, *, of: str = "stored") -> None:
         """Make room for so many bytes; a DamagedFileError where there is none."""
-        self._left[packed] -= n
-        if self._left[packed] < 0:
+        self._left[of] -= n
+        if self._left[of] < 0:
             raise DamagedFileError(
                 f"with {_shown(name)} its {len(self.data):,} bytes would be more than may come of them in memory"
             )
@@ -167,7 +175,7 @@ def _check_packed(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: 
         raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
     n_chunks = math.prod(math.ceil(size / part) for size, part in zip(stored.shape, chunk, strict=True))
     n = max(math.prod(stored.shape), math.prod(chunk))
-    room.take(n * max(item, _AS_DOUBLE) + n_chunks * _OF_CHUNK, name, packed=True)
+    room.take(n * max(item, _AS_DOUBLE) + n_chunks * _OF_CHUNK, name, of="packed")
     large: list[tuple[int, ...]] = []
     stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
     for offset in large:
@@ -226,8 +234,8 @@ def _variable(
         if h5py.check_string_dtype(stored.dtype) is None:
             raise _UnknownError
         texts = _texts(stored, room, name.encode())
-        # numpy makes each as long as the longest.
-        room.take(len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize, name.encode())
+        padded = len(texts) * max(map(len, texts), default=0) * np.dtype("U1").itemsize
+        room.take(padded, name.encode(), of="padded")
         values = np.array(texts, dtype=str).reshape(stored.shape)
     else:
         values = np.empty(stored.shape, dtype=stored.dtype)

@@ -236,6 +236,8 @@ def test_what_fits_is_read(tmp_path: Path) -> None:
     table["v"].encoding = {"zlib": True}
     assert len(packed := netcdf_bytes(table)) < 30_000
     assert read_netcdf(packed, most=2**24).identical(table)  # 8 MB
+    long = xr.Dataset({"item": ("prompt", np.array(["x" * 6000, *map(str, range(999))]))})  # 24 MB as numpy pads it
+    assert read_netcdf(netcdf_bytes(long)).identical(long)
     larger = xr.Dataset({"v": ("x", np.zeros(3 * 10**6, np.float32))})
     larger["v"].encoding = {"zlib": True}
     with pytest.raises(DamagedFileError):
