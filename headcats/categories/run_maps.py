@@ -13,7 +13,9 @@ from headcats.categories.map_tables import kept_judged, kept_map
 from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.results.declaration import controls_of
 from headcats.results.head_axes import noun
+from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 
 _SPECIFIC = " (task-specific)"
@@ -112,9 +114,17 @@ def run_maps(run: RunResults, reading: Reading, *, jobs: int = 1) -> RunMaps:
                 warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped reading have been given
                 maps.append(RunMap(candidate, kept_judged(run, candidate, jobs=jobs), name))
         except HeadcatsError as error:  # no controls, or measured in other metrics alone
-            left_out[name] = str(error)
+            left_out[name] = _skipped_control(run, candidate) or str(error)
     specific = next((each for each in maps if each.reading.effect == "task_specific"), None)
     return RunMaps(mapped, specific, tuple(each for each in maps if each is not specific), left_out)
+
+
+def _skipped_control(run: RunResults, reading: Reading) -> str:
+    """Why a run skipped the control that task-specific effects are made with; "" where it did not, or they are none."""
+    control = controls_of(reading.label.name).get("task") if reading.effect == "task_specific" else None
+    records = [pair for of_task in run.manifest_or_empty.blocks.values() for pair in of_task.items()]
+    refusals = [record.refusal for label, record in records if Label.parse(label).name == control and record.refusal]
+    return f"{control} was skipped: {refusals[0]}" if refusals else ""
 
 
 def _name(run: RunResults, reading: Reading) -> str:

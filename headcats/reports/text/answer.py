@@ -210,15 +210,11 @@ def corruptions(run: RunResults) -> Iterator[Finding]:
         by_kind.setdefault((record.corruption or usual).replace("_", " "), []).append(record.category)
     if len(by_kind) < 2 and not any(record.corruption for record in records):
         return
-    kinds = [
-        line(
-            "answer.corruption",
-            kind=kind,
-            n=len(categories),
-            categories=[f"{name} {n}" for name, n in Counter(categories).items()],
-        )
-        for kind, categories in sorted(by_kind.items(), key=lambda pair: len(pair[1]))
-    ]
+    kinds = []
+    for kind, categories in sorted(by_kind.items(), key=lambda pair: len(pair[1])):
+        counts = [f"{name} {n}" for name, n in Counter(categories).items()]
+        among = line("answer.among", counts=counts) if len({record.category for record in records}) > 1 else None
+        kinds.append(line("answer.corruption", kind=kind, n=len(categories), among=among))
     yield line("answer.corruptions" if len(kinds) > 1 else "answer.other_corruption", kinds=kinds)
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from simulated import block
 
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap, RunMaps
+from headcats.categories.run_maps import RunMap, RunMaps, run_maps
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 from headcats.reports.text.answer import (
     agreements,
@@ -19,7 +20,7 @@ from headcats.reports.text.answer import (
     verdicts_by_category,
 )
 from headcats.results.manifest import Manifest
-from headcats.results.records import DropCounts, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
 from headcats.results.tree import tree
 
@@ -144,6 +145,21 @@ def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
     assert "answer.no_task_specific" not in {finding.id for finding in cautions(RunMaps(mapped, a_map(), (), {}))}
 
 
+def test_a_control_that_was_skipped_is_not_asked_for_again():
+    reasons, reading = [], Reading.parse(method="denoising_patch@last", metric="logit_diff")
+    for refusal in ("", "none of the prompts has one"):
+        refused = {"second_corruption_patch@last": BlockRecord("x", refusal=refusal)}
+        tasks = {name: TaskRecord("Knowledge") for name in "ab"}
+        manifest = Manifest(
+            tasks=tasks, blocks=dict.fromkeys(tasks, refused), categories=(CategoryRecord("Knowledge", "#000000"),)
+        )
+        scored = block(np.random.default_rng(0).normal(0.3, 0.1, (16, 1, 2)))
+        run = RunResults(tree({(name, "denoising_patch@last"): scored for name in tasks}, manifest))
+        reasons.append(run_maps(run, reading).no_task_specific)
+    assert reasons[0].startswith("These results hold no second_corruption_patch")
+    assert reasons[1] == "second_corruption_patch was skipped: none of the prompts has one"
+
+
 def a_run(**corrupted):
     """Results of tasks of two categories, by how their prompts are corrupted; None for finished prompts."""
     records = {
@@ -155,15 +171,15 @@ def a_run(**corrupted):
         for name, how in corrupted.items()
     }
     manifest = Manifest(tasks=records, plan=PlanRecord(corruption="other_task"))
-    block = xr.Dataset({"patched": ("prompt", [0.0])}, attrs={"label": "denoising_patch@last"})
-    return RunResults(tree({(name, "denoising_patch@last"): block for name in records}, manifest))
+    empty = xr.Dataset({"patched": ("prompt", [0.0])}, attrs={"label": "denoising_patch@last"})
+    return RunResults(tree({(name, "denoising_patch@last"): empty for name in records}, manifest))
 
 
 def test_corruptions_that_differ_are_counted_by_category():
     assert list(corruptions(a_run(a="", b="", c=""))) == []
     assert list(corruptions(a_run(a=None, c=None))) == []
     (mixed,) = corruptions(a_run(a="shuffled_labels", b="", c="", d=None))
-    kinds = {each.fields["kind"]: each.fields["categories"] for each in mixed.fields["kinds"]}
+    kinds = {each.fields["kind"]: each.fields["among"].fields["counts"] for each in mixed.fields["kinds"]}
     assert kinds == {
         "shuffled labels": ["Knowledge 1"],
         "prompts as given": ["Linguistic 1"],
@@ -171,6 +187,8 @@ def test_corruptions_that_differ_are_counted_by_category():
     }
     (fallen,) = corruptions(a_run(a="shuffled_labels", c="shuffled_labels"))
     assert fallen.id == "answer.other_corruption"
+    (single,) = corruptions(a_run(a="shuffled_labels"))
+    assert [each.fields["among"] for each in single.fields["kinds"]] == [None]
 
 
 def test_the_headline_begins_with_the_verdicts_the_best_first():

@@ -76,7 +76,7 @@ def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, .
 
 def _unusable(folder: str, problem: str) -> Finding:
     """The note on the page, and a warning to who makes it."""
-    _log.warning("The report is without %s: %s", folder, problem)
+    _log.warning("Not in the report: %s, as %s", folder, problem)
     return note("evidence.unusable", folder=folder, problem=problem)
 
 
