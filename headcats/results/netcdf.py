@@ -102,7 +102,7 @@ def read_netcdf(data: bytes, *, most: float = 0) -> xr.Dataset:
 
 def _check_whole(root: h5g.GroupID, room: _Room) -> None:
     """Refuse what xarray would read too much of, or from elsewhere."""
-    stored = {name: _opened(root, name, room) for name in _names(root, links=True)}
+    stored = {name: _opened(root, name, room)[0] for name in _names(root, links=True)}
     for name, variable in stored.items():
         if (text := h5py.check_string_dtype(variable.dtype)) is not None and text.length is None:
             _texts(variable, room, name)
@@ -139,8 +139,8 @@ def _names(place: h5d.DatasetID | h5g.GroupID, *, links: bool = False, index: in
     return names
 
 
-def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
-    """The variable of this name, whose values are in the file and have room."""
+def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> tuple[h5d.DatasetID, h5p.PropDCID]:
+    """The variable of this name, whose values are in the file and have room, and how it was made."""
     if root.links.get_info(name).type != h5l.TYPE_HARD:
         raise DamagedFileError(f"{_shown(name)} is a link")
     stored = h5o.open(root, name)
@@ -153,11 +153,11 @@ def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> h5d.DatasetID:
     size = math.prod(stored.shape) * stored.get_type().get_size()
     if made.get_nfilters():
         _check_packed(stored, made, room, name)
-    elif not _is_dimension(stored, room):
+    elif stored.get_storage_size() >= size and (layout != h5d.CHUNKED or not size):
         room.take(size, name)
-        if stored.get_storage_size() < size or (size and layout == h5d.CHUNKED):
-            raise DamagedFileError(f"the values of {_shown(name)} are not in it as headcats writes them")
-    return stored
+    elif not _is_dimension(stored, room):
+        raise DamagedFileError(f"the values of {_shown(name)} are not in it as headcats writes them")
+    return stored, made
 
 
 def _is_dimension(stored: h5d.DatasetID, room: _Room) -> bool:
@@ -192,26 +192,31 @@ def _shown(name: bytes) -> str:
 def _texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> list[str]:
     """The texts of a variable in order, which have room: many may be one and the same in the file."""
     n, values = math.prod(stored.shape), np.empty(stored.shape, dtype=stored.dtype)
-    if n:
+    if is_large := n * len(room.data) > _SMALL:
         lengths = np.frombuffer(room.data, _REFERENCE, n, stored.get_offset())["length"]
         room.take(n * _OF_TEXT + int(lengths.sum(dtype=np.int64)), name)
+    if n:
         stored.read(h5s.ALL, h5s.ALL, values)
-    return list(map(_text, values.ravel()))
+    texts = list(map(_text, values.ravel()))
+    if not is_large:
+        room.take(n * _OF_TEXT + sum(map(len, texts)), name)
+    return texts
 
 
 def _table(root: h5g.GroupID, room: _Room) -> xr.Dataset:
-    if not root.get_create_plist().get_link_creation_order() & h5p.CRT_ORDER_INDEXED:
+    of_root = root.get_create_plist()
+    if not of_root.get_link_creation_order() & h5p.CRT_ORDER_INDEXED:
         raise _UnknownError
     names = _names(root, links=True, index=h5.INDEX_CRT_ORDER)
     stored = {name.decode("utf-8"): _opened(root, name, room) for name in names}
-    attrs_of = {name: _attributes(variable, room) for name, variable in stored.items()}
+    attrs_of = {name: _attributes(variable, made, room) for name, (variable, made) in stored.items()}
     dims = {int(attrs["_Netcdf4Dimid"]): name for name, attrs in attrs_of.items() if "CLASS" in attrs}
     variables = {
-        name: _variable(name, stored[name], attrs, dims, room)
+        name: _variable(name, stored[name][0], attrs, dims, room)
         for name, attrs in attrs_of.items()
-        if not _is_dimension(stored[name], room)
+        if NO_VARIABLE not in str(attrs.get("NAME", ""))
     }
-    of_table = _attributes(root, room)
+    of_table = _attributes(root, of_root, room)
     listed = " ".join(attrs.get("coordinates", "") for attrs in (of_table, *attrs_of.values())).split()
     coords = {*listed, *(name for name, variable in variables.items() if variable.dims == (name,))}
     return xr.Dataset(
@@ -248,30 +253,30 @@ def _variable(
     return xr.Variable(names, values, plain)
 
 
-def _attributes(place: h5d.DatasetID | h5g.GroupID, room: _Room) -> dict[str, Any]:
+def _attributes(place: h5d.DatasetID | h5g.GroupID, made: h5p.PropOCID, room: _Room) -> dict[str, Any]:
     attrs: dict[str, Any] = {}
-    if not place.get_create_plist().get_attr_creation_order() & h5p.CRT_ORDER_TRACKED:
+    if not made.get_attr_creation_order() & h5p.CRT_ORDER_TRACKED:
         raise _UnknownError
     for name in _names(place, index=h5.INDEX_CRT_ORDER):
         if name in _NOT_READ:
             continue
-        attribute = h5a.open(place, name)
-        if len(attribute.shape) > 1:
+        value = _value(h5a.open(place, name), room)
+        if value.ndim > 1:
             raise _UnknownError
-        value = _value(attribute, room)
         values = list(map(_text, value.ravel())) if value.dtype.kind in "OS" else value.ravel()
         attrs[name.decode("utf-8")] = values[0] if len(values) == 1 else values
     return attrs
 
 
 def _value(attribute: h5a.AttrID, room: _Room) -> np.ndarray:
-    shape, dtype = attribute.shape, attribute.dtype
-    n, is_text = math.prod(shape), dtype.kind == "O"
-    room.take(n * (len(room.data) if is_text and n > _TEXTS else dtype.itemsize), attribute.name)
-    value = np.empty(shape, dtype=dtype)
+    """The value of an attribute: numbers are in the file, a text may be there once for many."""
+    value = np.empty(attribute.shape, dtype=attribute.dtype)
+    is_text = value.dtype.kind == "O"
+    if is_text and value.size > _TEXTS:
+        room.take(value.size * len(room.data), attribute.name)
     attribute.read(value)
     if is_text:
-        room.take(sum(len(text) for text in value.ravel() if isinstance(text, bytes | str)), attribute.name)
+        room.take(sum(map(len, filter(None, value.ravel()))), b"an attribute")
     return value
 
 
