@@ -61,7 +61,7 @@ def _warnings(material: Material) -> Iterator[Finding]:
 
 
 def _prompts_lacking(material: Material) -> int:
-    """How many prompts a task should have where all are from files that have too few to judge heads; 0 elsewhere."""
+    """Number of prompts that tasks should have where all are from files with too few to judge heads; 0 elsewhere."""
     assert material.maps is not None
     n, records = prompts_wanted(material.maps.mapped), _scored(material)
     lists = bool(records) and all(record.word_pairs.kept is None and record.rows.kept is not None for record in records)

@@ -196,10 +196,10 @@ def _finite(value: Any, infinite: dict[str, int]) -> Any:
     """A table whose infinite numbers are missing, and are counted by variable; anything else as it is."""
     if not isinstance(value, xr.Dataset):
         return value
-    found = {name: np.isinf(values) for name, values in value.data_vars.items() if values.dtype.kind == "f"}
-    found = {name: where for name, where in found.items() if where.any()}
-    infinite |= {str(name): int(where.sum()) for name, where in found.items()}
-    return value.assign({name: value[name].where(~where) for name, where in found.items()})
+    floats = {name: values for name, values in value.data_vars.items() if values.dtype.kind == "f"}
+    places = {name: where for name, values in floats.items() if (where := np.isinf(values)).any()}
+    infinite |= {str(name): int(where.sum()) for name, where in places.items()}
+    return value.assign({name: value[name].where(~where) for name, where in places.items()})
 
 
 def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:

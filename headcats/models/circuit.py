@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import attached_hook, unnoticed
+from headcats.models.hooks import attached_hook, text_config, unnoticed
 from headcats.models.norms import Norm, no_norm, read_norm
 from headcats.models.one_token_run import OneTokenRun, difference, one_token_run
 from headcats.models.placement import in_place
@@ -47,8 +47,7 @@ class Circuit:
 
     def __init__(self, model: HookedModel) -> None:
         _check_unhooked(model)
-        config = getattr(getattr(model.model, "original_model", None), "config", None)
-        if config is not None and getattr(config.get_text_config(), "kv_lora_rank", None):
+        if getattr(text_config(model.model), "kv_lora_rank", None):
             raise ModelError(
                 f"Model {model.name!r} makes its values from a compressed residual stream (multi-head latent "
                 "attention), so its heads have no W_V, which this method reads. Causal methods need none."

@@ -88,14 +88,19 @@ def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
     )
 
 
+def text_config(model: Any) -> Any:
+    """Configuration of the language model by transformers; of a model without one, that of TransformerLens."""
+    config = getattr(getattr(model, "original_model", None), "config", None)
+    return model.cfg if config is None else config.get_text_config()
+
+
 def configured_heads(model: Any, layer: int) -> int:
     """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all.
 
     Raises:
         ModelError: It lists numbers by layer, and none for this one.
     """
-    config = getattr(getattr(model, "original_model", None), "config", None)
-    sizes = {} if config is None else vars(config.get_text_config())
+    sizes = vars(text_config(model))
     of_layers = next((sizes[name] for name in _HEADS_BY_LAYER if isinstance(sizes.get(name), list | tuple)), None)
     if of_layers is None:
         return int(model.cfg.n_heads)

@@ -1,4 +1,4 @@
-"""What the installed TransformerLens can hold, looked up before it boots anything, and whose limit it is."""
+"""Refusals of what the installed TransformerLens cannot hold, before it boots anything, and whose limit it is."""
 
 import importlib.metadata
 from typing import Any
@@ -51,7 +51,7 @@ def cannot_bridge(hf_model: Any, error: Exception) -> ModelError:
 
 
 def other_ways(config: Any, *, built: str) -> str:
-    """What may hold a model of this configuration where a class of TransformerLens does not."""
+    """Advice on what may hold a model of this configuration where a class of TransformerLens does not."""
     if built == "HookedTransformer":
         other = "backend='bridge', or " if _bridged_as(config) else ""
     else:
@@ -60,12 +60,12 @@ def other_ways(config: Any, *, built: str) -> str:
 
 
 def is_bridge_only() -> bool:
-    """Whether the installed TransformerLens has no HookedTransformer, which 4.0 removed."""
+    """True if the installed TransformerLens has no HookedTransformer, which 4.0 removed."""
     return int(version().split(".")[0]) >= 4
 
 
 def version() -> str:
-    """Of the installed TransformerLens."""
+    """Version of the installed TransformerLens."""
     return importlib.metadata.version("transformer-lens")
 
 

@@ -10,9 +10,9 @@ from headcats.registry import unknown_name_message
 
 _log = logging.getLogger("headcats")
 BOS = ("once", "own", "written")
-"""What stands in front of a text: the special tokens that the tokenizer itself writes there, and where it writes none
-(that of GPT-2) its BOS once, if it has one, as TransformerLens does; only what the tokenizer itself writes; or only
-what the text itself has, as those of chat templates do."""
+"""Ways to begin a text: with the special tokens that the tokenizer itself writes there, and where it writes none
+(that of GPT-2) its BOS once, if it has one, as TransformerLens does; with only what the tokenizer itself writes; or
+with only what the text itself has, as those of chat templates do."""
 
 _PROBE = "a"
 # Not verbose: we drop and count texts longer than the context ourselves, so transformers need not warn.
@@ -70,8 +70,8 @@ def encode_with_bos(
     encoding = tokenizer(list(texts), **_PLAIN, **({"return_offsets_mapping": True} if is_fast else {}))
     asks = [text for text, where in zip(texts, bos, strict=True) if where == "own"]
     whole = iter(tokenizer(asks, **_WHOLE)["input_ids"] if asks else ())
-    own = written_front(tokenizer)
-    once = _once(tokenizer, own)
+    written = written_front(tokenizer)
+    once = _once(tokenizer, written)
     taken_off = _in_front(tokenizer, once)
     encoded = []
     for place, (text, where, ids) in enumerate(zip(texts, bos, encoding["input_ids"], strict=True)):
@@ -84,8 +84,8 @@ def encode_with_bos(
         )
         if where == "own":
             front = _before(list(next(whole)), list(ids), text=text) + front
-        if where == "written" and front != own:
-            _tell(*(repr(tokenizer.decode(ids)) if ids else "no special token" for ids in (front, own)))
+        if where == "written" and front != written:
+            _tell(*(repr(tokenizer.decode(ids)) if ids else "no special token" for ids in (front, written)))
         encoded.append((list(once) if where == "once" else front, rest, ends))
     return encoded
 

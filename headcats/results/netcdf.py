@@ -35,10 +35,7 @@ _DEFLATED = 1032  # times that it makes of anything, at most
 _REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # to a text, in the file
 _OF_TEXT = 48  # bytes that Python takes for any
 _TEXTS = 10  # of an attribute
-_PADDED, _MOST_PADDED = (
-    2**27,
-    8,
-)  # bytes of texts of any table, which numpy makes as long as the longest; times the file
+_PADDED, _MOST_PADDED = 2**27, 8  # bytes of texts, each as long as the longest: of any table, and times the file
 _MOST_ATTRIBUTES, _MOST_VARIABLES = 200, 1000  # HDF5 takes time for many
 
 

@@ -126,11 +126,11 @@ def changed_conditions(manifest: Manifest) -> list[str]:
     joint = (record for of_method in manifest.joint_blocks.values() for record in of_method.parts.values())
     records = [*(record for of_task in manifest.blocks.values() for record in of_task.values()), *joint]
     before = [record.versions or manifest.versions for record in records if not record.refusal]
-    there = {name: sorted({of[name] for of in before if name in of}) for name in conditions()}
+    noted = {name: sorted({of[name] for of in before if name in of}) for name in conditions()}
     return [
-        f"{name}: {' and '.join(there[name])} there, {now} now"
+        f"{name}: {' and '.join(noted[name])} there, {now} now"
         for name, now in conditions().items()
-        if there[name] not in ([], [now])
+        if noted[name] not in ([], [now])
     ]
 
 

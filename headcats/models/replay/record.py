@@ -2,7 +2,7 @@
 
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.hooks import attached_hook
+from headcats.models.hooks import attached_hook, text_config
 from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.spending import spent_on
 
@@ -43,8 +43,7 @@ def check_replayable(model: HookedModel) -> None:
             raise Unreplayable(f"it has hooks of its own, for example at {hooked!r}")
         if without := model.n_layers - len(model.layers):
             raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
-        original = getattr(getattr(model.model, "original_model", None), "config", None)
-        config = model.model.cfg if original is None else original.get_text_config()
+        config = text_config(model.model)
         if getattr(config, "is_encoder_decoder", False):
             raise Unreplayable("it has an encoder")
         if getattr(config, "num_kv_shared_layers", 0):
