@@ -71,12 +71,14 @@ class RunMaps:
         task_specific: The same by task-specific effects; None where they are mapped already or not known.
         others: By the other exact methods of the run.
         left_out: Name -> why there is no such map.
+        longest_list: Rows of the longest file of finished prompts where all tasks are such files; None elsewhere.
     """
 
     mapped: RunMap
     task_specific: RunMap | None
     others: tuple[RunMap, ...]
     left_out: Mapping[str, str]
+    longest_list: int | None = None
 
     @property
     def no_task_specific(self) -> str:
@@ -116,7 +118,16 @@ def run_maps(run: RunResults, reading: Reading, *, jobs: int = 1) -> RunMaps:
         except HeadcatsError as error:  # no controls, or measured in other metrics alone
             left_out[name] = _skipped_control(run, candidate) or str(error)
     specific = next((each for each in maps if each.reading.effect == "task_specific"), None)
-    return RunMaps(mapped, specific, tuple(each for each in maps if each is not specific), left_out)
+    others = tuple(each for each in maps if each is not specific)
+    return RunMaps(mapped, specific, others, left_out, _longest_list(run))
+
+
+def _longest_list(run: RunResults) -> int | None:
+    tasks = run.manifest_or_empty.tasks
+    records = [tasks[name] for name in run.scored_tasks if name in tasks]
+    rows = [record.rows.kept for record in records if record.word_pairs.kept is None]
+    counts = [n for n in rows if n is not None]
+    return max(counts) if counts and len(counts) == len(records) else None
 
 
 def _skipped_control(run: RunResults, reading: Reading) -> str:

@@ -10,21 +10,14 @@ import xarray as xr
 
 from headcats.categories.run_maps import RunMaps
 from headcats.reports.page.material import Material
-from headcats.reports.text.answer import corruptions, of_a_toy, other_tests, prompts_wanted
+from headcats.reports.text.answer import corruptions, of_a_toy, other_tests, prompts_lacking, prompts_wanted
 from headcats.reports.text.short import Short, short_map
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
-from headcats.results.records import LEAST_PROMPTS_PER_ROLE, TaskRecord
+from headcats.results.records import TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULT_PROMPTS
-
-_OF_LISTS = {
-    "answer.not_judged": "answer.not_judged_of_lists",
-    "answer.few_prompts": "answer.few_prompts_of_lists",
-}
-"""Findings that ask for more prompts, and what stands in their place where the files have no more."""
 
 
 def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTree | None = None) -> Short:
@@ -33,7 +26,7 @@ def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTre
 
     material = Material(run, maps, maps.mapped.reading, place, target=Path())
     tested = next(iter(material.evidence), None) if evidence is None else evidence
-    short = short_map(
+    return short_map(
         maps,
         evidence=tested,
         foremost=corruptions(run),
@@ -41,13 +34,6 @@ def short_run(run: RunResults, maps: RunMaps, place: Place, evidence: xr.DataTre
         next_command=_next_command(material, place),
         colours=listed_colours(maps.mapped.tables["overlap"]),
     )
-    if n := _prompts_lacking(material):
-        verdict, warnings = (
-            tuple(line(_OF_LISTS[each.id], n=n) if each.id in _OF_LISTS else each for each in part)
-            for part in (short.verdict, short.warnings)
-        )
-        short = replace(short, verdict=verdict, warnings=warnings)
-    return short
 
 
 def _warnings(material: Material) -> Iterator[Finding]:
@@ -60,20 +46,6 @@ def _warnings(material: Material) -> Iterator[Finding]:
     yield from of_a_toy(material.run.manifest_or_empty.model)
 
 
-def _prompts_lacking(material: Material) -> int:
-    """Number of prompts that tasks should have where all are from files with too few to judge heads; 0 elsewhere."""
-    assert material.maps is not None
-    n, records = prompts_wanted(material.maps.mapped), _scored(material)
-    lists = bool(records) and all(record.word_pairs.kept is None and record.rows.kept is not None for record in records)
-    if n is None or not lists:
-        return 0
-    # Beside those that are scored, reference prompts and as many for a test: so `n` are scored, a power of two, also
-    # where a run shares out a list, as it does where the default is asked for.
-    wanted = n + 2 * LEAST_PROMPTS_PER_ROLE
-    least = wanted if n == DEFAULT_PROMPTS else n + LEAST_PROMPTS_PER_ROLE + 1
-    return 0 if any((record.rows.kept or 0) >= least for record in records) else wanted
-
-
 def _scored(material: Material) -> list[TaskRecord]:
     tasks = material.run.manifest_or_empty.tasks
     return [tasks[name] for name in material.run.scored_tasks if name in tasks]
@@ -83,7 +55,7 @@ def _next_command(material: Material, place: Place) -> str:
     """More prompts where single heads cannot be told apart; else the test, the comparison, the page."""
     assert material.maps is not None
     mapped, manifest = material.maps.mapped, material.run.manifest_or_empty
-    if mapped.not_judged and (n := prompts_wanted(mapped)) and not _prompts_lacking(material):
+    if mapped.not_judged and (n := prompts_wanted(mapped)) and not prompts_lacking(material.maps):
         folder = Path("NEW_DIR") if place.on_hub or not place.folder.name else Path(f"{place.folder}-{n}")
         wanted = replace(manifest, plan=replace(manifest.plan, n_prompts=n))
         more = repeat_command(wanted, results=None if place.on_hub else place.folder)

@@ -19,10 +19,11 @@ from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
-from headcats.results.records import ModelRecord
+from headcats.results.records import LEAST_PROMPTS_PER_ROLE, ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import is_bundled
 from headcats.scores.reach import items_wanted
+from headcats.study.defaults import DEFAULT_PROMPTS
 
 NAMED = 4
 """Heads or categories that a sentence names before it counts them."""
@@ -81,7 +82,7 @@ def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     mapped = maps.mapped
     overlap, kind = mapped.tables["overlap"], mapped.reading.sign
     if mapped.not_judged:
-        yield line("answer.not_judged", n=prompts_wanted(mapped))
+        yield _more_prompts(maps, "answer.not_judged")
         return
     if evidence is not None:
         yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
@@ -228,8 +229,8 @@ def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     """What a reader of the map has to know before trusting it, beyond the functions above; the weightiest first."""
     mapped = maps.mapped
     overlap = mapped.tables["overlap"]
-    if not mapped.not_judged and (n := prompts_wanted(mapped)):
-        yield line("answer.few_prompts", n=n)
+    if not mapped.not_judged and prompts_wanted(mapped):
+        yield _more_prompts(maps, "answer.few_prompts")
     if evidence is not None:
         specificity = evidence["specificity"].to_dataset()
         for category, _ in by_category(specificity):
@@ -265,6 +266,23 @@ def prompts_wanted(mapped: RunMap) -> int | None:
     if items >= wanted and not mapped.not_judged:
         return None
     return int(2 ** math.ceil(math.log2(max(wanted * prompts / items, prompts + 1))))
+
+
+def prompts_lacking(maps: RunMaps) -> int:
+    """Number of prompts that tasks should have where all are from files with too few to judge heads; 0 elsewhere."""
+    n = prompts_wanted(maps.mapped)
+    if n is None or maps.longest_list is None:
+        return 0
+    # Beside those that are scored, reference prompts and as many for a test: so `n` are scored, a power of two, also
+    # where a run shares out a list, as it does where the default is asked for.
+    wanted = n + 2 * LEAST_PROMPTS_PER_ROLE
+    return 0 if maps.longest_list >= (wanted if n == DEFAULT_PROMPTS else n + LEAST_PROMPTS_PER_ROLE + 1) else wanted
+
+
+def _more_prompts(maps: RunMaps, id: str) -> Finding:
+    """That there are too few prompts: how many to ask for, or how many the files should have."""
+    lacking = prompts_lacking(maps)
+    return line(f"{id}_of_lists", n=lacking) if lacking else line(id, n=prompts_wanted(maps.mapped))
 
 
 def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:

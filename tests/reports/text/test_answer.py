@@ -214,8 +214,13 @@ def test_nothing_is_found_where_nothing_can_be_judged():
     mapped = RunMap(mapped.reading, {**mapped.tables, "scores": scores}, mapped.name)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headcats.reports.text.answer.items_wanted", lambda *given, **options: 20.0)
-        (finding,) = headline(maps(mapped))
-    assert (finding.id, finding.fields["n"]) == ("answer.not_judged", 32)
+        for longest, said in (
+            (None, ("answer.not_judged", 32)),
+            (48, ("answer.not_judged_of_lists", 64)),
+            (49, ("answer.not_judged", 32)),
+        ):
+            (finding,) = headline(RunMaps(mapped, None, (), {}, longest_list=longest))
+            assert (finding.id, finding.fields["n"]) == said
     assert list(contradictions(maps(mapped, a_map(name="other")))) == []
 
 
