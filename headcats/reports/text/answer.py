@@ -82,7 +82,7 @@ def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     mapped = maps.mapped
     overlap, kind = mapped.tables["overlap"], mapped.reading.sign
     if mapped.not_judged:
-        yield _more_prompts(maps, "answer.not_judged")
+        yield _more_prompts(maps, "answer.not_judged", "answer.not_judged_of_lists")
         return
     if evidence is not None:
         yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
@@ -230,7 +230,7 @@ def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Fin
     mapped = maps.mapped
     overlap = mapped.tables["overlap"]
     if not mapped.not_judged and prompts_wanted(mapped):
-        yield _more_prompts(maps, "answer.few_prompts")
+        yield _more_prompts(maps, "answer.few_prompts", "answer.few_prompts_of_lists")
     if evidence is not None:
         specificity = evidence["specificity"].to_dataset()
         for category, _ in by_category(specificity):
@@ -279,10 +279,10 @@ def prompts_lacking(maps: RunMaps) -> int:
     return 0 if maps.longest_list >= (wanted if n == DEFAULT_PROMPTS else n + LEAST_PROMPTS_PER_ROLE + 1) else wanted
 
 
-def _more_prompts(maps: RunMaps, id: str) -> Finding:
+def _more_prompts(maps: RunMaps, id: str, of_lists: str) -> Finding:
     """That there are too few prompts: how many to ask for, or how many the files should have."""
     lacking = prompts_lacking(maps)
-    return line(f"{id}_of_lists", n=lacking) if lacking else line(id, n=prompts_wanted(maps.mapped))
+    return line(of_lists, n=lacking) if lacking else line(id, n=prompts_wanted(maps.mapped))
 
 
 def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:
