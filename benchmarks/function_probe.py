@@ -15,15 +15,15 @@ import xarray as xr
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.methods.function_probe.features import HeadFeatures, head_features
-from headcats.methods.function_probe.importance import importance_effects
-from headcats.methods.function_probe.scaling import scale_function_heads
-from headcats.methods.function_probe.seed import probe_seed
-from headcats.methods.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
-from headcats.methods.function_probe.splits import item_of
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.papers.function_probe.features import HeadFeatures, head_features
+from headcats.papers.function_probe.importance import importance_effects
+from headcats.papers.function_probe.scaling import scale_function_heads
+from headcats.papers.function_probe.seed import probe_seed
+from headcats.papers.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
+from headcats.papers.function_probe.splits import item_of
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.template import ARROW
 from headcats.statistics.random_streams import stream

@@ -17,10 +17,10 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 import headcats as hc
-from headcats.methods.head_gating.over_seeds import always_any
-from headcats.methods.head_gating.settings import GatingSettings
-from headcats.methods.head_gating.toggling import toggle_curves
 from headcats.methods.joint.inputs import SuiteInputs
+from headcats.papers.head_gating.over_seeds import always_any
+from headcats.papers.head_gating.settings import GatingSettings
+from headcats.papers.head_gating.toggling import toggle_curves
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import lookup
 

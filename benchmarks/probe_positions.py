@@ -13,8 +13,8 @@ import torch
 import xarray as xr
 
 import headcats as hc
-from headcats.methods.function_probe.settings import POSITIONS, FunctionProbeSettings
-from headcats.methods.function_probe.summary import seed_agreement
+from headcats.papers.function_probe.settings import POSITIONS, FunctionProbeSettings
+from headcats.papers.function_probe.summary import seed_agreement
 from headcats.statistics.agreement import rank_correlation
 
 CAUSAL = ("denoising_patch", "mean_ablation")
@@ -38,7 +38,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def heads_of(probes: xr.Dataset) -> xr.DataArray:
     """True for heads up to the elbow."""
-    return hc.rules.elbow()(hc.methods.function_probe.importance_effects(probes)) == 1
+    return hc.rules.elbow()(hc.papers.function_probe.importance_effects(probes)) == 1
 
 
 def show_functions(by_position: dict[str, xr.Dataset]) -> None:
@@ -58,7 +58,7 @@ def show_functions(by_position: dict[str, xr.Dataset]) -> None:
 def show_agreement(scores: xr.Dataset, by_position: dict[str, xr.Dataset]) -> None:
     """Rank correlation of every pair of methods, median of the functions and range, with the probe at each position."""
     for at, probes in by_position.items():
-        strength = hc.methods.function_probe.importance_effects(probes).effect.rename(function="group")
+        strength = hc.papers.function_probe.importance_effects(probes).effect.rename(function="group")
         strength = strength.sel(group=scores.group).expand_dims(method=[f"function_probe:at={at}"])
         seeds = xr.full_like(strength.isel(layer=0, head=0, drop=True), probes.sizes["seed"], dtype=int)
         row = xr.Dataset({"strength": strength, "n": seeds}).assign_coords(

@@ -36,7 +36,7 @@ def main() -> None:
     found = [name for name in scored if float(best.sel(task=name)) >= float(relations.threshold.sel(task=name))]
     print(f"{chosen.model}: {len(scored)} of {len(pairs)} relations scored, {len(found)} implemented by some head")
 
-    dynamic = hc.methods.ov_relation.dynamic_relation(
+    dynamic = hc.papers.ov_relation.dynamic_relation(
         model, scored, relations, templates=chosen.template, bos=chosen.bos
     )
     for context in dynamic.context.values:
@@ -48,7 +48,7 @@ def main() -> None:
         name: hc.methods.task_texts(name, suite=suite, n_prompts=chosen.prompts, n_demos=chosen.demos)
         for name in scored
     }
-    curve = hc.methods.ov_relation.relation_ablation(model, relations, texts)
+    curve = hc.papers.ov_relation.relation_ablation(model, relations, texts)
     ends = curve.sel(k=curve.n_removed)
     for name in map(str, curve.task.values):
         start, end = float(curve.accuracy.sel(task=name, k=0)), float(ends.accuracy.sel(task=name))

@@ -19,10 +19,10 @@ import torch
 from sweep_speed.shapes import SHAPES
 
 import headcats as hc
-from headcats.methods.ov_relation import extremes
-from headcats.methods.ov_relation.settings import PRESETS
 from headcats.models.circuit import Circuit
 from headcats.models.random_weights import random_hooked_model
+from headcats.papers.ov_relation import extremes
+from headcats.papers.ov_relation.settings import PRESETS
 
 RELATIONS, PAIRS = 20, 100
 

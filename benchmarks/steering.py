@@ -16,8 +16,9 @@ import argparse
 import time
 
 import headcats as hc
+from headcats.papers import function_vector
 
-SETTINGS = hc.methods.function_vector.SteeringSettings(n_demos=5, template="arrow")
+SETTINGS = function_vector.SteeringSettings(n_demos=5, template="arrow")
 CORRUPTIONS = ("shuffled_labels", "other_task")
 
 
@@ -36,7 +37,7 @@ def main() -> None:
             "n_demos": SETTINGS.n_demos,
             "corruption": corruption,
         }
-        ranking = hc.methods.function_vector.steering_heads(
+        ranking = function_vector.steering_heads(
             hc.run(model, **plan, seed=asked.seed, tasks=asked.tasks), max(asked.heads), seed=asked.seed
         )
         print(f"\n# {corruption}")
@@ -44,7 +45,7 @@ def main() -> None:
             print("{}  {:.4f} ({:.4f} to {:.4f})".format(name, *numbers))
         for n in asked.heads:
             started = time.monotonic()
-            found = hc.methods.function_vector.steer(
+            found = function_vector.steer(
                 model, "icl", ranking.isel(rank=slice(n)), tasks=asked.tasks, settings=SETTINGS, seed=asked.seed
             )
             print(f"\n{n} heads, {time.monotonic() - started:.0f} s\n{found.attrs['reading']}\n")

@@ -121,10 +121,10 @@ def solvers(model: Any, chosen: argparse.Namespace) -> str:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from headcats.methods.token_probe import token_probe
-    from headcats.methods.token_probe.answers import answer_questions
-    from headcats.methods.token_probe.passes import representations
-    from headcats.methods.token_probe.settings import PRESETS
+    from headcats.papers.token_probe import token_probe
+    from headcats.papers.token_probe.answers import answer_questions
+    from headcats.papers.token_probe.passes import representations
+    from headcats.papers.token_probe.settings import PRESETS
 
     settings, seed = PRESETS["orgad2025"], chosen.seeds[0]
     inputs = suite_inputs(model, chosen, seed=seed)

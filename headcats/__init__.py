@@ -50,14 +50,10 @@ weights, gates or probes, and `hc.categories.in_both` takes those that two metho
 `run_evidence` ablates the heads of a category on new prompts, beside random heads. `headcats.evidence` asks whether
 methods, metrics, positions, halves of the prompts and different models agree.
 
-## One paper, one room
+## Papers
 
-`hc.methods.ov_relation`, `hc.methods.head_gating`, `hc.methods.function_probe` and `hc.methods.token_probe` are
-methods, and each holds what belongs to its paper: `hc.methods.ov_relation.salient_tokens`, or
-`hc.methods.head_gating.question_texts`, which reads public files of questions. `hc.methods.function_vector` holds the
-steering experiment. `hc.methods.token_probe` reads tables of answers (`answered_items`) as `Question`, `AnsweredItem`
-and `Resample`, and holds what the probe is measured against: `baselines`, other data sets (`generalisation`), and kinds
-of error (`resampled`, `error_types`, `error_type_probes`).
+`headcats.papers` holds methods of papers, a folder each with its figures, presets and file readers. They come in as
+those of another package do: a method is `hc.methods.<name>`.
 
 ## Look at it
 

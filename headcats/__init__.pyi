@@ -9,6 +9,7 @@ from . import (
     figures as figures,
     methods as methods,
     metrics as metrics,
+    papers as papers,
     rules as rules,
 )
 from .categories.membership import categorize as categorize

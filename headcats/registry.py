@@ -1,4 +1,4 @@
-"""Registered items by kind and name: tasks, suites, methods, metrics, rules, figures, models, templates, presets.
+"""Registered items by kind and name: tasks, suites, layouts of files, methods, metrics, rules, figures, presets, ...
 
 Items register themselves through the decorator of their kind (`hc.task`, `hc.metrics.metric`, `hc.rules.rule`,
 `hc.methods.causal_method`, `hc.figures.figure`). Built-in items of a kind, and those of installed packages with the
@@ -24,7 +24,7 @@ from headcats.guard import Guard
 T = TypeVar("T")
 LONGEST_NAME = 200
 """Characters of a name: with a hash and a suffix it is still the name of a file."""
-Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
+Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "layout"]
 
 # As text: the registry is below these modules in the import order.
 _BUILT_IN: dict[str, tuple[str, ...]] = {
@@ -35,8 +35,7 @@ _BUILT_IN: dict[str, tuple[str, ...]] = {
     "metric": ("headcats.metrics",),
     "method": ("headcats.methods",),
     "rule": ("headcats.rules",),
-    "figure": ("headcats.figures", "headcats.methods"),
-    "preset": ("headcats.methods",),
+    "figure": ("headcats.figures",),
 }
 
 

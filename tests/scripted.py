@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from toys import tiny_model, word_tokenizer
 
-from headcats.methods.token_probe.answers import AnswerShape
-from headcats.methods.token_probe.items import Question
 from headcats.models.adapter import HookedModel
+from headcats.papers.token_probe.answers import AnswerShape
+from headcats.papers.token_probe.items import Question
 
 DIGITS = [str(digit) for digit in range(10)]
 _WORDS = ["the", "sum", "is", "surely", "now", "and", "then", "plus", "?"]

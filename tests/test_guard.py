@@ -79,7 +79,7 @@ def test_what_passes_as_it_is(error: BaseException) -> None:
         (functools.partial(hc.metrics.log_prob), True),
         (hc.rules.fdr().judge, True),
         (hc.suite("icl").tasks[0].make, True),
-        ("headcats.methods.ov_relation.fit:OVRelation", True),
+        ("headcats.papers.ov_relation.fit:OVRelation", True),
         (own, False),
         (functools.partial(own), False),
         (functools.wraps(hc.metrics.log_prob)(lambda logits, targets: None), False),

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from headcats import methods, registry
+from headcats import papers, registry
 from headcats.methods.choices import Choice
 from headcats.methods.presets import Preset
 
@@ -29,17 +29,17 @@ def page() -> str:
 
 def _packages() -> list[str]:
     """Folders of methods that say what they chose."""
-    folders = [Path(path) for path in methods.__path__]
-    names = [module.name for module in pkgutil.iter_modules(methods.__path__) if module.ispkg]
+    folders = [Path(path) for path in papers.__path__]
+    names = [module.name for module in pkgutil.iter_modules(papers.__path__) if module.ispkg]
     return [name for name in names if any((folder / name / "choices.py").is_file() for folder in folders)]
 
 
 def _section(package: str) -> str:
-    choices: tuple[Choice, ...] = importlib.import_module(f"headcats.methods.{package}.choices").CHOICES
+    choices: tuple[Choice, ...] = importlib.import_module(f"headcats.papers.{package}.choices").CHOICES
     presets: list[Preset] = [registry.lookup("preset", name) for name in registry.names("preset")]
     own = [preset for preset in presets if preset.choices == choices]
     names = ", ".join(f"`{preset.name}`" for preset in own)
-    title = f"\n## {own[0].paper}\n\n`hc.methods.{package}`, preset{'s' if len(own) > 1 else ''} {names}: "
+    title = f"\n## {own[0].paper}\n\n`hc.papers.{package}`, preset{'s' if len(own) > 1 else ''} {names}: "
     n_same = sum(choice.same for choice in choices)
     return title + f"{n_same} of {len(choices)} choices are the paper's.\n\n" + _HEAD + "".join(map(_row, choices))
 

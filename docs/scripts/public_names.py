@@ -21,16 +21,16 @@ NAMESPACES: dict[str, registry.Kind | None] = {
     "categories": None,
     "evidence": None,
     "methods": "method",
-    "methods.ov_relation": None,
-    "methods.head_gating": None,
-    "methods.function_probe": None,
-    "methods.token_probe": None,
-    "methods.function_vector": None,
+    "papers.ov_relation": None,
+    "papers.head_gating": None,
+    "papers.function_probe": None,
+    "papers.token_probe": None,
+    "papers.function_vector": None,
     "metrics": "metric",
     "rules": "rule",
     "figures": "figure",
 }
-_NO_ITEM = {*NAMESPACES, "errors", "__version__"}
+_NO_ITEM = {*NAMESPACES, "errors", "papers", "__version__"}
 # Sections of Google docstrings, in the order in which a reader wants them.
 _SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Warns", "Example", "References")
 _SECTION = re.compile(rf"^({'|'.join(_SECTIONS)}):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)

@@ -31,7 +31,7 @@ class PublicNames(griffe.Extension):
         places: dict[str, griffe.Object] = {"": pkg}
         for public in public_names():
             above, _, name = public.name.rpartition(".")
-            if above not in places:  # the namespace itself: a module, or an item such as `methods.ov_relation`
+            if above not in places:  # the namespace itself: such as `papers`
                 _place(places, above, words)
             shown = places[public.name] = _shown(name, public)
             places[above].set_member(name, shown)

@@ -24,7 +24,7 @@ _NO_TEST = ("low", "high", "p_value", "q_value")
 
 
 def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str | None = None) -> xr.Dataset:
-    """Categories of heads by a joint method: by their weights (`ov_relation`), gates or probes.
+    """Categories of heads by a joint method: by their weights, gates or probes.
 
     Relations are the tasks of their categories: a head is in a category if it passes in at least `min_tasks` of its
     relations. Data sets of gates and functions of a probe are categories themselves: their seeds are reduced first, to

@@ -66,7 +66,7 @@ def compare_command(
     """Compare the heads of each category between protocols, prompts, results or models.
 
     One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
-    joint methods (ov_relation, head_gating, ...), between all methods on one grid of heads. This is saved in the folder
+    joint methods, between all methods on one grid of heads. This is saved in the folder
     for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
     folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
     least half of them, or any. Folders of different models: the structure of their categories, since heads of different

@@ -70,10 +70,8 @@ def figure_command(
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
     - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
-    - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
-    - `headcats figure layer_profile results/gates --method head_gating --rule threshold:value=0.9 --out layers.html`
-    - `headcats figure overlap_map results/two --method denoising_patch --and ov_relation --out both.html`
-    - `headcats figure gate_seeds results/gates --out seeds.html`
+    - `headcats figure layer_profile results/mini-icl --rule threshold:value=0.9 --out layers.html`
+    - `headcats figure overlap_map results/mini-icl --method denoising_patch --and mean_ablation --out both.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
@@ -130,7 +128,7 @@ def _run_table(
     if kind in _OF_MEMBERS and (label := sorting_label(run, place, method)) is not None:
         selected = select_joint(run, label, reading)
         return Given(selected.tables[kind], selected.title)
-    # `importance_grid` shows any score over layers and heads.
+    # A figure of an `importance` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")

@@ -67,8 +67,8 @@ def map_command(
     - `headcats map results/mini-icl --csv --all`
     - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
     - `headcats map results/mini-icl --effect task_specific --sign suppressing`
-    - `headcats map results/gates --method head_gating --sign suppressing`
-    - `headcats map results/two --method denoising_patch --and ov_relation`
+    - `headcats map results/mini-icl --method mean_ablation --sign suppressing`
+    - `headcats map results/mini-icl --method denoising_patch --and mean_ablation`
     - `headcats map results/mini-icl --json`
     - `headcats map hf://owner/name`
 

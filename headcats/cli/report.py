@@ -40,7 +40,7 @@ def report_command(
     evidence`, `headcats compare` and `headcats views` have saved them in DIR. Of a series (`headcats run --revisions`):
     the categories over its revisions, and a page of each revision, which is linked.
 
-    Of a joint method that sorts heads (`--method ov_relation`, or where no task was scored): its categories, by the
+    Of a joint method that sorts heads (`--method NAME`, or where no task was scored): its categories, by the
     rule, tasks and sign that are named.
 
     Of several folders, such as seeds, protocols or checkpoints in order: their maps side by side, what agrees, which
@@ -52,7 +52,7 @@ def report_command(
     - `headcats report results/mini-icl`
     - `headcats report results/seed0 results/seed1 --out seeds.html`
     - `headcats report results/mini-icl --method mean_ablation --out ablation.html`
-    - `headcats report results/gates --method head_gating --sign suppressing`
+    - `headcats report results/mini-icl --method mean_ablation --sign suppressing`
 
     Keys of `--json`: `sentences`, `files` (`report`).
     """

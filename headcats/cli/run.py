@@ -29,7 +29,7 @@ from headcats.study.suite_methods import methods_of_suite
 
 _METHODS = (
     "Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
-    "`name:option=value@positions` (last, answer, all or a token role), such as `head_gating:n_seeds=3` or "
+    "`name:option=value@positions` (last, answer, all or a token role), such as `attribution_patch:steps=8` or "
     "`mean_ablation:reference=task@last`. `headcats list methods` names them; default: those of the suite."
 )
 _PRESET = (
@@ -92,8 +92,7 @@ def run_command(
     - `headcats run`
     - `headcats run --model gpt2 --n-prompts 32`
     - `headcats run --methods noising_patch,mean_ablation:reference=task --out results/more`
-    - `headcats run --methods ov_relation,function_probe`
-    - `headcats run --preset chg-mini`
+    - `headcats run --methods denoising_patch,mean_ablation@all`
     - `headcats run --suite cognitive --no-views`
     - `headcats run --suite path/to/mine.py:my_suite --min-accuracy 0.3`
     - `headcats run --suite pairs.json --model gpt2`

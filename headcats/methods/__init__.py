@@ -6,15 +6,13 @@ function: `hc.methods.denoising_patch` is the method, not the module of the same
 ## Replace one head
 
 `denoising_patch` puts the clean output of a head into the corrupted run, `noising_patch` the corrupted one into the
-clean run. `mean_ablation`, `resample_ablation` and `zero_ablation` remove a head's output. `function_vector_patch` puts
-in its mean output on the task. Controls of the denoising patch are `second_corruption_patch`, for the part of its
-effect that comes from removing the wrong task, and `other_item_patch`, for the part that is not about the item.
-`attribution_patch` is its first-order approximation.
+clean run. `mean_ablation`, `resample_ablation` and `zero_ablation` remove a head's output. Controls of the denoising
+patch are `second_corruption_patch`, for the part of its effect that comes from removing the wrong task, and
+`other_item_patch`, for the part that is not about the item. `attribution_patch` is its first-order approximation.
 
 ## Joint methods: score heads over all tasks at once
 
-`ov_relation` reads weights, `head_gating` fits gates, `function_probe` classifies head outputs; `token_probe` scores
-the tokens of each layer, not heads.
+They read weights, fit gates or train probes; those of papers are in `headcats.papers`, and are attributes here as well.
 
 ## Add one
 

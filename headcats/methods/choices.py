@@ -13,7 +13,7 @@ class Choice:
         where: Where the source says so: a section of the paper, or a file of its code.
         paper: The value there.
         ours: The value here; read from the settings where they hold it, so that it cannot drift.
-        test: The test that pins ours, such as "tests/methods/ov_relation/test_static.py::test_ties".
+        test: The test that pins ours, such as "tests/papers/<paper>/test_static.py::test_ties".
         why: Why ours is another; "" exactly where both values are equal.
         field: Field of the method's settings that holds ours; "" where none does. Of a method with such rows, every
             field of its settings has one.

@@ -3,8 +3,6 @@
 import functools
 import inspect
 import pkgutil
-import sys
-import types
 from typing import Any
 
 import xarray as xr
@@ -35,10 +33,6 @@ class LazyMethod:
     def code(self) -> Any:
         """The class of the method; of one of headcats its name."""
         return self._code if is_built_in(self._code) else type(self._method)
-
-    @property
-    def _folder(self) -> Any:
-        return sys.modules.get(self._code.split(":")[0].rpartition(".")[0])
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """Sentences on a finished block."""
@@ -72,17 +66,10 @@ class LazyMethod:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        # The other public names of the folder: `hc.methods.ov_relation.salient_tokens`.
-        folder = self._folder
-        if name in getattr(folder, "__all__", ()) or isinstance(vars(folder or self).get(name), types.ModuleType):
-            return getattr(folder, name)
         value = getattr(self._method, name)
         if is_built_in(self._code) or not inspect.isroutine(value):
             return value
         return guarded(self.name, value, code=self._code)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *getattr(self._folder, "__all__", ())})
 
 
 def declare(declaration: Declaration, code: str, *, summary: str = "", figure: str = "") -> LazyMethod:

@@ -35,7 +35,7 @@ class Preset:
 
 
 def preset(name: str) -> dict[str, Any]:
-    """Options of `hc.run` as a paper had them: `hc.run(model, **hc.methods.preset("todd2024"))`.
+    """Options of `hc.run` as a paper had them: `hc.run(model, **hc.methods.preset(name))`.
 
     Args:
         name: One of `headcats list presets`.
@@ -48,9 +48,11 @@ def preset(name: str) -> dict[str, Any]:
 
     Example:
         >>> import headcats as hc
-        >>> hc.methods.preset("todd2024")["metrics"]
-        ['prob']
-        >>> options = hc.methods.preset("todd2024") | {"template": "arrow", "n_prompts": 8}  # hc.run(model, **options)
+        >>> from headcats.methods.presets import add_preset
+        >>> add_preset("quick", "no paper", {"methods": ("denoising_patch",), "n_prompts": 8})
+        >>> options = hc.methods.preset("quick") | {"template": "question"}  # hc.run(model, **options)
+        >>> options["methods"], options["n_prompts"]
+        (['denoising_patch'], 8)
     """
     options = lookup("preset", name).run
     return {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}

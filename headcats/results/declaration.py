@@ -36,9 +36,9 @@ class Strength:
 
     Example:
         >>> import headcats as hc
-        >>> strength = hc.methods.ov_relation.declaration.strength
+        >>> strength = hc.methods.denoising_patch.declaration.strength
         >>> strength.variable, strength.over, strength.group, strength.reduce
-        ('score', 'task', 'category', 'max')
+        ('effect', 'task', 'category', 'mean')
     """
 
     variable: str = "effect"
@@ -70,9 +70,9 @@ class Selection:
 
     Example:
         >>> import headcats as hc
-        >>> selection = hc.methods.head_gating.declaration.selection
-        >>> selection.variable, selection.reduce, selection.rule
-        ('facilitation', 'min', 'threshold:value=0.5')
+        >>> gates = hc.methods.Selection("gate", over="seed", group="dataset", reduce="min", rule="threshold:value=0.5")
+        >>> hc.methods.Declaration(name="gates", kind="joint", selection=gates).selection.rule
+        'threshold:value=0.5'
     """
 
     variable: str
@@ -96,7 +96,7 @@ class Declaration:
         figure: Figure that draws a block, by its registered name; "" for none.
         more_figures: Other figures that draw a block, by their registered names.
         figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
-        reader: Call that reads a block, such as "hc.categories.relation_members".
+        reader: Call that reads a block, such as "hc.categories.block_members".
         selection: How a block sorts heads into categories, for maps and attention views; None where it does not.
         needs: What the tasks must have: "exact answers", "two categories", or "".
         suite: A bundled suite whose tasks have that.
@@ -111,9 +111,9 @@ class Declaration:
 
     Example:
         >>> import headcats as hc
-        >>> about = hc.methods.head_gating.declaration
-        >>> about.kind, about.figure, about.strength.variable
-        ('joint', 'always_any', 'facilitation')
+        >>> about = hc.methods.mean_ablation.declaration
+        >>> about.kind, about.strength.variable
+        ('task', 'effect')
     """
 
     name: str = ""

@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
         `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
         `category`; the root carries `categories` (names, order, colours; JSON), `manifest` (JSON) and `suite` (its
-        tasks with their pairs; JSON). A joint method (`ov_relation`, `head_gating`, ...) has the node
+        tasks with their pairs; JSON). A joint method has the node
         `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`). The node `/_drops` is a table
         of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`. The node
         `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts, which folders of

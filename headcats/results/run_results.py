@@ -224,7 +224,7 @@ def _mark(record: BlockRecord | None) -> str:
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
-    """Joint method (such as `ov_relation`) -> its block; {} where none was run.
+    """Joint method -> its block; {} where none was run.
 
     Args:
         results: As `hc.load` returns them.
@@ -249,7 +249,7 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
     """Refuse results as `hc.load` and `hc.run` return them, a part of them, or what `hc.suite_blocks` makes of them.
 
     The message names the function or figure (`by`), what it reads (`` `auc` over (layer, role)``), how to get that
-    (`hc.suite_blocks(results)["token_probe"]`), and for a run's results the methods whose tables it holds.
+    (`hc.suite_blocks(results)["<method>"]`), and for a run's results the methods whose tables it holds.
     """
     tables: Mapping[Any, Any] | None = None
     if isinstance(data, xr.DataTree):

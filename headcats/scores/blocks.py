@@ -70,7 +70,7 @@ def instead_of_scores(run: RunResults, method: str) -> str:
 
     Args:
         run: The run.
-        method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
+        method: As the user wrote it, with or without options: "attribution_patch:steps=8".
     """
     name = Label.parse(method).name
     tables = tables_of(name, run.joint_blocks)

@@ -32,9 +32,8 @@ def task_prompts(
 ) -> list[PromptBatch]:
     """Clean and corrupted prompts of one task, with the role of every token, as `hc.run` makes them.
 
-    For `hc.sweep`, `hc.evidence.joint_sweep`, `hc.methods.token_probe.patching_by_role` and
-    `hc.methods.token_probe.attention_by_role`. Whether the model solves the task, or those that corrupt it, is not
-    looked at: a run takes tasks that it skips out of the prompts of others.
+    For `hc.sweep`, `hc.evidence.joint_sweep` and what else takes prompts. Whether the model solves the task, or those
+    that corrupt it, is not looked at: a run takes tasks that it skips out of the prompts of others.
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.

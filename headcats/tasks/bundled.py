@@ -50,7 +50,7 @@ def agreement() -> Suite:
 
 
 def relations() -> Suite:
-    """The 20 relations of MAPS in its four categories, as pairs of short words: for `ov_relation`."""
+    """The 20 relations of MAPS in its four categories, as pairs of short words."""
     tasks = [relation.task for relation in MAPS_RELATIONS.values()]
     return make_suite(tasks, name="relations", categories=STANDARD_CATEGORIES)
 

@@ -1,6 +1,6 @@
 """The suite `cognitive`: eight functions, three few-shot tasks each.
 
-The eight functions are those of Cognitive Mirrors (whose probe is `function_probe`); the tasks are ours. Inputs are
+The eight functions are those of Cognitive Mirrors; the tasks are ours. Inputs are
 words separated by single spaces, answers single words. Inputs of several words are drawn from the seed; for their
 forms see `headcats.tasks.cognitive_inputs`.
 """

@@ -1,7 +1,7 @@
 """The suite `relations`: the 20 relations that MAPS scores heads for, in its four categories.
 
 Which relations there are is the paper's choice (Elhelo & Geva 2025, arXiv 2412.11965); the pairs are ours. Seven are
-tasks of the suite `icl`. Words are short and common, because `ov_relation` counts pairs whose words are one token each
+tasks of the suite `icl`. Words are short and common, because joint methods count pairs whose words are one token each
 and asks for 30 of them: every relation has at least 35 of GPT-2's tokens. The paper's own pairs load from its folder
 (docs/your_data.md).
 

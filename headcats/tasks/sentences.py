@@ -1,7 +1,7 @@
 """The suite `sentences`: questions about numbers, answered in a sentence with the digits as separate words.
 
 `4 7 times 3 8 → it comes to 1 7 8 6 altogether`: the prompt needs no demonstrations, the exact answer (the digits) has
-two to five words inside the sentence, and sentences differ in length. `token_probe` uses them to find where a model
+two to five words inside the sentence, and sentences differ in length. They serve to find where a model
 represents that its answer is wrong, so a model has to be right on some and wrong on other questions of a task. Each
 task therefore has two fixed lists of similar questions, equally long: `taught`, which the bundled model
 "mini-cognitive" memorised, and `untaught`, which it never saw. A study draws from both.

@@ -26,9 +26,7 @@ def task_texts(
 ) -> list[AnsweredText]:
     """Few-shot prompts of one task, each followed by its right answer, which is marked.
 
-    Input of `hc.methods.head_gating`, `hc.methods.head_gating.contrastive_gates`,
-    `hc.methods.head_gating.toggle_curves`, `hc.methods.ov_relation.relation_ablation`, `hc.methods.function_probe` and
-    `hc.methods.function_probe.scale_function_heads`. All queries are used equally often.
+    Input of joint methods that read texts. All queries are used equally often.
 
     Args:
         task: Name of a task of the suite.

@@ -19,12 +19,12 @@ MISTAKES = {
     ),
     "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
-    "hc.categories.relation_members(results)": "expects one table, an xarray.Dataset with `score` over (rela",
-    "hc.methods.head_gating.always_any(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
-    "hc.methods.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
+    "hc.papers.ov_relation.relation_members(results)": "expects one table, an xarray.Dataset with `score` over (rela",
+    "hc.papers.head_gating.always_any(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
+    "hc.papers.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
     "hc.score(results, method='head_gating')": "is a joint method, so there are no scores of single tasks. It was",
-    "hc.methods.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
-    "hc.methods.function_vector.steer(mini, 'icl', results)": ("returns, or a list of heads; got a DataTree"),
+    "hc.papers.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
+    "hc.papers.function_vector.steer(mini, 'icl', results)": ("returns, or a list of heads; got a DataTree"),
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.categories.replicated(members)": (
         f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from categories.test_by_relation import relations
+from papers.ov_relation.test_members import relations
 
 import headcats as hc
 from headcats.categories.by_block import block_members
@@ -49,7 +49,7 @@ def test_gates_are_in_if_they_facilitate_from_every_start():
 
 def test_importances_are_in_up_to_the_elbow_of_their_absolute_values():
     members = block_members(probes())
-    effects = hc.methods.function_probe.importance_effects(probes())
+    effects = hc.papers.function_probe.importance_effects(probes())
     assert members.member.values.tolist() == hc.rules.elbow()(effects).values.tolist() == [[[1, -1, 1]]]
     np.testing.assert_allclose(members.effect.values, [[[2.9, 0.1, 0.15]]])
     assert (members.suppressing == 0).all(), "absolute values have no opposite"
@@ -67,7 +67,7 @@ def test_relations_take_any_rule_on_effects_and_any_number_of_tasks():
     largest = block_members(relations(), rule=hc.rules.top_fraction(p=0.4))
     assert largest.member.sel(category="A").values.tolist() == [[1, -1], [-1, 0]]
     by_value = block_members(relations(), rule=hc.rules.threshold(value=0.15))
-    assert by_value.member.equals(hc.categories.relation_members(relations(), threshold=0.15).member)
+    assert by_value.member.equals(hc.papers.ov_relation.relation_members(relations(), threshold=0.15).member)
 
 
 def test_a_category_with_fewer_tasks_than_needed_is_undecided_and_named():

@@ -123,7 +123,7 @@ def test_heads_of_two_methods(headcats, two_methods):
     assert done.code == 0, done.err
     made = json.loads(done.out)
     blocks = hc.suite_blocks(hc.load(two_methods))
-    weights = hc.categories.relation_members(blocks["ov_relation"])
+    weights = hc.papers.ov_relation.relation_members(blocks["ov_relation"])
     gates = hc.categories.block_members(blocks["head_gating:preset=chg-mini"])
     for entry in made["categories"]:
         first, other = (members.member.sel(category=entry["category"]) == 1 for members in (weights, gates))
@@ -156,7 +156,7 @@ def test_methods_that_tasks_without_demonstrations_do_not_fit(headcats, tmp_path
 def test_a_method_of_another_package_is_drawn_by_the_figure_that_it_names(headcats):
     """Here by one that cannot draw it."""
     declaration = hc.methods.Declaration(name="lengths", kind="joint", figure="always_any")
-    hc.methods.declare(declaration, "headcats.methods.ov_relation.fit:OVRelation")
+    hc.methods.declare(declaration, "headcats.papers.ov_relation.fit:OVRelation")
     done = headcats("run", "--methods", "lengths", "--tasks", "plural", "--out", "r")
     assert done.code == 0, done.err
     assert "lengths on mini" in done.text

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from headcats.errors import UnknownNameError
 from headcats.figures.colours import BACKGROUND, DARK, HATCH, MOST_CATEGORIES, UNCLASSIFIED, Palette, named_palette
-from headcats.methods.head_gating.figure import CORNERS, corner_colour
+from headcats.papers.head_gating.figure import CORNERS, corner_colour
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite

@@ -8,7 +8,7 @@ from figures.examples import EXAMPLES, mixed_overlap
 from playwright.sync_api import Browser
 
 from headcats.figures import overlap_map, write
-from headcats.methods.ov_relation.figure import ov_map
+from headcats.papers.ov_relation.figure import ov_map
 
 # Layer and head.
 HEADS = [(0, 0), (2, 3), (5, 7)]

@@ -8,9 +8,9 @@ from toys import Toy
 
 import headcats as hc
 from headcats.methods.attribution_patch import attribution_patch
-from headcats.methods.head_gating.settings import GatingSettings
-from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
+from headcats.papers.head_gating.settings import GatingSettings
+from headcats.papers.ov_relation.settings import RelationSettings
 
 SHARED = [[0, 0, 1, 1]] * 2
 PAIRS = {name: [(f"w{i}", f"w{i + step}") for i in range(20)] for name, step in (("next", 1), ("second", 2))}
@@ -31,19 +31,19 @@ def model(toy: Toy) -> HookedModel:
 
 def test_relations_and_their_members(model: HookedModel) -> None:
     relations = hc.methods.ov_relation(model, PAIRS, preset=RELATIONS, categories=dict.fromkeys(PAIRS, "Knowledge"))
-    in_text = hc.methods.ov_relation.dynamic_relation(model, PAIRS, relations, templates=["<X> →"])
+    in_text = hc.papers.ov_relation.dynamic_relation(model, PAIRS, relations, templates=["<X> →"])
     relations.attrs["categories"] = '[{"name": "Knowledge", "colour": "#ff7f0e"}]'
     with pytest.warns(hc.errors.StatisticsWarning, match="many relations"):
-        members = hc.categories.relation_members(relations, threshold=0.05)
+        members = hc.papers.ov_relation.relation_members(relations, threshold=0.05)
     for table in (relations, in_text, members):
         assert table.kv_head.values.tolist() == SHARED
     assert "kv_pairs" in hc.overlap(members, draws=1)
 
 
 def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
+    monkeypatch.setattr("headcats.papers.head_gating.stages.check_fit", lambda losses, *, names: None)
     gates = hc.methods.head_gating(model, TEXTS, preset=GATES, n_seeds=2)
-    for table in (gates, hc.methods.head_gating.always_any(gates)):
+    for table in (gates, hc.papers.head_gating.always_any(gates)):
         assert table.kv_head.dims == ("layer", "head")
         assert table.kv_head.values.tolist() == SHARED
 

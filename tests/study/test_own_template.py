@@ -12,8 +12,8 @@ from toys import word_tokenizer
 
 import headcats as hc
 from headcats.errors import ModelError, OptionError, PlanError
-from headcats.methods.token_probe.answers import encoded_questions
 from headcats.models.adapter import HookedModel
+from headcats.papers.token_probe.answers import encoded_questions
 from headcats.prompts.answered import encode_answered
 from headcats.prompts.chat import CHAT
 from headcats.prompts.drop_report import DropReport

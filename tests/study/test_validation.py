@@ -96,7 +96,7 @@ def test_sentences_are_judged_for_the_token_probe_that_is_studied(model, monkeyp
         asked.append((len(questions), preset))
         raise DataError("nothing answered")
 
-    monkeypatch.setattr(importlib.import_module("headcats.methods.token_probe.fit"), "answer_questions", answer)
+    monkeypatch.setattr(importlib.import_module("headcats.papers.token_probe.fit"), "answer_questions", answer)
     given = {"suite": "sentences", "tasks": ["say_sum"], "n_prompts": 9, "n_demos": 0}
     found = validate(model, methods=["ov_relation", "token_probe:questions=3"], **given)["say_sum"]
     assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing answered")

@@ -44,17 +44,14 @@ def method_scores(
     | method | strength of a head in a group |
     |---|---|
     | causal methods | mean over the group's tasks of the effect, in shares of the gap; signed, positive = helps |
-    | `function_vector_patch` | mean over the group's tasks of the raw effect, in `prob` where the results hold it |
-    | `ov_relation` | the largest score of the group's relations, in [0, 1] |
-    | `head_gating` | facilitation, mean over seeds, in [0, 1] |
-    | `function_probe` | mean over seeds of the absolute importance, in units of the class logit |
+    | others | as `hc.methods.<name>.declaration.strength` says: a mean over seeds, a largest score of several |
 
     The units differ, so only the order of heads within a method can be compared. Tasks without a clear gap have no
     effect and do not count. A largest score grows with the number of relations.
 
     Args:
         results: As `hc.load` returns them.
-        methods: Names (`ov_relation`, `denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but
+        methods: Names (`denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but
             controls and approximations.
         groups: Groups in the order wanted; None takes all.
         metric: Metric of the causal methods; None takes the study's first.

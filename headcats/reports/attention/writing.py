@@ -101,8 +101,8 @@ def write_views(
             are removed. `views/index.json` lists file, category, heads and tasks of each page, and what is left out.
         suite: None takes the suite that the results hold. Another one, as in `hc.run`, such as one with more pairs,
             must have the same tasks and categories and give the prompts of the run.
-        method: Method that heads are chosen by, as `name` or `name@positions`; "ov_relation" takes those that implement
-            a relation by their weights. None: the first exact method that was scored task by task, else "ov_relation".
+        method: Method that heads are chosen by, as `name` or `name@positions`, or a joint method that sorts heads.
+            None: the first exact method that was scored task by task, else the first joint one that sorts heads.
         metric: Metric that heads are chosen by; None takes the first of the run.
         rule: Rule of membership, as in `hc.categorize`; of a joint method None is that of its paper.
         min_tasks: As in `hc.categorize`; None is half of a category's tasks, of relations one.

@@ -55,7 +55,7 @@ def report(
             `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
             in its name.
         method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run. A joint
-            method that sorts heads, such as `ov_relation`, has a page of its own map; it is the default where no task
+            method that sorts heads has a page of its own map; it is the default where no task
             was scored, and reads no positions, metric or effect. What further methods say of single tasks, and the
             evidence, are left to the page of a method that scores tasks. Of several runs, a method that scores tasks.
         positions: Positions, where a method was run at several.

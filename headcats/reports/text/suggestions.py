@@ -109,7 +109,7 @@ def joint_block(
 ) -> xr.Dataset | None:
     """The block of a joint method that a figure shows; None where the figure shows something else.
 
-    `method` is one of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one. With
+    `method` is one of several, with its options, such as "attribution_patch:steps=8"; None takes the only one. With
     `any_method` the figure also shows blocks of methods that declare another one.
 
     Raises:

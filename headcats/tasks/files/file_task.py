@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
@@ -39,3 +40,18 @@ class FileContent:
 
     tasks: tuple[FileTask, ...]
     left_out: DropReport = field(default_factory=DropReport)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of JSON files, as `headcats.registry.register("layout", name, Layout(...))` takes it.
+
+    Attributes:
+        holds: Noun for messages, such as "CogQA steps".
+        fits: True if a parsed file, of which nothing is known, has the layout.
+        read: Reads the tasks of such a file; called with the name of the file as `file`. A DataError names it.
+    """
+
+    holds: str
+    fits: Callable[[Any], bool]
+    read: Callable[..., FileContent]

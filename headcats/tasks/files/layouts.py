@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError
-from headcats.tasks.files.cogqa import cogqa_content, is_cogqa
+from headcats.guard import Guard
+from headcats.registry import lookup, names
 from headcats.tasks.files.content import UnknownLayoutError, check_safe
 from headcats.tasks.files.contrasts import contrast_task
-from headcats.tasks.files.file_task import FileContent
+from headcats.tasks.files.file_task import FileContent, Layout
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
 from headcats.tasks.files.records import Records
@@ -26,13 +27,12 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*JSON, *DELIMITERS, ".parquet")
 LAYOUTS = (
     "columns or fields input and output; clean, corrupted, answer and wrong; question, A, B, C, D and answer; "
-    "{name, samples, prompt_templates}; "
-    "{prompts: [{clean, corrupt, answers, wrong_answers}]}; or CogQA's {question, generated}"
+    "{name, samples, prompt_templates}; or {prompts: [{clean, corrupt, answers, wrong_answers}]}"
 )
 
 
 def file_content(path: Path, settings: FileSettings) -> FileContent:
-    """The tasks of one file: several of a CogQA file, one of any other.
+    """Read the tasks of one file: one, unless a registered layout gives several.
 
     Raises:
         DataError: A file that cannot be read, whose layout is unknown, or without a usable row.
@@ -47,9 +47,13 @@ def file_content(path: Path, settings: FileSettings) -> FileContent:
 
 
 def _of_json(content: Any, file: str, settings: FileSettings) -> FileContent:
-    if is_cogqa(content):
-        _refuse_templates(settings, file, "CogQA steps")
-        return cogqa_content(content, file=file)
+    for name in names("layout"):
+        registered: Layout = lookup("layout", name)
+        guard = Guard("Layout", name, registered.read)
+        if guard(registered.fits, content):
+            _refuse_templates(settings, file, registered.holds)
+            tasks: FileContent = guard(registered.read, content, file=file)
+            return tasks
     if isinstance(content, dict) and "samples" in content:
         return FileContent((relation_task(content, file=file, templates=settings.templates),))
     if isinstance(content, dict) and isinstance(content.get("prompts"), list):

@@ -1,4 +1,4 @@
-"""Word pairs: two columns, or objects with two fields, that mean input and output (function_vectors, MAPS)."""
+"""Word pairs: two columns, or objects with two fields, that mean input and output."""
 
 import itertools
 import re

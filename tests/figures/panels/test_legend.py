@@ -10,7 +10,7 @@ from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of, scattere
 from headcats.errors import UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.legend import category_letters, with_letter
-from headcats.methods.ov_relation.figure import ov_map
+from headcats.papers.ov_relation.figure import ov_map
 
 
 @functools.cache

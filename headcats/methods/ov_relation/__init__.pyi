@@ -1,5 +1,0 @@
-"""Public names of `hc.methods.ov_relation`; `__init__.py` imports each at first use."""
-
-from .ablation import relation_ablation as relation_ablation
-from .dynamic import dynamic_relation as dynamic_relation
-from .salient import salient_tokens as salient_tokens

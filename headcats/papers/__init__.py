@@ -1,0 +1,13 @@
+"""One folder a paper: its method, figures, presets, suites and file readers.
+
+Each comes in by the entry points of headcats, as the package of somebody else does: the core imports none of them. A
+method is `hc.methods.<name>`; what else a paper has is in `hc.papers.<paper>`.
+"""
+
+from headcats.registry import public_names
+
+__getattr__, __all__ = public_names(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

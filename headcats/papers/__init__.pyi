@@ -1,0 +1,17 @@
+"""The papers; `__init__.py` imports each at first use."""
+
+from . import (
+    function_probe as function_probe,
+)
+from . import (
+    function_vector as function_vector,
+)
+from . import (
+    head_gating as head_gating,
+)
+from . import (
+    ov_relation as ov_relation,
+)
+from . import (
+    token_probe as token_probe,
+)

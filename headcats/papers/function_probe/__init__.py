@@ -1,0 +1,56 @@
+"""Function probe: which heads a classifier of functions relies on."""
+
+from headcats.methods.lazy import declare
+from headcats.methods.presets import add_preset
+from headcats.papers.function_probe.choices import CHOICES
+from headcats.papers.function_probe.summary import SAYING_NOTHING
+from headcats.registry import public_names, register_later
+from headcats.results.declaration import Declaration, Selection, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
+
+function_probe = declare(
+    Declaration(
+        name="function_probe",
+        kind="joint",
+        strength=Strength(
+            "importance",
+            "seed",
+            "function",
+            "mean_abs",
+            "probe",
+            "absolute importance, mean over seeds",
+            void=SAYING_NOTHING,
+        ),
+        selection=Selection(
+            "importance",
+            over="seed",
+            group="function",
+            reduce="mean_abs",
+            rule="elbow",
+            text="absolute importance, mean over seeds",
+        ),
+        figure="importance_grid",
+        more_figures=("elbow_curves",),
+        figure_heads="layer-head",
+        reader="hc.categories.block_members",
+        needs="two categories",
+        suite="cognitive",
+        paper="Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978",
+        cost="one forward pass per text; 100 epochs per seed",
+    ),
+    code="headcats.papers.function_probe.fit:FunctionProbe",
+    summary="headcats.papers.function_probe.summary:summary",
+    figure="headcats.papers.function_probe.figure:importance_grid",
+)
+
+add_preset(
+    "cogmirrors2025",
+    function_probe.declaration.paper,
+    {"suite": "cognitive", "methods": (function_probe.name,)},
+    choices=CHOICES,
+    differs="tasks are ours, with the paper's eight functions",
+)
+
+register_later("figure", "elbow_curves", "headcats.papers.function_probe.elbow_figure:elbow_curves")
+register_later("figure", "scaled_heads", "headcats.papers.function_probe.scaling_figure:scaled_heads")

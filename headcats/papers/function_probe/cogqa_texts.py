@@ -1,0 +1,134 @@
+"""Files in the public CogQA layout as texts with marked answers: the layout is that of `cogqa`.
+
+Every step of every entry becomes one text, in one of two layouts. "steps" shows the question and all earlier steps
+with their answers, as the suite reader does. "instruction" is what the paper shows, in our words: what to do, the
+question, of the earlier steps those that the paper keeps (Retrieval alone), the step, and the form of the reply. The
+paper's models write that form themselves; here its opening is part of the prompt, so that the answer comes next for
+models that were not tuned to instructions, too.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.papers.function_probe.cogqa import Step, cogqa_steps
+from headcats.prompts.answered import AnsweredText
+from headcats.prompts.chat import chat_template
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.pair import Span
+from headcats.registry import unknown_name_message
+from headcats.tasks.files.json_file import json_content
+
+TASK = "cogqa"
+"""Task of every text: the layout names functions, but no tasks within them."""
+LAYOUTS = ("steps", "instruction")
+KNOWN_SKILL = "Retrieval"
+"""Function of the earlier steps that the paper shows."""
+OPENING = '[{"answer": "'
+"""Opening of the reply in the layout "instruction"."""
+_INSTRUCTION = """\
+Below is a problem that is solved step by step. Think it through and answer one of its steps.
+
+Problem: {question}
+
+Known so far:
+{known}
+
+Step to answer: {subquestion}
+
+Build on what is known where it helps, be brief, and explain nothing. Reply with exactly this, your answer in place of \
+the dots, and stop after the bracket:
+[{{"answer": "..."}}]
+
+Reply:
+"""
+
+
+def cogqa_texts(
+    path: str | Path, *, unknown: str = "drop", layout: str = "steps", chat: Any = None
+) -> tuple[list[AnsweredText], DropReport]:
+    """Texts of a file in the CogQA layout.
+
+    Args:
+        path: A JSON or JSON Lines file, UTF-8.
+        unknown: What becomes of cognitive skills that are none of the eight functions (the public training file has six
+            such steps): "drop" leaves them out, counted by name in the report; "error" refuses the file.
+        layout: "steps": question, all earlier steps and the step, then ` answer`. "instruction": the paper's prompt in
+            our words, with the earlier steps of retrieval alone, then `[{"answer": "answer`.
+        chat: The tokenizer of a chat model: the prompt becomes a user's message in its chat template, and the reply
+            begins with the answer (or the opening before it). None: plain text.
+
+    Returns:
+        One text per step with an answer: `category` is the canonical name of its function, `item` the question of the
+        entry (all its steps are one cluster), `task` "cogqa", `key` such as "entry 12 step 3" (both from 1). And the
+        report, with the reasons "no answer", for each skill of another name "skill 'Induction', none of the eight
+        functions", for an entry without steps "no steps", and for every step of an entry in another language or script
+        than most entries (that of its field `language` or `lang`, else of most of its letters) "in another language or
+        script (CYRILLIC, most are LATIN)".
+
+    Raises:
+        DataError: No such file, not JSON, another layout or a missing field, or an unknown skill with
+            `unknown="error"`; the message names the entry and the step, and functions of a similar name. No text at
+            all.
+        UnknownNameError: Another `layout`.
+        OptionError: Another `unknown`, or a tokenizer without a usable chat template.
+
+    Example:
+        >>> import headcats as hc
+        >>> import json, pathlib
+        >>> step = {"subquestion": "What is the capital?", "answer": "Rome", "cognitive_skill": "Retrieval"}
+        >>> entry = {"question": "Where is the seat of Italy?", "answer": "Rome", "generated": [step]}
+        >>> _ = pathlib.Path("cogqa.json").write_text(json.dumps([entry]), encoding="utf-8")
+        >>> texts, report = hc.papers.function_probe.cogqa_texts("cogqa.json")
+        >>> print(texts[0].text)
+        Question: Where is the seat of Italy?
+        Step: What is the capital?
+        Answer: Rome
+        >>> texts[0].category, texts[0].key, report.kept
+        ('Retrieval', 'entry 1 step 1', 1)
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
+    """
+    if unknown not in ("drop", "error"):
+        raise OptionError(f"unknown says what becomes of unknown skills, 'drop' or 'error'; got {unknown!r}.")
+    if layout not in LAYOUTS:
+        raise UnknownNameError(unknown_name_message("layout", layout, LAYOUTS))
+    template = None if chat is None else chat_template(chat)
+    texts: list[AnsweredText] = []
+    steps, report = cogqa_steps(json_content(Path(path)), file=Path(path).name, unknown=unknown)
+    for step in steps:
+        if step.function is None or step.why_unusable:
+            report.drop(step.why_unusable, repr(step.key))
+            continue
+        report.kept += 1
+        prompt, opening = (step.prompt, "") if layout == "steps" else (_instruction(step), OPENING)
+        if template is not None:
+            prompt, answer = template.query(prompt.strip()) + template.answer(opening), step.answer
+        else:
+            prompt, answer = prompt + opening, step.answer if opening else f" {step.answer}"
+        texts.append(
+            AnsweredText(
+                prompt + answer,
+                (Span(len(prompt), len(prompt + answer)),),
+                key=step.key,
+                item=step.question,
+                task=TASK,
+                category=step.function,
+                bos="once" if template is None else template.bos,
+            )
+        )
+    if not texts:
+        raise DataError(f"{path} holds no step with an answer: {report.summary()}.")
+    return texts, report
+
+
+def _instruction(step: Step) -> str:
+    known = [
+        f"{number}. {earlier.subquestion} {earlier.answer}"
+        for number, earlier in enumerate(step.earlier, start=1)
+        if earlier.function == KNOWN_SKILL and earlier.answer
+    ]
+    return _INSTRUCTION.format(
+        question=step.question, known="\n".join(known) or "nothing", subquestion=step.subquestion
+    )

@@ -1,0 +1,124 @@
+"""Importance of heads as labelled data: probes of several seeds in one dataset, and as effects for rules."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.papers.function_probe.features import HeadFeatures
+from headcats.papers.function_probe.seed import SeedResult
+from headcats.papers.function_probe.splits import task_of
+from headcats.papers.function_probe.summary import verdict
+from headcats.results.run_results import refuse_results
+
+NAME = "function_probe"
+_BY_SEED = (
+    "accuracy", "accuracy_low", "accuracy_high", "chance",
+    "left_out_accuracy", "left_out_low", "left_out_high", "left_out_chance",
+    "word_accuracy", "word_low", "word_high", "word_p",
+)  # fmt: skip
+
+
+def labelled(
+    features: HeadFeatures,
+    functions: Sequence[str],
+    results: Mapping[int, SeedResult],
+    *,
+    axes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Results by seed as a dataset; see `function_probe` for what it holds. NaN for heads that a layer lacks.
+
+    `axes` are the coordinates over heads (`HookedModel.axes`).
+    """
+    layers, n_heads = list(axes["layer"]), len(axes["head"])
+    importance = np.full((len(results), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
+    for place, head in enumerate(features.heads):
+        of_head = [result.importance[:, place] for result in results.values()]
+        importance[:, :, layers.index(head.layer), head.head] = of_head
+    tasks = _task_names(features)
+    categories = [text.category for text in features.texts]
+    by_seed = pd.DataFrame(
+        [
+            (*result.accuracy, result.chance, *result.left_out, result.left_out_chance, *result.words, result.words_p)
+            for result in results.values()
+        ],
+        columns=_BY_SEED,
+    )
+    dataset = xr.Dataset(
+        {
+            "importance": (("seed", "function", "layer", "head"), importance),
+            **{name: ("seed", values.to_numpy()) for name, values in by_seed.items()},
+            "function_accuracy": (("seed", "function"), [result.function_accuracy for result in results.values()]),
+            "task_left_out_accuracy": (
+                ("seed", "task"),
+                [[result.by_task.get(task, np.nan) for task in tasks] for result in results.values()],
+            ),
+            "n": ("function", [categories.count(function) for function in functions]),
+        },
+        coords={
+            "seed": list(results),
+            "function": list(functions),
+            **axes,
+            "task": list(tasks.values()),
+            "task_function": ("task", [function for function, _ in tasks]),
+        },
+    )
+    return dataset.assign_attrs(method=NAME, verdict=verdict(dataset))
+
+
+def importance_effects(probes: xr.Dataset) -> xr.Dataset:
+    """Absolute importance, averaged over seeds, as rules take it.
+
+    `hc.rules.elbow()(hc.papers.function_probe.importance_effects(probes))` is the paper's selection: 1 for heads up to
+    and including the elbow of each function's sorted absolute importance. Descriptive: it returns heads even for noise.
+
+    Args:
+        probes: What `function_probe` returns.
+
+    Returns:
+        `effect (function, layer, head)`: mean over seeds of the absolute values, so that seeds of opposite sign do not
+        cancel; in units of the class logit, without intervals or p values, which some rules need.
+
+    Raises:
+        DataError: Results of a run, or another table.
+
+    Example:
+        >>> import headcats as hc
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> importance = np.array([[[[0.2, -0.9]]], [[[0.4, -0.7]]]])  # two seeds, one function, a layer of two heads
+        >>> probes = xr.Dataset(
+        ...     {"importance": (("seed", "function", "layer", "head"), importance)}, attrs={"method": "function_probe"}
+        ... )
+        >>> hc.papers.function_probe.importance_effects(probes).effect.values.round(2)
+        array([[[0.3, 0.8]]])
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978: heads by the elbow of their importance.
+    """
+    refuse_results(
+        probes,
+        by="hc.papers.function_probe.importance_effects",
+        expected="`importance` over (seed, function, layer, head)",
+        table='hc.suite_blocks(results)["function_probe"]',
+    )
+    if "importance" not in probes:
+        raise DataError(
+            f"hc.papers.function_probe.importance_effects takes what function_probe returns, with `importance`; got "
+            f"{', '.join(map(str, probes.data_vars)) or 'no variable'}."
+        )
+    absolute: xr.DataArray = abs(probes["importance"])
+    return xr.Dataset({"effect": absolute.mean("seed", skipna=False)}, attrs={"method": NAME, "effect": "absolute"})
+
+
+def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:
+    """(function, task) -> a name that no other has."""
+    pairs = list(dict.fromkeys(task_of(text) for text in features.texts))
+    plain = [task for _, task in pairs]
+    return {
+        (function, task): task if task and plain.count(task) == 1 else f"{function}: {task}" if task else function
+        for function, task in pairs
+    }

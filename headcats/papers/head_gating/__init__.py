@@ -1,0 +1,51 @@
+"""Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
+
+from headcats.methods.lazy import declare
+from headcats.methods.presets import add_preset
+from headcats.papers.head_gating.choices import CHOICES, SMALL_CHOICES
+from headcats.registry import public_names, register_later
+from headcats.results.declaration import Declaration, Selection, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
+
+head_gating = declare(
+    Declaration(
+        name="head_gating",
+        kind="joint",
+        strength=Strength("facilitation", "seed", "dataset", "mean", "gates", "facilitation, mean over seeds"),
+        selection=Selection(
+            "facilitation",
+            over="seed",
+            group="dataset",
+            reduce="min",
+            rule="threshold:value=0.5",
+            suppressing="interference",
+            text="least facilitation over seeds",
+        ),
+        figure="always_any",
+        more_figures=("gate_seeds",),
+        figure_heads="layer-head",
+        reader="hc.categories.block_members",
+        paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
+        cost="1,500 updates of 64 texts per seed and category",
+    ),
+    code="headcats.papers.head_gating.fit:HeadGating",
+    summary="headcats.papers.head_gating.summary:summary",
+    figure="headcats.papers.head_gating.figure:always_any",
+)
+
+for _name, _module in {"gate_seeds": "seeds", "gate_toggles": "toggles", "gate_contrast": "contrast"}.items():
+    register_later("figure", _name, f"headcats.papers.head_gating.{_module}_figure:{_name}")
+
+add_preset(
+    "chg2025",
+    head_gating.declaration.paper,
+    {"methods": (head_gating.name,)},
+    choices=CHOICES,
+)
+add_preset(
+    "chg-mini",
+    "Nam et al. (2025) with smaller batches and fewer updates, for small models",
+    {"methods": (f"{head_gating.name}:preset=chg-mini",)},
+    choices=SMALL_CHOICES,
+)

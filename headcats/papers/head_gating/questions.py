@@ -1,0 +1,171 @@
+"""The texts of the paper: questions with shuffled options, each after one example, and finished prompts."""
+
+import heapq
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headcats.bounds import check_count
+from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
+from headcats.papers.head_gating.question_files import Question, Questions, read_questions
+from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
+from headcats.prompts.answered import AnsweredText
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.pair import Span
+from headcats.statistics.random_streams import stream
+from headcats.tasks.files.question_layouts import LETTERS
+
+EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"
+
+
+def question_texts(
+    data: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
+    *,
+    n_questions: int | None = None,
+    n_orders: int = N_ORDERS,
+    n_examples: int = N_EXAMPLES,
+    instruction: str = "",
+    seed: int = 0,
+) -> tuple[list[AnsweredText], DropReport]:
+    """Texts for gates from a public file of questions: one solved example, then the question and its answer.
+
+    Options are shuffled and lettered, in the example too, and the answer is the letter of the right one; questions
+    without options are answered in words. The shortest questions are the examples, of which every text has a random
+    one; no text asks them. Finished prompts (columns `prompt`, `target`, and `pattern`) are taken as they are.
+
+    Args:
+        data: A JSON, JSON Lines, CSV, TSV or Parquet file, a saved dataset, `hf://datasets/user/name`, or records, with
+            the fields of CommonsenseQA (`question, choices, answerKey`), BIG-bench (`input, target_scores`, or its
+            table), OpenMathInstruct (`problem, generated_solution`), or `question, answer` with or without `choices`.
+        n_questions: How many are drawn, all by default and where there are fewer; the examples come besides.
+        n_orders: Texts of a question, each with its options in another order; fewer where there are fewer orders.
+        n_examples: Questions that are examples.
+        instruction: What the text begins with, on lines of its own.
+        seed: Seed of the draws, the orders and the choice of the example. A question has the same texts whichever
+            others are drawn, as long as the examples are the same.
+
+    Returns:
+        The texts: `item` is the question (all its orders are one cluster), `task` the name of the file, `category` the
+        pattern of a finished prompt, `key` the row in the file. And what became of every row, by reason: no question,
+        no answer key, no options, one option, an option twice, several right options, answer not among the options,
+        repeated or contradictory rows, another language than most, kept as an example, not drawn.
+
+    Raises:
+        DataError: No such file or something else than data, an unknown layout, no usable row, or no question beside the
+            examples; the message counts what was dropped.
+        OptionError: A number below 1, or an instruction that is no text.
+
+    Warns:
+        StatisticsWarning: Fewer questions than `n_questions`.
+
+    Example:
+        >>> import headcats as hc
+        >>> letters = [{"question": f"After {a}?", "choices": [b, a], "answer": b} for a, b in ["ab", "bc", "cd"]]
+        >>> texts, report = hc.papers.head_gating.question_texts(letters, n_examples=1)
+        >>> print(texts[0].text)
+        Question: After a?
+        A. b
+        B. a
+        Answer: A
+        Question: After b?
+        A. b
+        B. c
+        Answer: B
+        >>> texts[0].text[slice(*texts[0].spans[0])], report.kept, report.dropped
+        (' B', 2, {'kept as an example': 1})
+
+    References:
+        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737; https://github.com/andrewnam/causal_head_gating.
+    """
+    for name, count in (("n_orders", n_orders), ("n_examples", n_examples)):
+        check_count(name, count, most=math.inf)
+    if n_questions is not None:
+        check_count("n_questions", n_questions, most=math.inf)
+    if not isinstance(instruction, str):
+        raise OptionError(f'instruction must be text, "" for none; got {instruction!r:.60}.')
+    questions = read_questions(data)
+    task = questions.name.partition(".")[0]
+    report = DropReport(0, dict(questions.rows.report.dropped), dict(questions.rows.report.examples))
+    examples = (
+        [] if questions.finished else heapq.nsmallest(n_examples, questions, key=lambda question: question.length)
+    )
+    asked = _asked(questions, examples, n_questions, report, seed=seed)
+    if not asked:
+        raise DataError(
+            f"{questions.name} has no question beside {pluralize(len(examples), 'example')}: {report.summary()}. Give "
+            "more questions, or take fewer examples, n_examples=1."
+        )
+    if n_questions is not None and len(asked) < n_questions:
+        message = f"{questions.name}: {pluralize(len(asked), 'question')}, not the {n_questions} asked for: "
+        warnings.warn(f"{message}{report.summary()}.", StatisticsWarning, stacklevel=2)
+    start = f"{instruction.strip()}\n" if instruction.strip() else ""
+    texts = [
+        text
+        for question in asked
+        for text in _texts(question, examples, start, n_orders=n_orders, seed=seed, place=questions.place, task=task)
+    ]
+    return texts, report
+
+
+def _asked(
+    questions: Questions, examples: Sequence[Question], n: int | None, report: DropReport, *, seed: int
+) -> list[Question]:
+    """The questions that are drawn; the report then counts every row that was read."""
+    places = {example.number for example in examples}
+    drawn = questions.drawn(None if n is None else n + len(places), seed=seed)
+    asked = sorted([question for question in drawn if question.number not in places][:n])
+    chosen = {question.number for question in asked}
+    for number in map(int, questions.rows.numbers):
+        if number in places:
+            report.drop(EXAMPLE, questions.place(number))
+        elif number not in chosen:
+            report.drop(NOT_DRAWN, questions.place(number))
+    report.kept = len(asked)
+    return asked
+
+
+def _texts(
+    question: Question,
+    examples: Sequence[Question],
+    start: str,
+    *,
+    n_orders: int,
+    seed: int,
+    place: Callable[[int], str],
+    task: str,
+) -> Iterator[AnsweredText]:
+    """The texts of one question, from a stream of its own."""
+    key = place(question.number)
+    if question.pattern is not None:
+        prompt, text = question.text, question.text + question.answer
+        yield AnsweredText(text, (Span(len(prompt), len(text)),), key=key, task=task, category=question.pattern)
+        return
+    draws = stream(seed, "question_texts", question.item)
+    for number, order in enumerate(_orders(len(question.options), n_orders, draws), start=1):
+        example = examples[int(draws.integers(len(examples)))]
+        (shown_order,) = _orders(len(example.options), 1, draws)
+        asked, answer = _written(question, order)
+        shown, shown_answer = _written(example, shown_order)
+        prompt = f"{start}{shown}{shown_answer}\n{asked}"
+        text = prompt + answer
+        orders = f", order {number}" if n_orders > 1 and question.options else ""
+        yield AnsweredText(text, (Span(len(prompt), len(text)),), key=f"{key}{orders}", item=question.item, task=task)
+
+
+def _orders(n_options: int, n_orders: int, draws: np.random.Generator) -> list[tuple[int, ...]]:
+    """So many different orders, or all there are."""
+    orders: dict[tuple[int, ...], None] = {}
+    while len(orders) < min(n_orders, math.factorial(n_options)):
+        orders[tuple(draws.permutation(n_options).tolist())] = None
+    return list(orders)
+
+
+def _written(question: Question, order: Sequence[int]) -> tuple[str, str]:
+    """A question up to its answer, and the answer with the space before it."""
+    options = [question.options[place] for place in order]
+    lines = [f"Question: {question.text}", *(f"{LETTERS[i]}. {option}" for i, option in enumerate(options)), "Answer:"]
+    return "\n".join(lines), f" {LETTERS[options.index(question.answer)] if options else question.answer}"

@@ -1,0 +1,58 @@
+"""OV relations: which relations between words a head implements by its weights alone."""
+
+from headcats.methods.lazy import declare
+from headcats.methods.presets import add_preset
+from headcats.papers.ov_relation.choices import CHOICES
+from headcats.papers.ov_relation.settings import PRESETS, USUAL
+from headcats.registry import public_names, register_later
+from headcats.results.declaration import Declaration, Selection, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
+
+ov_relation = declare(
+    Declaration(
+        name="ov_relation",
+        kind="joint",
+        strength=Strength(
+            "score",
+            "task",
+            "category",
+            "max",
+            "weights",
+            "largest score of its relations",
+            unit="largest share of the word pairs of a relation that its weights map rightly",
+        ),
+        figure="ov_map",
+        more_figures=("relation_table",),
+        figure_heads="layer-head",
+        reader="hc.categories.block_members",
+        selection=Selection(
+            "score",
+            over="task",
+            group="category",
+            rule="threshold:value=0.15",
+            suppressing="suppression",
+            threshold="threshold",
+            text="share of word pairs that its weights map",
+        ),
+        default_suite="relations",
+        paper="Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
+        cost="weights alone, no prompts",
+    ),
+    code="headcats.papers.ov_relation.fit:OVRelation",
+    summary="headcats.papers.ov_relation.summary:summary",
+    figure="headcats.papers.ov_relation.figure:ov_map",
+)
+
+for _figure in ("relation_table", "static_dynamic", "relation_curves"):
+    register_later("figure", _figure, f"headcats.papers.ov_relation.{_figure}:{_figure}")
+
+for _name in PRESETS:
+    _option = "" if _name == USUAL else f":preset={_name}"
+    add_preset(
+        _name,
+        ov_relation.declaration.paper,
+        {"methods": (f"{ov_relation.name}{_option}",)},
+        reading={"rule": f"threshold:value={PRESETS[_name].threshold:g}", "min_tasks": "1"},
+        choices=CHOICES,
+    )

@@ -1,0 +1,6 @@
+"""Public names of `hc.papers.ov_relation`; `__init__.py` imports each at first use."""
+
+from .ablation import relation_ablation as relation_ablation
+from .dynamic import dynamic_relation as dynamic_relation
+from .members import relation_members as relation_members
+from .salient import salient_tokens as salient_tokens

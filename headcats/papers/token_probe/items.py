@@ -1,0 +1,276 @@
+"""What a token probe is asked about: questions that the model answers itself, and answers that are there already."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headcats.errors import DataError, OptionError
+from headcats.papers.token_probe.exact_text import contains_one, find_exact, find_text, first_found, same_answer
+from headcats.prompts.tokens import check_bos
+
+
+class Judged(NamedTuple):
+    """An exact answer inside an answer: characters `[start, stop)`, and whether it is wrong."""
+
+    start: int
+    stop: int
+    wrong: bool
+
+
+class Resample(NamedTuple):
+    """A further answer to a prompt, drawn at random.
+
+    Attributes:
+        text: The answer.
+        exact_answer: The exact answer inside it; "" where none could be found, "NO ANSWER" where it gives none.
+        wrong: Whether it is wrong; None looks for a right answer in `text`, ignoring case.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.papers.token_probe.Resample(" It is in Rome.", "Rome").wrong is None
+        True
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
+
+    text: str
+    exact_answer: str
+    wrong: bool | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    r"""A prompt that the model answers itself, its right answer, and how the exact answer is found inside an answer.
+
+    With an expression `exact`, the exact answer is its first match, and wrong unless it is that of the right answer or
+    an alias, ignoring spaces. Without one, it is whichever of the right answers (`answer`, `aliases`) and the known
+    `wrong_answers` comes first in the answer, ignoring case. Where none of them is in it, the answer is wrong, and the
+    model is asked to copy the exact answer out of it.
+
+    Attributes:
+        prompt: What the model reads; it answers from there on.
+        answer: A right answer, such as "the sum is 8 5 now".
+        exact: Regular expression for the exact answer, such as `r"\d(?: \d)*"`: its first match, or the first group of
+            that match. "" looks for the right and wrong answers themselves.
+        task: Task it belongs to, or "".
+        item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
+        bos: "once" puts in front of the prompt what the tokenizer itself writes there, else its BOS; "written" takes
+            the prompt as it is, with special tokens of its own: a conversation in the words of a chat template.
+        aliases: Other right answers.
+        wrong_answers: Known wrong answers, such as the other options of a choice; without `exact` only.
+
+    Raises:
+        DataError: An empty prompt or answer, or `exact` finds nothing in `answer`.
+        OptionError: `exact` is not a regular expression, or stands beside `wrong_answers`.
+        UnknownNameError: Another `bos`.
+
+    Example:
+        >>> import headcats as hc
+        >>> Question = hc.papers.token_probe.Question
+        >>> Question("4 7 plus 3 8 →", "the sum is 8 5 now", r"\d(?: \d)*").exact_answer
+        '8 5'
+        >>> Question("Q: Where is the Louvre? A:", "Paris", aliases=("City of Light",)).right_answers
+        ('Paris', 'City of Light')
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707, for the exact answer within an answer.
+    """
+
+    prompt: str
+    answer: str
+    exact: str = ""
+    task: str = ""
+    item: str = ""
+    bos: str = "once"
+    aliases: tuple[str, ...] = ()
+    wrong_answers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_bos(self.bos)
+        _check_text(self, "prompt", "answer", "exact", "task", "item")
+        if not self.prompt.strip():
+            raise DataError("A question needs a prompt; this one is empty.")
+        _check_texts(self, "aliases", "wrong_answers")
+        if self.exact:
+            self._check_expression()
+        elif not self.answer.strip():
+            raise DataError(f"The question {self.prompt!r:.80} needs a right answer; it is empty.")
+        if not self.item:
+            object.__setattr__(self, "item", self.prompt)
+
+    def _check_expression(self) -> None:
+        try:
+            re.compile(self.exact)
+        except re.error as error:
+            raise OptionError(f"{self.exact!r}, for the exact answer, is not a regular expression: {error}.") from None
+        if self.wrong_answers:
+            raise OptionError("A question takes `exact` or `wrong_answers`, not both: an expression finds them all.")
+        if find_exact(self.exact, self.answer) is None:
+            raise DataError(
+                f"The expression {self.exact!r} finds no exact answer in the right answer {self.answer!r} of "
+                f"{self.prompt!r}: change one of them."
+            )
+
+    @property
+    def exact_answer(self) -> str:
+        """The exact answer inside `answer`; all of it without an expression."""
+        if not self.exact:
+            return self.answer.strip()
+        start, stop = find_exact(self.exact, self.answer) or (0, 0)
+        return self.answer[start:stop]
+
+    @property
+    def right_answers(self) -> tuple[str, ...]:
+        """The exact answer, and its aliases."""
+        return self.exact_answer, *self.aliases
+
+    def judge(self, text: str) -> Judged | None:
+        """The exact answer inside an answer of the model; None where none can be found.
+
+        Args:
+            text: The answer.
+        """
+        if self.exact:
+            span = find_exact(self.exact, text)
+            if span is None:
+                return None
+            return Judged(*span, not any(same_answer(text[slice(*span)], right) for right in self.right_answers))
+        right, wrong = (first_found(text, answers) for answers in (self.right_answers, self.wrong_answers))
+        # As the authors have it: at the same place, of "man" and "manager", the wrong one counts.
+        if right and (not wrong or right[0] < wrong[0]):
+            return Judged(*right, False)
+        return Judged(*wrong, True) if wrong else None
+
+
+@dataclass(frozen=True)
+class AnsweredItem:
+    """A prompt with the answer that a model has given, and the exact answer inside it; nothing is generated.
+
+    Attributes:
+        prompt: What the model read.
+        text: What it answered, as it follows the prompt, with the space in front if there is one.
+        exact_answer: The exact answer, as it stands in `text`, ignoring case; where it is there several times, the
+            first is read. "" takes, of a right answer, the alias that comes first in `text`; out of others the model
+            is asked to copy it.
+        wrong: Whether the answer is wrong; None compares it with the aliases.
+        aliases: Right answers. Without a label the answer is right if one of them is in the exact answer, or in `text`
+            where that is "", ignoring case.
+        task: Task it belongs to, or "".
+        item: What is asked, in the words of the question; "" takes the prompt. Answers to one item are one cluster in
+            every split and interval.
+        bos: As in `Question`.
+        resamples: Further answers to the same prompt, as `Resample` or (text, exact answer), for `error_types`.
+
+    Raises:
+        DataError: An empty text, a label that is neither true nor false, resamples of another form, or neither a label
+            nor aliases.
+        UnknownNameError: Another `bos`.
+
+    Example:
+        >>> import headcats as hc
+        >>> item = hc.papers.token_probe.AnsweredItem("Q: Where is the Louvre? A:", " It is in Rome.", "Rome",
+        ...     aliases=("Paris", "City of Light"))
+        >>> item.is_wrong
+        True
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707, whose tables hold these columns.
+    """
+
+    prompt: str
+    text: str
+    exact_answer: str = ""
+    wrong: bool | None = None
+    aliases: tuple[str, ...] = ()
+    task: str = ""
+    item: str = ""
+    bos: str = "once"
+    resamples: Sequence[Any] = ()
+
+    def __post_init__(self) -> None:
+        check_bos(self.bos)
+        _check_text(self, "prompt", "text", "exact_answer", "task", "item")
+        for name in ("prompt", "text"):
+            if not getattr(self, name).strip():
+                raise DataError(f"An answered item needs its {name}; it is empty (prompt {self.prompt!r:.60}).")
+        _check_texts(self, "aliases")
+        object.__setattr__(self, "wrong", _label(self.wrong, of=f"the answer to {self.prompt!r:.60}"))
+        object.__setattr__(self, "resamples", _resamples(self.resamples))
+        if self.wrong is None and not self.aliases:
+            raise DataError(
+                f"The answer to {self.prompt!r:.60} has neither a label (`wrong`) nor right answers (`aliases`): give "
+                "one of them."
+            )
+        if not self.item:
+            object.__setattr__(self, "item", self.prompt)
+
+    @property
+    def is_wrong(self) -> bool:
+        """The label, or what the aliases say."""
+        if self.wrong is not None:
+            return self.wrong
+        return not contains_one(self.exact_answer.strip() or self.text, self.aliases)
+
+    @property
+    def answer(self) -> str:
+        """A right answer; "" where none is known."""
+        return self.aliases[0] if self.aliases else ""
+
+    def judge(self, text: str) -> Judged | None:
+        """The exact answer inside the answer; None if it is not there.
+
+        Args:
+            text: What the tokenizer makes of the answer.
+        """
+        if self.exact_answer.strip():
+            span = find_text(self.exact_answer, text)
+        else:
+            span = None if self.is_wrong else first_found(text, self.aliases)
+        return span and Judged(*span, self.is_wrong)
+
+
+Item = Question | AnsweredItem
+
+
+def _check_text(item: object, *names: str) -> None:
+    """Refuse anything but a text."""
+    for name in names:
+        if not isinstance(getattr(item, name), str):
+            raise DataError(f"{name} must be a text; got {getattr(item, name)!r:.80}.")
+
+
+def _label(wrong: Any, *, of: str) -> bool | None:
+    """A label as True, False or None; "no" would count as true."""
+    if wrong is None:
+        return None
+    if not isinstance(wrong, bool | int | np.bool_ | np.integer) or wrong not in (0, 1):
+        raise DataError(f"wrong, of {of}, must be True, False, 1, 0 or None; got {wrong!r:.40}.")
+    return bool(wrong)
+
+
+def _resamples(drawn: Any) -> tuple[Resample, ...]:
+    """Further answers, each as `Resample`."""
+    listed = isinstance(drawn, Sequence) and not isinstance(drawn, str)
+    for each in drawn if listed else (drawn,):
+        texts = each[:2] if isinstance(each, tuple | list) and len(each) in (2, 3) else ()
+        if not listed or len(texts) < 2 or not all(isinstance(text, str) for text in texts):
+            raise DataError(
+                "resamples must be a list of Resample or of (text, exact answer), such as [(' In Rome.', 'Rome')]; got "
+                f"{each!r:.80}."
+            )
+    made = (Resample(*each) for each in drawn)
+    return tuple(each._replace(wrong=_label(each.wrong, of=f"the resample {each.text!r:.60}")) for each in made)
+
+
+def _check_texts(item: object, *names: str) -> None:
+    """Refuse a text in place of a tuple of texts, and empty ones; a list becomes a tuple."""
+    for name in names:
+        texts = getattr(item, name)
+        listed = isinstance(texts, Sequence) and not isinstance(texts, str)
+        if not listed or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise DataError(f"{name} must be texts that are not empty, such as ('Paris', 'Paname'); got {texts!r:.80}.")
+        object.__setattr__(item, name, tuple(texts))

@@ -1,0 +1,172 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import word_tokenizer
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.papers.function_probe.cogqa_texts import LAYOUTS, OPENING, cogqa_texts
+
+ENTRY: dict[str, Any] = {
+    "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
+    "answer": "16 * 33 = 528",
+    "generated": [
+        {"subquestion": "How many lawns did Lee mow?", "answer": 16, "cognitive_skill": "retrieval"},
+        {"subquestion": "What does a lawn cost?", "answer": "", "cognitive_skill": "Retrieval"},
+        {"subquestion": "How much did he earn?", "answer": " $528 ", "cognitive_skill": "MATH_CALCULATION"},
+    ],
+}
+
+
+def write(folder: Path, content: Any, name: str = "cogqa.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_every_step_with_an_answer_becomes_a_text_after_the_steps_before_it(tmp_path: Path) -> None:
+    texts, report = cogqa_texts(write(tmp_path, [ENTRY]))
+    first, last = texts
+    assert first.text == f"Question: {ENTRY['question']}\nStep: {ENTRY['generated'][0]['subquestion']}\nAnswer: 16"
+    assert last.text.startswith(f"{first.text}\nStep: {ENTRY['generated'][1]['subquestion']}\nStep: How")
+    assert [text.text[slice(*text.spans[0])] for text in texts] == [" 16", " $528"]
+    assert [text.category for text in texts] == ["Retrieval", "Math Calculation"]
+    assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3"]
+    assert {text.item for text in texts} == {ENTRY["question"]}
+    assert {text.task for text in texts} == {"cogqa"}
+    assert (report.kept, report.dropped) == (2, {"no answer": 1})
+
+
+def test_case_spaces_hyphens_and_underscores_make_no_difference(tmp_path: Path) -> None:
+    for skill in ("Decision-making", "decision making", " DECISION_MAKING ", "DecisionMaking"):
+        step = {"subquestion": "Which?", "answer": "This.", "cognitive_skill": skill}
+        assert cogqa_texts(write(tmp_path, {**ENTRY, "generated": [step]}))[0][0].category == "Decision-making"
+
+
+def test_json_lines_single_entries_and_wrapped_entries_give_the_same_texts(tmp_path: Path) -> None:
+    second = {**ENTRY, "question": "Another\u2028question?"}
+    plain = cogqa_texts(write(tmp_path, [ENTRY, second]))[0]
+    lines = "\n".join(json.dumps(entry, ensure_ascii=False) for entry in (ENTRY, second))
+    assert cogqa_texts(write(tmp_path, f"{lines}\n\n", "cogqa.jsonl"))[0] == plain
+    assert cogqa_texts(write(tmp_path, [[ENTRY], [second]]))[0] == plain
+    assert cogqa_texts(str(write(tmp_path, ENTRY)))[0] == plain[:2]
+    assert cogqa_texts(write(tmp_path, "\ufeff" + json.dumps([ENTRY])))[0] == plain[:2]
+
+
+def wrong(**changes: Any) -> dict[str, Any]:
+    """The entry with a second step that is changed so; None takes the field away."""
+    step = {key: value for key, value in {**ENTRY["generated"][0], **changes}.items() if value is not None}
+    return {**ENTRY, "generated": [ENTRY["generated"][0], step]}
+
+
+def test_wrong_files_are_refused_with_the_place(tmp_path: Path) -> None:
+    for content, message in (
+        ([ENTRY, wrong(cognitive_skill=None)], "entry 2, step 2: .* 'cognitive_skill'"),
+        ([wrong(subquestion=None)], "entry 1, step 2: .* 'subquestion' .* 'answer', 'cog"),
+        ([{"answer": "x", "generated": []}], "entry 1: .* 'question'"),
+        ([{"question": "x", "generated": "y"}], "entry 1: 'generated' must"),
+        ([{"question": "x", "generated": []}], ": 0 kept"),
+        ('{"question": ', r"JSON \(.*\) .* JSON Lines \(line 1"),
+        ("[" * 100_000, "JSON"),
+    ):
+        with pytest.raises(DataError, match=message):
+            cogqa_texts(write(tmp_path, content))
+    with pytest.raises(DataError, match=r"nothing\.json"):
+        cogqa_texts(tmp_path / "nothing.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"bytes\.json.*UTF-8"):
+        cogqa_texts(tmp_path / "bytes.json")
+
+
+def skilled(*skills: str) -> dict[str, Any]:
+    """An entry with a step of each of these skills, whose answer is its number."""
+    steps = [
+        {"subquestion": f"Step {number}?", "answer": number, "cognitive_skill": skill}
+        for number, skill in enumerate(skills, start=1)
+    ]
+    return {"question": "Which?", "answer": "this", "generated": steps}
+
+
+def test_steps_of_other_skills_are_dropped_and_counted_by_name(tmp_path: Path) -> None:
+    """The public training data has six such steps: Induction thrice, and three skills once."""
+    path = write(tmp_path, [skilled("Induction", "Retrieval"), skilled("Self-Evaluation", "Induction"), ENTRY])
+    texts, report = cogqa_texts(path)
+    assert [text.key.split()[1::2] for text in texts] == [["1", "2"], ["3", "1"], ["3", "3"]]
+    skills = {reason.split("'")[1]: count for reason, count in report.dropped.items() if "'" in reason}
+    assert skills == {"Induction": 2, "Self-Evaluation": 1}
+    assert report.dropped["no answer"] == 1
+    assert "'entry 1 step 1'" in report.examples.values()
+    # What a skipped step says is known to the later ones all the same, as in the paper.
+    assert texts[0].text.splitlines()[1:4] == ["Step: Step 1?", "Answer: 1", "Step: Step 2?"]
+
+
+def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path) -> None:
+    step = {"subquestion": "Сколько?", "answer": "два", "cognitive_skill": "Поиск"}
+    russian = {"question": "Сколько лужаек?", "answer": "2", "generated": [step, step]}
+    numbers = {"question": "1 + 1?", "answer": 2, "generated": [ENTRY["generated"][0] | {"subquestion": "1 + 1"}]}
+    path = write(tmp_path, [ENTRY, russian, {**ENTRY, "generated": []}, numbers])
+    for unknown in ("drop", "error"):
+        texts, report = cogqa_texts(path, unknown=unknown)
+        assert [text.key.split()[1::2] for text in texts] == [["1", "1"], ["1", "3"], ["4", "1"]]
+        (reason,) = report.dropped.keys() - {"no answer", "no steps"}
+        assert "CYRILLIC" in reason
+        assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
+        assert report.examples["no steps"].endswith("entry 3")
+        assert "entry 2" in report.examples[reason]
+    named = [{**ENTRY, "lang": lang} for lang in ("en", "de", "en")]
+    texts, report = cogqa_texts(write(tmp_path, named))
+    assert [text.key.split(" step")[0] for text in texts] == ["entry 1"] * 2 + ["entry 3"] * 2
+    assert {count for reason, count in report.dropped.items() if "(de," in reason} == {3}
+
+
+def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
+    path = write(tmp_path, [ENTRY, skilled("Retrieval", "Inferrence"), skilled("Induction", "Inferrence")])
+    with pytest.raises(DataError) as refused:
+        cogqa_texts(path, unknown="error")
+    message = str(refused.value)
+    assert "entry 2, step 2" in message
+    assert "'Inference'" in message
+    assert message.index("'Inferrence' 2") < message.index("'Induction' 1")
+    assert cogqa_texts(write(tmp_path, [ENTRY]), unknown="error")[1].kept == 2
+
+
+def test_other_words_for_options_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, [ENTRY])
+    with pytest.raises(OptionError, match=r"'drop' .* got 'skip'"):
+        cogqa_texts(path, unknown="skip")
+    with pytest.raises(UnknownNameError, match=r"'instructions'.*'instruction'"):
+        cogqa_texts(path, layout="instructions")
+    with pytest.raises(OptionError, match="no chat template"):
+        cogqa_texts(path, chat=word_tokenizer())
+
+
+def test_the_instruction_shows_the_earlier_steps_of_retrieval_alone(tmp_path: Path) -> None:
+    path = write(tmp_path, [skilled("Retrieval", "Inference", "Retrieval", "Math Calculation")])
+    texts, _ = cogqa_texts(path, layout="instruction")
+    known = [text.text.split("Known so far:\n")[1].split("\n\n")[0] for text in texts]
+    first, third = "1. Step 1? 1", "3. Step 3? 3"
+    assert known == ["nothing", first, first, f"{first}\n{third}"]
+    for number, text in enumerate(texts, start=1):
+        assert "Problem: Which?\n" in text.text
+        assert f": Step {number}?\n" in text.text
+        assert text.text.endswith(f'[{{"answer": "{number}')
+        assert text.text[slice(*text.spans[0])] == str(number)
+
+
+def test_a_chat_template_takes_both_layouts(tmp_path: Path) -> None:
+    tokenizer = word_tokenizer()
+    tokenizer.chat_template = (
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}"
+        "{% if add_generation_prompt %}[assistant]{% endif %}"
+    )
+    for layout in LAYOUTS:
+        plain = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout)[0]
+        chat = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout, chat=tokenizer)[0]
+        for ours, turn in zip(plain, chat, strict=True):
+            answer = ours.text[slice(*ours.spans[0])].strip()
+            opening = OPENING if layout == "instruction" else ""
+            message = ours.text[: ours.spans[0][0]].removesuffix(opening).strip()
+            assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
+            assert turn.text[slice(*turn.spans[0])] == answer
+            assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)

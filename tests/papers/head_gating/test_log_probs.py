@@ -1,0 +1,151 @@
+"""Log-probabilities under gates and their gradients, and that the model notices nothing."""
+
+import gc
+import threading
+from typing import Any
+
+import pytest
+import torch
+from architectures import ARCHITECTURES, tiny_bridge
+from covering import some
+from gate_toys import token_batch
+from literal_gates import log_prob, rows_of
+from toy_cases import TOYS, shared_toy
+from toys import Toy, tiny_model
+
+from headcats.errors import ModelError
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.graphs import leaving_no_graph
+from headcats.papers.head_gating import log_probs as module
+from headcats.papers.head_gating.log_probs import gate_edits, log_prob_gradient, mean_log_prob, texts_at_once
+from headcats.papers.head_gating.texts import gate_texts
+
+DATA = (token_batch(3, 7, targets=(2, 3, 6)), token_batch(2, 5, seed=1), token_batch(1, 9, seed=2, targets=(1,)))
+
+
+def some_gates(n_layers: int = 2, *, seed: int = 0) -> torch.Tensor:
+    return torch.rand(n_layers, 4, generator=torch.Generator().manual_seed(seed))
+
+
+def gradient(model: HookedModel, *, at_once: int = 64) -> tuple[float, torch.Tensor]:
+    texts = gate_texts(model, list(DATA), name="data")
+    theta = torch.logit(some_gates(len(model.layers))).requires_grad_()
+    with leaving_no_graph(model):
+        log_probs, of_theta = log_prob_gradient(model, texts, range(len(texts)), theta, at_once=at_once)
+    return float(log_probs.mean()), of_theta
+
+
+@pytest.mark.parametrize(("layout", "backend"), TOYS)
+def test_texts_of_many_lengths_are_averaged_text_by_text(layout: Any, backend: Any) -> None:
+    """And gradients are those of all texts together, whatever goes through the model at once."""
+    toy = tiny_model(layout, backend, n_layers=2)
+    model, gates = adapt(toy.model), some_gates()
+    found = mean_log_prob(model, gate_texts(model, list(DATA), name="data"), gates, at_once=2)
+    with torch.no_grad():
+        assert found == pytest.approx(float(log_prob(toy.model, rows_of(*DATA), gates)), abs=1e-6)
+    theta = torch.logit(gates).requires_grad_()
+    expected = log_prob(toy.model, rows_of(*DATA), theta.sigmoid())
+    of_theta = torch.autograd.grad(expected, theta)[0]
+    for at_once in (1, 2, 64):
+        value, found = gradient(model, at_once=at_once)
+        assert value == pytest.approx(float(expected.detach()), abs=1e-6)
+        assert (found - of_theta).abs().max() < 1e-6
+        assert found.abs().min() > 1e-6
+
+
+@pytest.mark.parametrize("name", some(["bamba", "mixtral", "gemma2", "gptj", "qwen3", "bloom"], 2))
+def test_other_architectures(name: str) -> None:
+    assert name in ARCHITECTURES
+    model = adapt(tiny_bridge(name))
+    texts, theta = gate_texts(model, list(DATA), name="data"), torch.logit(some_gates(len(model.layers)))
+    _, found = gradient(model)
+    step = 0.01 * torch.sign(found)
+    sides = [mean_log_prob(model, texts, (theta + sign * step).sigmoid(), at_once=64) for sign in (1, -1)]
+    assert sides[0] - sides[1] == pytest.approx(float(2 * (found * step).sum()), rel=0.05)
+
+
+def test_gates_act_on_the_heads_that_a_layer_has() -> None:
+    class Uneven(HookedModel):
+        layers, n_heads = (1, 4), {1: 2, 4: 3}  # one of them replaces a property
+
+        def __init__(self) -> None:
+            pass
+
+    edits = gate_edits(Uneven(), torch.tensor([[0.5, 0.0, 9.0], [1.0, 0.25, 2.0]]))
+    assert edits["blocks.1.attn.hook_z"](torch.ones(1, 2, 2, 1)).flatten().tolist() == [0.5, 0.0] * 2
+    assert edits["blocks.4.attn.hook_z"](torch.ones(1, 1, 3, 1)).flatten().tolist() == [1.0, 0.25, 2.0]
+    assert edits["blocks.4.attn.hook_z"](torch.ones(1, 1, 3, 1, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_passes_keep_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = adapt(shared_toy().model)
+    texts = gate_texts(model, list(DATA), name="data")
+    assert texts.longest == 0  # of the text with nine tokens, only the second is to be predicted
+    monkeypatch.setattr(module, "KEPT_BYTES", 1)
+    assert texts_at_once(model, texts) == 1
+    monkeypatch.setattr(module, "KEPT_BYTES", 1 << 20)
+    few = texts_at_once(model, texts)
+    monkeypatch.setattr(module, "KEPT_BYTES", 1 << 24)
+    assert 1 < 15 * few <= texts_at_once(model, texts) <= 17 * few + 17
+    short = gate_texts(model, [token_batch(2, 3)], name="data")
+    assert texts_at_once(model, short) > texts_at_once(model, texts) == texts_at_once(model, short, texts)
+
+
+def graphs() -> set[int]:
+    gc.collect()
+    return {id(one) for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None}
+
+
+class TestModelIsLeftAsItIs:
+    def test_weights_gradients_and_hooks(self, toy: Toy) -> None:
+        weights = dict(toy.model.named_parameters())
+        some = [weight for weight in weights.values() if weight.requires_grad]
+        some[0].requires_grad_(False)
+        some[1].grad = torch.ones_like(some[1])
+        held = graphs()
+        before = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+        try:
+            with torch.no_grad():
+                gradient(adapt(toy.model))
+                assert not torch.is_grad_enabled()
+            after = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+            assert after == before
+            assert bool((some[1].grad == 1).all())
+        finally:
+            some[0].requires_grad_(True)
+            some[1].grad = None
+        assert not any(point.fwd_hooks or point.bwd_hooks for point in toy.model.hook_dict.values())
+        assert graphs() <= held
+
+    def test_a_caller_without_gradients_gets_them(self, toy: Toy) -> None:
+        expected = gradient(adapt(toy.model))[1]
+        for context in (torch.no_grad, torch.inference_mode):
+            with context():
+                model = adapt(toy.model)
+                texts = gate_texts(model, [token_batch(3, 7, targets=(2, 3, 6)), *DATA[1:]], name="data")
+                with leaving_no_graph(model):
+                    theta = torch.logit(some_gates()).requires_grad_()
+                    found = log_prob_gradient(model, texts, range(len(texts)), theta, at_once=64)[1]
+            assert torch.equal(found, expected)
+
+    def test_weights_are_frozen_under_the_lock_and_thawed_after_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model, seen = adapt(shared_toy().model), []
+
+        def failing(self: Any, *args: Any, **options: Any) -> Any:
+            thread = threading.Thread(target=lambda: seen.append(model.lock.acquire(blocking=False)))
+            thread.start()
+            thread.join()
+            seen.append(any(weight.requires_grad for weight in model.model.parameters()))
+            raise RuntimeError("of the model")
+
+        monkeypatch.setattr(HookedModel, "forward_at", failing)
+        with pytest.raises(RuntimeError, match="of the model"):
+            gradient(model)
+        assert seen == [False, False]
+        assert all(weight.requires_grad for weight in model.model.parameters())
+
+    def test_a_model_without_gradients_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model, forward = adapt(shared_toy().model), HookedModel.forward_at
+        monkeypatch.setattr(HookedModel, "forward_at", lambda self, *a, **o: forward(self, *a, **o).detach())
+        with pytest.raises(ModelError, match="no gradient"):
+            gradient(model)

@@ -1,0 +1,179 @@
+"""From questions to judged answers: what is kept, what is left out and why."""
+
+from dataclasses import replace
+
+import pytest
+from scripted import EXACT, ScriptedModel, spaced_tokenizer
+
+from headcats.errors import DataError, ModelError, UnknownNameError
+from headcats.models.adapter import HookedModel
+from headcats.papers.token_probe.answers import (
+    AnswerShape,
+    answer_questions,
+    coinciding_roles,
+    decoded,
+    encoded_questions,
+    tokens_of,
+)
+from headcats.papers.token_probe.exact_text import find_exact, same_answer
+from headcats.papers.token_probe.items import Question
+from headcats.papers.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
+from headcats.prompts.drop_report import DropReport
+
+PAPER = PRESETS["orgad2025"]
+RIGHT = "the sum is 8 5 now"
+
+
+def model_saying(*answers: str) -> tuple[ScriptedModel, list[Question]]:
+    """A model that gives these answers to as many questions, whose right answer is always `RIGHT`."""
+    tokenizer = spaced_tokenizer()
+    script, questions = {}, []
+    for number, answer in enumerate(answers):
+        prompt = f"{' '.join(str(100 + number))} plus 1 →"
+        ids = (0, *tokenizer(prompt, add_special_tokens=False)["input_ids"])
+        script[ids] = tuple(tokenizer(answer, add_special_tokens=False)["input_ids"])
+        questions.append(Question(prompt, RIGHT, EXACT))
+    return ScriptedModel(script), questions
+
+
+def test_answers_are_judged_by_their_exact_part() -> None:
+    surely = "surely the sum is 8 5 then"
+    model, questions = model_saying(RIGHT, surely, "the sum is 8 6 now", "the sum is 1 8 5 now")
+    answers, report = answer_questions(model, questions, PAPER)
+    assert [one.wrong for one in answers] == [False, False, True, True]
+    assert [one.exact for one in answers] == ["8 5", "8 5", "8 6", "1 8 5"]
+    assert answers[1].generated == surely
+    # <bos> 1 0 0 plus 1 →: seven tokens; "the sum is" stands before the exact answer.
+    assert [(one.shape.q_len, one.shape.first, one.shape.last, one.shape.length) for one in answers] == [
+        (7, 10, 11, 13),
+        (7, 11, 12, 14),
+        (7, 10, 11, 13),
+        (7, 10, 12, 14),
+    ]
+    assert all(len(one.tokens) == one.shape.length and not one.cut for one in answers)
+    assert (report.kept, report.dropped) == (4, {})
+
+
+def test_a_prompt_may_bring_its_own_special_tokens() -> None:
+    model, (question,) = model_saying(RIGHT)
+    written = replace(question, prompt=f"<bos>{question.prompt}", bos="written")
+    twice = replace(question, prompt=f"<bos><bos>{question.prompt}", bos="written")
+    (answer,), _ = answer_questions(model, [written], PAPER)
+    assert answer.tokens == answer_questions(model, [question], PAPER)[0][0].tokens
+    prompts = [tokens for _, tokens, _ in encoded_questions(model, [written, question, twice], DropReport())]
+    assert prompts[0] == prompts[1] == prompts[2][1:]
+    with pytest.raises(DataError, match="of the 1"):
+        answer_questions(model, [replace(question, bos="written", prompt="unheard")], PAPER)
+    with pytest.raises(UnknownNameError, match="'always'"):
+        replace(question, bos="always")
+
+
+def test_what_is_left_out_is_counted_by_reason() -> None:
+    model, questions = model_saying(
+        RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, "the sum is now then", "is 8 5 now", "the sum is 5 now then",
+        "8 5 is the sum now", "the sum is 8 5",
+    )  # fmt: skip
+    first = questions[0]
+    questions += [first, Question("1 plus unheard →", RIGHT, EXACT), Question("1 " * 60 + "→", RIGHT, EXACT)]
+    answers, report = answer_questions(model, questions, PAPER)
+    assert len(answers) == report.kept == 6
+    reasons = ["asked", "unknown", "context", "in the output", "than 5 tokens", "than 2 tokens", "start", "end of"]
+    assert len(report.dropped) == len(reasons)
+    for reason in reasons:
+        assert [count for key, count in report.dropped.items() if reason in key] == [1], reason
+    assert "'the sum is" in report.summary()
+
+
+def test_roles_that_coincide_in_most_answers_are_refused_by_name() -> None:
+    model, questions = model_saying(RIGHT, "8 5", "9 5")
+    with pytest.raises(DataError, match="2 of 3 answers") as problem:
+        answer_questions(model, questions, PAPER, preset="orgad2025")
+    message = str(problem.value)
+    assert "answer_first in 2" in message
+    assert "'orgad2025'" in message
+    assert "5 tokens" in message
+
+
+def test_an_answer_that_never_ends_is_cut_and_counted() -> None:
+    model, questions = model_saying("the sum is 8 5 " + "now " * 80)
+    answers, _ = answer_questions(model, questions, PAPER)
+    # Seven tokens of question; the context of 64 ends before the limit of the answer does.
+    assert answers[0].cut
+    assert answers[0].shape.length == 64
+
+
+def test_no_answer_at_all_is_refused() -> None:
+    model, questions = model_saying("the sum is now then")
+    with pytest.raises(DataError, match=": 0 kept; 1 no exact"):
+        answer_questions(model, questions, PAPER)
+    bare = HookedModel(model.model)
+    bare.tokenizer = None
+    with pytest.raises(ModelError, match="no tokenizer"):
+        answer_questions(bare, questions, PAPER)
+    with pytest.raises(DataError, match="No question"):
+        answer_questions(model, [], PAPER)
+    with pytest.raises(DataError, match="of the 1"):
+        answer_questions(model, [Question("unheard", RIGHT, EXACT)], PAPER)
+
+
+def test_a_tokenizer_that_loses_the_exact_answer_is_noticed() -> None:
+    model, questions = model_saying(RIGHT)
+    split = Question(questions[0].prompt, "the sum is 85 now", r"\d+")
+    with pytest.raises(DataError, match="word unknown"):
+        answer_questions(model, [split], PAPER)
+    model.tokenizer.add_tokens(["85"])
+    joined = Question(questions[0].prompt, "the sum is 8 5 now", r"\d \d")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(model.tokenizer), "decode", lambda self, ids, **options: "".join(map(str, ids)))
+        with pytest.raises(DataError, match="exact answer"):
+            answer_questions(model, [joined], PAPER)
+
+
+def test_tokens_are_found_in_what_the_tokenizer_writes() -> None:
+    tokenizer = spaced_tokenizer()
+    ids = tokenizer(RIGHT, add_special_tokens=False)["input_ids"]
+    text, stops = decoded(tokenizer, ids)
+    assert (text, stops) == (RIGHT, [3, 7, 10, 12, 14, 18])
+    assert tokens_of(find_exact(EXACT, text) or (0, 0), stops) == [3, 4]
+    assert decoded(tokenizer, []) == ("", [])
+    # "the" 0-3, " sum" 3-7, " is" 7-10, " 85" 10-13, "." 13-14
+    spans = {(11, 13): [3], (8, 13): [2, 3], (14, 14): []}
+    assert {span: tokens_of(span, [3, 7, 10, 13, 14]) for span in spans} == spans
+
+
+def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
+    assert find_exact(r"\d+", "a 12 b 3") == (2, 4)
+    assert find_exact(r"is (\d+)", "sum is 12 of 3") == (7, 9)
+    assert find_exact(r"\d*", "none") is None
+    assert same_answer("8 5", "85")
+    assert not same_answer("8 5", "8 6")
+    assert Question("1 →", RIGHT, EXACT).exact_answer == "8 5"
+    assert Question("1 →", RIGHT, EXACT).item == "1 →"
+
+
+def test_positions_of_a_sentence() -> None:
+    # <bos> 4 7 plus 3 8 → the sum is 8 5 now then: question 0-6, answer 7-13, exact answer 10-11.
+    shape = AnswerShape(q_len=7, length=14, first=10, last=11)
+    assert [shape.position(role) for role in NAMED_ROLES] == [6, 7, 8, 9, 10, 11, 12]
+    assert [shape.position(role) for role in FROM_THE_END] == [6, 7, 8, 9, 10, 11, 12, 13]
+    assert [NAMED_ROLES.index(role) for role in EXACT_ROLES] == [3, 4, 5, 6]
+
+
+def test_shapes_whose_roles_coincide() -> None:
+    last, after = "exact_answer_last", EXACT_ROLES[-1]
+    for values, problem, pairs in (
+        # Four tokens: the third is exact, so three roles are one token.
+        ((6, 10, 8, 8), "than 5 tokens", {("exact_answer_first", last)}),
+        ((6, 12, 9, 9), "than 2 tokens", {("exact_answer_first", last)}),
+        ((6, 12, 6, 8), "at the start", {("last_q", EXACT_ROLES[0]), ("first_answer", "exact_answer_first")}),
+        ((6, 12, 10, 11), "at the end", {(last, after)}),
+        ((1, 7, 3, 4), "shorter than its", set()),
+        ((6, 11, 8, 9), "", set()),
+    ):
+        shape = AnswerShape(*values)
+        assert problem in shape.problem(PAPER)
+        assert bool(problem) == bool(shape.problem(PAPER))
+        assert pairs <= set(coinciding_roles([shape]))
+    # The shortest answer allowed: the token before the exact answer is also the second of the answer.
+    assert set(coinciding_roles([shape])) == {(NAMED_ROLES[2], NAMED_ROLES[3])}
+    assert AnswerShape(3, 8, 6, 7).position(after) == 7  # inside a text that ends with the exact answer
