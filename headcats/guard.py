@@ -49,7 +49,7 @@ class Guard:
     code: Any
 
     def __call__(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        """What `function`, a part of the item, returns.
+        """Call `function`, a part of the item.
 
         Raises:
             ExtensionError: The item is not headcats' own and raised anything but an error of headcats; memory that runs
@@ -78,7 +78,7 @@ class Guard:
 
 @contextlib.contextmanager
 def working_on(subject: str) -> Iterator[None]:
-    """Within, messages of guards say what was worked on, such as "task 'plural'"."""
+    """Add what is worked on, such as "task 'plural'", to the messages of guards."""
     token = _subject.set(subject)
     try:
         yield
@@ -87,7 +87,7 @@ def working_on(subject: str) -> Iterator[None]:
 
 
 def is_built_in(code: Any) -> bool:
-    """Whether code comes with headcats."""
+    """True if code comes with headcats."""
     if isinstance(code, str):
         return code.startswith("headcats.")
     code = _unwrapped(code)
@@ -98,7 +98,7 @@ def is_built_in(code: Any) -> bool:
 
 
 def _unwrapped(code: Any) -> Any:
-    """What a chain of `functools.partial` calls in the end."""
+    """Function that a chain of `functools.partial` calls in the end."""
     while isinstance(code, functools.partial):
         code = code.func
     return code
@@ -142,7 +142,7 @@ def function_name(kind: str, function: Any) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on any kind of device."""
+    """True if an error says that memory ran out, on any kind of device."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.

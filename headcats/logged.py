@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def logged_by(handler: logging.Handler) -> Iterator[None]:
-    """Within, a handler gets what headcats logs from INFO on; afterwards the logger is as it was."""
+    """Hand a handler what headcats logs from INFO on; leave the logger as it was."""
     logger = logging.getLogger("headcats")
     level = logger.level
     logger.addHandler(handler)

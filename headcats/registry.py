@@ -166,7 +166,7 @@ def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:
 
 
 def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str]]:
-    """What a package's `__init__.pyi` imports, each name imported at its first use.
+    """Read the names of a package's `__init__.pyi`; each is imported at its first use.
 
     Args:
         package: Name of the package.

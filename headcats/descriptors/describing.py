@@ -25,7 +25,7 @@ from headcats.results.descriptors import DESCRIPTORS
 def describe_heads(
     model: Any, *, prompts: PromptBatch | Sequence[PromptBatch] | None = None, seed: int = 0
 ) -> xr.Dataset:
-    """What every head does, whatever the task: where it looks, what it copies, what it writes for an answer.
+    """Describe every head whatever the task: where it looks, what it copies, what it writes for an answer.
 
     Attention is that on 8 sequences `[bos] s_1 .. s_T s_1 .. s_T` of T = 50 different random tokens (fewer where the
     context or the vocabulary is smaller), where position and repetition are all there is to attend to: a head that
@@ -99,7 +99,7 @@ def describe_heads(
 
 
 def describe_model(model: HookedModel, *, seed: int) -> tuple[xr.Dataset, DirectPaths]:
-    """What `describe_heads` says without prompts, and the paths that `describe_prompts` needs."""
+    """Describe heads without prompts; also return the paths that `describe_prompts` needs."""
     repeated = repeated_sequences(model, seed=seed)
     if isinstance(repeated, str):
         looks, unseen = dict[str, Values](), dict.fromkeys(model.layers, repeated)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T], *, tries: int = TRIES) -> T:
-    """What the hub answers; asked again after the wait that it names while it takes no requests or has a fault."""
+    """Ask the hub, again after the wait that it names while it takes no requests or has a fault."""
     for attempt in range(1, tries):
         try:
             return ask()

@@ -27,7 +27,7 @@ _BROKEN = {
 
 
 class HubProblem(Exception):
-    """What happened, and what to do about it: two clauses of the sentence that a caller makes.
+    """Problem of the hub, and what to do about it: two clauses of the sentence that a caller makes.
 
     Attributes:
         passes: Whether the hub may answer another time: no network, too many requests, a fault of its own.

@@ -23,7 +23,7 @@ READS = ("vocabulary", "pair")
 
 
 class MetricTraits(NamedTuple):
-    """What a metric declares about itself.
+    """Traits that a metric declares.
 
     Attributes:
         smooth: It has a useful gradient with respect to the logits; False for counts and ranks.
@@ -41,7 +41,7 @@ class MetricTraits(NamedTuple):
 
 @dataclass(frozen=True)
 class Targets:
-    """What the logits of each row are compared with, and what the later tokens of its answers add.
+    """Tokens that the logits of each row are compared with, and what the later tokens of its answers add.
 
     Attributes:
         answer: First token of the right answer, `[row]`.
@@ -82,12 +82,12 @@ class Targets:
         return Targets(self.answer[rows], self.distractor[rows], clean_logits, self.rest.select(rows))
 
     def copied(self) -> "Targets":
-        """The same in memory of its own."""
+        """Copy in memory of its own."""
         rest = Rest(*(getattr(self.rest, field.name).clone() for field in fields(self.rest)))
         return Targets(self.answer.clone(), self.distractor.clone(), self.clean_logits.clone(), rest)
 
     def to(self, device: torch.device) -> "Targets":
-        """The same on another device.
+        """Copy on another device.
 
         Args:
             device: The device.
@@ -144,12 +144,12 @@ def metric(
 
 
 def metric_name(metric: str | Metric) -> str:
-    """What results call a metric: its registered name, or that of the function."""
+    """Name of a metric in results: its registered name, or that of the function."""
     return metric if isinstance(metric, str) else str(getattr(metric, "__name__", ""))
 
 
 def metric_traits(name: str | Metric) -> MetricTraits:
-    """What the metric of that name declares; the defaults where it was not decorated with `@metric`.
+    """Traits of the metric of that name; the defaults where it was not decorated with `@metric`.
 
     Args:
         name: Name of a metric, or the function itself, of logits `[row, vocab]` and targets.
@@ -169,7 +169,7 @@ def metric_traits(name: str | Metric) -> MetricTraits:
 
 
 def reads_vocabulary(names: Metrics) -> bool:
-    """Whether some of these metrics looks at more than the logits of answer and distractor."""
+    """True if some of these metrics looks at more than the logits of answer and distractor."""
     return any(metric_traits(name).reads == "vocabulary" for name in names)
 
 

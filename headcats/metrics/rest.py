@@ -41,7 +41,7 @@ class Rest:
         return Rest(self.answer[rows], self.distractor[rows], self.rank[rows]) if self.answer.ndim else self
 
     def to(self, device: torch.device) -> "Rest":
-        """The same on another device.
+        """Copy on another device.
 
         Args:
             device: The device.

@@ -172,7 +172,7 @@ class HookedModel:
 
     @property
     def weight_processing(self) -> WeightProcessing:
-        """Whether LayerNorm, means or value biases were folded into the weights."""
+        """Record of what was folded into the weights: LayerNorm, means, value biases."""
         return weight_processing(self.model)
 
     def weights_hash(self) -> str:
@@ -253,7 +253,7 @@ class HookedModel:
     def capture_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
     ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """As `capture`, of all layers, with the logits of the last few positions.
+        """Capture z of all layers, with the logits of the last few positions.
 
         Args:
             tokens: As in `capture`.
@@ -265,7 +265,7 @@ class HookedModel:
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
-        """As `logits`, with edits at any hook of the model; a name that it does not have is a ModelError.
+        """Logits with edits at any hook of the model; a name that it does not have is a ModelError.
 
         Args:
             tokens: Prompts of one length, without padding.
@@ -276,7 +276,7 @@ class HookedModel:
     def forward(
         self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt d_vocab"]:
-        """As `run`, in the caller's gradient mode; hold `lock` until the backward pass is over.
+        """Run in the caller's gradient mode; hold `lock` until the backward pass is over.
 
         Args:
             tokens: As in `run`.
@@ -288,7 +288,7 @@ class HookedModel:
     def forward_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt last d_vocab"]:
-        """As `forward`, at the last few positions.
+        """Run `forward` for the last few positions.
 
         Args:
             tokens: As in `run`.
@@ -300,7 +300,7 @@ class HookedModel:
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
-        """As `forward`, at selected positions: rows in the order of `positions.nonzero()`.
+        """Run `forward` for selected positions: rows in the order of `positions.nonzero()`.
 
         Args:
             tokens: As in `run`.

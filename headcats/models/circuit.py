@@ -32,7 +32,7 @@ _SAME_DIRECTION = 1e-3
 
 
 class Readout(NamedTuple):
-    """How logits come from the residual stream after the last block: `factor * (norm(x) @ W_U + b_U)`."""
+    """Path from the residual stream after the last block to logits: `factor * (norm(x) @ W_U + b_U)`."""
 
     norm: Norm
     factor: float
@@ -125,7 +125,7 @@ class Circuit:
     @functools.cached_property
     @torch.no_grad()
     def readout(self) -> Readout | str:
-        """How logits come from the residual stream after the last block, or why that is not known."""
+        """Readout of the residual stream after the last block, or why it is not known."""
         module, final = getattr(self.model.model, "ln_final", None), self._run.final
         if final is None:
             return "the output of its last block was not seen in a run"
@@ -147,7 +147,7 @@ class Circuit:
 
     @functools.cached_property
     def reads_embeddings(self) -> bool:
-        """Whether tokens differ in block 0 by their embeddings, up to a factor; not so behind a norm (BLOOM)."""
+        """True if tokens differ in block 0 by their embeddings, up to a factor; not so behind a norm (BLOOM)."""
         read = self._run.residual.get(0)
         if read is None:
             return False
@@ -166,7 +166,7 @@ class Circuit:
 
     @torch.no_grad()
     def final_scale(self, final: Float[Tensor, "prompt d_model"]) -> Float[Tensor, " prompt"]:
-        """What the final norm of a `readout` divides these residual streams by."""
+        """Divisor of the final norm of a `readout` for these residual streams."""
         module = getattr(self.model.model, "ln_final", None)
         if module is None or isinstance(self.readout, str):
             return torch.ones(len(final), dtype=self.dtype, device=final.device)

@@ -22,7 +22,7 @@ class Standing(NamedTuple):
 
 
 def in_order(length: int) -> Standing:
-    """Of positions one after the other, from the first on."""
+    """Positions one after the other, from the first on."""
     places = torch.arange(length)
     return Standing(places, places <= places[:, None])
 

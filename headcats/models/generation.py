@@ -65,7 +65,7 @@ def continued(
     limit: int,
     advance: Callable[[float], None] = lambda share: None,
 ) -> list[Generated]:
-    """As `generate`, with tokens that `choose` takes."""
+    """Generate with tokens that `choose` takes."""
     answers: dict[int, Generated] = {}
     for part in equal_lengths([len(prompt) + 1 for prompt in prompts]):
         texts = torch.tensor([list(prompts[place]) for place in part])

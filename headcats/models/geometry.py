@@ -73,7 +73,7 @@ def _n_kv_heads(z: Tensor, values: Tensor | None, configured: int | None) -> int
 
 
 def _is_confirmed(n: int, z: Tensor, values: Tensor) -> bool:
-    """Whether each query head gives out the value of its group.
+    """True if each query head gives out the value of its group.
 
     With one token there is nothing to attend to but that token, so z is the value, but for factors above 0: an
     attention sink (GPT-OSS) scales a head, a gate (Qwen3-Next) every number. Signs are left as they are, and those of

@@ -14,7 +14,7 @@ from headcats.models.supported import is_bridge_only, other_ways, version
 
 
 def build_hooked_transformer(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
-    """The same weights as a HookedTransformer on `device`, in the model's dtype and in eval mode."""
+    """HookedTransformer of these weights on `device`, in the model's dtype and in eval mode."""
     if is_bridge_only():
         raise ModelError(
             f"backend='hooked' needs transformer-lens 3.x, and {version()} is installed: HookedTransformer was removed "

@@ -277,7 +277,7 @@ def forward_options(model: Any, tokens: Tensor, *, last: int = 1) -> dict[str, A
 
 
 def keeps_logits(bridge: Any) -> bool:
-    """Whether the transformers model in a bridge takes `logits_to_keep`."""
+    """True if the transformers model in a bridge takes `logits_to_keep`."""
     forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
     return forward is not None and "logits_to_keep" in _parameters(forward)
 

@@ -15,7 +15,7 @@ _NOT_RECORDED = ("offload_folder",)
 
 @dataclass(frozen=True)
 class Origin:
-    """What `hc.load_model` was given.
+    """Arguments that `hc.load_model` was given.
 
     Attributes:
         source: A bundled name, a name on the hub or the path of a folder; "" for a model that the program made.

@@ -40,7 +40,7 @@ def attention_patterns(
 def head_patterns(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], heads: Sequence[Head]
 ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[Head, Float[Tensor, "prompt from to"]]]:
-    """As `attention_patterns`, the patterns of some heads."""
+    """Attention patterns of some heads, with the logits."""
     of_layer: dict[int, list[int]] = {}
     for head in heads:
         of_layer.setdefault(head.layer, []).append(head.head)

@@ -28,7 +28,7 @@ def computing_devices(model: nn.Module) -> tuple[torch.device, ...]:
 
 
 def is_offloaded(model: nn.Module) -> bool:
-    """Whether any weights have no values until they are used."""
+    """True if any weights have no values until they are used."""
     return any(parameter.is_meta for parameter in model.parameters())
 
 

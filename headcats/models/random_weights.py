@@ -51,7 +51,7 @@ def random_model(shape: ModelShape, *, seed: int = 0) -> Any:
 
 
 def is_gpt2(shape: ModelShape) -> bool:
-    """Whether the random model of a shape is laid out as GPT-2 is: learned positions and an MLP that is not gated."""
+    """True if the random model of a shape is laid out as GPT-2 is: learned positions and an MLP that is not gated."""
     return shape.mlp_matrices == 2
 
 

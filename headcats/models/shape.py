@@ -132,7 +132,7 @@ def _shape_of_config(config: Any, *, name: str) -> ModelShape:
 
 
 def _sizes(config: Any, *, name: str) -> ModelShape:
-    """What a config says; of the MLP's matrices it says nothing that all configs have."""
+    """Sizes in a config; those of the MLP's matrices are in no field that all configs have."""
     heads, width = config.num_attention_heads, config.hidden_size
     return ModelShape(
         n_layers=config.num_hidden_layers,

@@ -55,7 +55,7 @@ def _is_bundled(source: str | os.PathLike[str]) -> bool:
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Whether a folder holds the files of a tokenizer."""
+    """True if a folder holds the files of a tokenizer."""
     return any((folder / name).is_file() for name in _TOKENIZER)
 
 

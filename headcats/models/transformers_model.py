@@ -110,7 +110,7 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
 
 
 def is_placed(model: Any) -> bool:
-    """Whether a model is where its loader put it, and must not be moved: dispatched, offloaded or quantised."""
+    """True if a model is where its loader put it, and must not be moved: dispatched, offloaded or quantised."""
     return bool(getattr(model, "hf_device_map", None)) or bool(getattr(model, "is_quantized", False))
 
 

@@ -72,7 +72,7 @@ def weights_hash(model: nn.Module) -> str:
 
 
 def weight_processing(model: Any) -> WeightProcessing:
-    """Whether LayerNorm, means or value biases were folded into the weights.
+    """Record of what was folded into the weights: LayerNorm, means, value biases.
 
     Folding leaves the logits (up to a constant) but not zero ablation: a folded value bias no longer belongs to the
     head's output. Signs looked for: a `...Pre` normalisation, the flag that the bridge sets, an unembedding centred
@@ -100,7 +100,7 @@ def weight_processing(model: Any) -> WeightProcessing:
 
 
 def _has_bias(attention: nn.Module, name: str) -> bool | None:
-    """Whether a bias is other than zero; None for a projection without one."""
+    """True if a bias is other than zero; None for a projection without one."""
     # Where there is none, the bridge raises or gives None.
     try:
         with in_place(attention):

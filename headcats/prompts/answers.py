@@ -51,7 +51,7 @@ def check_length(tokens: Sequence[int], *, answers: str, name: str) -> None:
 
 
 def scored_tokens(answer: tuple[int, ...], distractor: tuple[int, ...], *, answers: str) -> ScoredTokens:
-    """What is scored of an answer and its distractor, by the tokens that each adds to the prompt.
+    """Tokens of an answer and its distractor that are scored, of those that each adds to the prompt.
 
     With "whole", the tokens with which both begin belong to the prompt: a bare `▁` before two digits says nothing of
     either. Unscorable if nothing tells the two apart, or one of them is the beginning of the other: it could never be

@@ -225,7 +225,7 @@ class PromptBatch:
         return PromptBatch(**{f.name: pick(getattr(self, f.name)) for f in fields(self)})
 
     def in_parts(self, *, max_tokens: int = 4096) -> list["PromptBatch"]:
-        """The same prompts in the same order, as batches of at most `max_tokens` tokens, or of one prompt.
+        """Batches of at most `max_tokens` tokens, or of one prompt, in the same order.
 
         Args:
             max_tokens: Largest number of tokens of a part.
@@ -238,7 +238,7 @@ class PromptBatch:
         return [index for index, task in enumerate(self.second_tasks or [""] * len(self)) if not task]
 
     def without_roles(self) -> "PromptBatch":
-        """The same tokens without roles: positions are matched by index."""
+        """Drop the roles: positions are matched by index."""
         return replace(self, labels=None, corrupted_labels=None, second_labels=None)
 
     @property
@@ -247,7 +247,7 @@ class PromptBatch:
         return self.roles_of("clean")
 
     def roles_of(self, side: Side) -> tuple[Labels, ...]:
-        """As `roles`, of one side.
+        """Roles of one side.
 
         Args:
             side: Which prompts.

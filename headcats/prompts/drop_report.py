@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class DropReport:
-    """How many prompts (or words, texts) were kept, and how many dropped for which reason."""
+    """Counts of prompts (or words, texts) that were kept, and of those dropped for each reason."""
 
     kept: int = 0
     """Number kept."""

@@ -107,7 +107,7 @@ def encode_pairs(
 
 
 def _unknown(reason: str, report: DropReport, tokenizer: Any, texts: Iterable[str]) -> str:
-    """What the tokenizer lacks, where that is the reason: a phrase, if it does not split words.
+    """Phrase that says what the tokenizer lacks, where that is the reason.
 
     Looked for in the first example alone, the one that the report shows.
     """
@@ -127,7 +127,7 @@ class _Encoded:
 
     @property
     def group(self) -> tuple[int, int, int, bool, bool]:
-        """What the prompts of a batch have in common."""
+        """Key of the batch that a prompt belongs to."""
         several = max(len(self.scored.answer), len(self.scored.distractor)) > 1
         lengths = len(self.clean), len(self.corrupted), len(self.second or self.corrupted)
         return *lengths, several, self.labels == self.corrupted_labels == self.second_labels

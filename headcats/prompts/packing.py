@@ -60,7 +60,7 @@ def mask_of(batch: Any, positions: str, *, of: Side) -> Bool[Tensor, "prompt pac
 
 
 def is_at_last(batch: Any, mask: Bool[Tensor, "prompt packed"]) -> bool:
-    """Whether a mask of all packed positions, of either side, holds the last token of the prompts alone."""
+    """True if a mask of all packed positions, of either side, holds the last token of the prompts alone."""
     last = mask.shape[1] - _predicts_later(batch).shape[1] - 1
     return not (mask[:, :last].any() or mask[:, last + 1 :].any())
 

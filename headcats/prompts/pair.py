@@ -143,7 +143,7 @@ class PromptPair:
 
 
 def lacks_space(prompt: str, answer: str, *, other: str) -> bool:
-    """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words.
+    """True if an answer would continue the last word of a prompt, in a script that puts spaces between words.
 
     A capital letter before a digit (`H` and `2O`) says that this is meant, unless the `other` answer has a space.
     """

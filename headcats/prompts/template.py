@@ -70,7 +70,7 @@ class Template:
                 raise OptionError(f"{name} of a template must be text; got {text!r:.80}.")
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """What a template of somebody else writes itself is called through a guard."""
+        """Guard the methods that a template of another package writes itself."""
         super().__init_subclass__(**options)
         for name, (expected, fits) in _WRITTEN.items():
             if name in vars(cls) and not is_built_in(cls):
@@ -130,7 +130,7 @@ def _guarded(method: Callable[..., Any], expected: str, fits: Callable[[Any], bo
 
 
 def _is_prompt(written: Any) -> bool:
-    """Whether this is text with the spans of its roles, which are whole numbers."""
+    """True if this is text with the spans of its roles, which are whole numbers."""
     text, roles = written if isinstance(written, tuple) and len(written) == 2 else (None, None)
     if not isinstance(text, str) or not isinstance(roles, dict):
         return False
@@ -213,7 +213,7 @@ def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str,
 
 
 def has_query(roles: Sequence[str]) -> bool:
-    """Whether the roles of a prompt are those of a template; a finished prompt has others."""
+    """True if the roles of a prompt are those of a template; a finished prompt has others."""
     return any(role.split("[")[0] == "x_query" for role in roles)
 
 

@@ -131,7 +131,7 @@ def _tell(front: str, own: str) -> None:
 
 
 def _once(tokenizer: Any, written: list[int]) -> list[int]:
-    """What stands in front of a text, of a tokenizer that writes this there."""
+    """Tokens that a tokenizer writes in front of a text, once."""
     bos = tokenizer.bos_token_id
     return written or ([] if bos is None else [bos])
 
@@ -146,7 +146,7 @@ def _encode(tokenizer: Any, texts: Sequence[str], *, taken_off: Collection[int])
 
 
 def _count(ids: Sequence[int], taken_off: Collection[int]) -> int:
-    """How many of these there are in front: some tokenizers put BOS there, or two, whatever they are asked for."""
+    """Count these in front: some tokenizers put BOS there, or two, whatever they are asked for."""
     return next((place for place, token in enumerate(ids) if token not in taken_off), len(ids))
 
 

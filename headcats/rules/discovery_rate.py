@@ -72,7 +72,7 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
 def _p_values(
     scores: xr.Dataset, min_effect: float, *, like: xr.DataArray
 ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
-    """Of "above" and "below" `min_effect`: those of the table, or two-sided ones for scores of tasks."""
+    """P values of "above" and "below" `min_effect`: those of the table, or two-sided ones for scores of tasks."""
     if "null_t" not in scores:
         return (
             scores["p_value"].transpose(*like.dims).values,

@@ -11,7 +11,7 @@ from headcats.rules.rule import Rule, parse_rule, rule_text
 
 
 def is_registered(rule: Rule) -> bool:
-    """Whether a rule is what headcats registers under its name, so that its name and options say all that it does."""
+    """True if a rule is what headcats registers under its name, so that its name and options say all that it does."""
     try:
         registered = parse_rule(rule_text(rule))
     except HeadcatsError:
@@ -22,7 +22,7 @@ def is_registered(rule: Rule) -> bool:
 
 
 def _does_the_same(code: Any, other: Any) -> bool:
-    """Whether two functions were made by the same lines of code with equal values around them."""
+    """True if two functions were made by the same lines of code with equal values around them."""
     code, other = inspect.unwrap(code), inspect.unwrap(other)
     if not isinstance(code, FunctionType) or not isinstance(other, FunctionType):
         return bool(code == other)

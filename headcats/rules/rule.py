@@ -30,7 +30,7 @@ Options = ParamSpec("Options")
 
 
 class Cutoffs(NamedTuple):
-    """What a head must reach to be `in`, as the whole table set it: fixed numbers for resampled effects.
+    """Numbers that a head must reach to be `in`, set by the whole table: fixed for resampled effects.
 
     A head is in where its effect, the low end of its interval and its p value reach all three. Each has one number per
     row of the table.
@@ -111,7 +111,7 @@ class Rule:
         return effect.copy(data=values).rename("outcome")
 
     def cutoffs(self, scores: xr.Dataset) -> Cutoffs:
-        """What a head had to reach in these scores: `cutoffs_of`, or the smallest effect among the members of a row.
+        """Cutoffs of these scores: `cutoffs_of`, or the smallest effect among the members of a row.
 
         Args:
             scores: As in a call.
@@ -135,7 +135,7 @@ class Rule:
 
 
 def _no_outcome(outcome: Any, effect: xr.DataArray) -> str:
-    """What a rule returned in place of an outcome for every cell; "" if it did its part."""
+    """Problem of what a rule returned in place of an outcome for every cell; "" if there is none."""
     if not isinstance(outcome, xr.DataArray):
         return f"a {type(outcome).__name__}, no DataArray"
     if dict(outcome.sizes) != dict(effect.sizes):

@@ -18,7 +18,7 @@ def check_jobs(jobs: int) -> None:
 
 
 def in_threads(compute: Callable[[Task], Result], tasks: Iterable[Task], *, jobs: int) -> list[Result]:
-    """What `compute` gives for each task, in their order; up to `jobs` are computed at once."""
+    """Compute each task, in their order, up to `jobs` at once."""
     if jobs == 1:
         return list(map(compute, tasks))
     with ThreadPoolExecutor(jobs) as threads:

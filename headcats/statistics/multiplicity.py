@@ -20,7 +20,7 @@ def items_for(p_value: float) -> int:
 
 
 def discoveries_needed(smallest: float, *, tests: int, alpha: float) -> int:
-    """How many heads must reach `smallest` at once before Benjamini-Hochberg calls them; above `tests`: never."""
+    """Number of heads that must reach `smallest` at once before Benjamini-Hochberg calls them; above `tests`: never."""
     return max(1, math.ceil(smallest * tests / alpha - 1e-9))
 
 

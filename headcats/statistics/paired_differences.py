@@ -12,7 +12,7 @@ from headcats.statistics.task import Estimate, doubtful, skewness_of
 
 
 class Difference(NamedTuple):
-    """Of every head, the second run minus the first; NaN for heads without a number in one of them."""
+    """Effects of the second run minus those of the first; NaN for heads without a number in one of them."""
 
     difference: Float[np.ndarray, " head"]
     low: Float[np.ndarray, " head"]
@@ -65,7 +65,7 @@ def paired_differences(pairs: Mapping[str, Sequence[tuple[Estimate, Estimate]]],
 
 
 def _scatter(pairs: Sequence[tuple[Estimate, Estimate]]) -> Float[np.ndarray, "item head"]:
-    """What each item of any of the tasks adds to the deviation of the mean difference."""
+    """Share of each item of any of the tasks in the deviation of the mean difference."""
     items = np.unique(np.concatenate([second.items for _, second in pairs]))
     scatter = np.zeros((len(items), len(pairs[0][1].effect)))
     for first, second in pairs:

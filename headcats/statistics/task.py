@@ -30,7 +30,7 @@ SKEWED = 2.0
 
 @dataclass(frozen=True)
 class PromptEffects:
-    """What one task's prompts say about every head, before anything is averaged."""
+    """Effects of every head on one task's prompts, before anything is averaged."""
 
     effect: Float[np.ndarray, "prompt head"]
     """Difference the intervention makes, in the metric's own unit; positive = the head helps."""

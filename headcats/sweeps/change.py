@@ -24,5 +24,5 @@ class Change:
 
     @classmethod
     def under(cls, mask: Bool[Tensor, "prompt all_pos"], *, first: int) -> "Change":
-        """What a mask of all packed positions leaves from `first` on."""
+        """Change under the part of a mask of all packed positions from `first` on."""
         return cls(first, alone=not bool(mask[:, first + 1 :].any()))

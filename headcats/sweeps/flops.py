@@ -88,7 +88,7 @@ def last_position(shape: ModelShape, *, prompts: int, length: int, whole_vocabul
 
 
 def unpatched_answers(shape: ModelShape, *, prompts: int, length: int, steps: int) -> int:
-    """As `unpatched`, with `steps` tokens of an answer and as many of a distractor behind every prompt.
+    """Flops of `unpatched`, with `steps` tokens of an answer and as many of a distractor behind every prompt.
 
     A prompt is run once for both; later tokens look at it and at those before them, and need the whole vocabulary.
     """
@@ -132,7 +132,7 @@ def suffix(shape: ModelShape, *, prompts: int, length: int, first: int, whole_vo
 
 
 def fresh_rows(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
-    """What a TransformerBridge does beside `last_position` and `suffix` in the layer in which a row begins.
+    """Flops of a TransformerBridge beside `last_position` and `suffix` in the layer in which a row begins.
 
     The model's own block projects the outputs of all heads; the least is the projection of the one that is replaced.
     Where a walk begins, one row goes through the attention, too; that is left out.
@@ -143,7 +143,7 @@ def fresh_rows(shape: ModelShape, *, prompts: int, length: int, first: int) -> i
 
 
 def unread_queries(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
-    """What a TransformerBridge does beside `suffix` in the last layer: queries at positions that are not read.
+    """Flops of a TransformerBridge beside `suffix` in the last layer: queries at positions that are not read.
 
     The model's own block computes them together with the keys and values that the last position looks at.
     """

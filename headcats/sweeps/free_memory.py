@@ -61,7 +61,7 @@ def free_memory(device: torch.device) -> int:
 
 
 def _container_limits() -> Iterator[int]:
-    """What each enclosing control group of Linux leaves, in version 2 and in version 1."""
+    """Bytes that each enclosing control group of Linux leaves, in version 2 and in version 1."""
     with contextlib.suppress(OSError):
         for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
             _, controllers, path = line.split(":", 2)

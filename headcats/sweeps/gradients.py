@@ -43,7 +43,7 @@ def estimated_changes(
     ig_steps: int,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt layer head"]:
-    """How much each metric would change if one head of the corrupted run spoke as in the clean run, to first order.
+    """First-order change of each metric if one head of the corrupted run gave its clean output.
 
     `sum over masked positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`, the gradient taken at the
     corrupted run or, for `ig_steps` above 0, averaged over runs that start from the embeddings
@@ -187,7 +187,7 @@ def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[M
 
 
 def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> memory.MemoryPlan:
-    """How many prompts are differentiated at a time: all, or a power of two; a MemoryLimitError if not one fits.
+    """Plan prompts to differentiate at a time: all, or a power of two; a MemoryLimitError if not one fits.
 
     Measured with one and two prompts: HookedTransformer keeps rearranged weights as well, once for all prompts.
     """
@@ -218,7 +218,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
 
 
 def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> int:
-    """What prompts keep until their backward passes are over, measured on a forward pass."""
+    """Bytes that prompts keep until their backward passes are over, measured on a forward pass."""
     with model.lock, torch.enable_grad(), counting_kept(model) as sizes:
         logits, zeros = _traced(model, batch.continued("corrupted"), {})
     # Also the zeros and their gradients, and the gradient of the logits of all positions, of which one is read.

@@ -73,7 +73,7 @@ def position_names(batch: PromptBatch, side: Side, tokenizer: Any | None) -> dic
 def provenance(
     runs: BaseRuns, intervention: Intervention, *, positions: str, choice: Choice, reference: Reference
 ) -> dict[str, str]:
-    """How a sweep was computed, as text attributes."""
+    """Provenance of a sweep, as text attributes."""
     return {
         "method": intervention.name,
         "base": intervention.base,

@@ -51,17 +51,17 @@ class Footprint:
     def of(
         cls, sizes: Sizes, continued: Continued, *, first: int, path: str, recorded: int | None = None
     ) -> "Footprint":
-        """Of a sweep over prompts and what follows them."""
+        """Footprint of a sweep over prompts and what follows them."""
         shape = len(continued), continued.length
         return cls(sizes, *shape, first, path, len(continued.branches), continued.steps, recorded)
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
-        """Of prompts in parts, with some variants (rows) of each prompt at a time."""
+        """Most bytes of prompts in parts, with some variants (rows) of each prompt at a time."""
         recordings = 2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part)
         return self._z + recordings + self._work(part, rows) + self.sizes.loaded
 
     def expected(self, part: int, rows: int, *, budget: int, captured: int = 0) -> int:
-        """As `peak`, what is likely rather than the most.
+        """Likely bytes, where `peak` is the most.
 
         `captured` prompts of a reference are run while the recordings are kept.
         """
@@ -70,11 +70,11 @@ class Footprint:
         return self.peak(part, rows, budget=budget) - work + round(max(_TAKEN * work, beside))
 
     def fits(self, part: int, rows: int, budget: int) -> bool:
-        """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
+        """True if that many prompts and rows at a time are within the budget, and no more than helps."""
         return self._in_blocks(part, rows) <= ENOUGH_BYTES and self.peak(part, rows, budget=budget) <= budget
 
     def keeps_recordings(self, budget: int) -> bool:
-        """Whether recordings of both runs of all prompts take less than half of the budget; else of one part."""
+        """True if recordings of both runs of all prompts take less than half of the budget; else of one part."""
         return 2 * (self._z + 2 * self._recording(self.prompts) + self._work(1, 1)) <= budget
 
     def chunk(self, part: int, rows: int) -> int:
@@ -83,7 +83,7 @@ class Footprint:
         return max(self._in_blocks(part, rows), self._readout(part * rows * read))
 
     def capture(self, rows: int) -> int:
-        """Of an ordinary forward pass of so many prompts that keeps z of all layers at all positions."""
+        """Bytes of an ordinary forward pass of so many prompts that keeps z of all layers at all positions."""
         return self._forward(rows) + self._captured(rows)
 
     def _captured(self, rows: int) -> int:
@@ -110,7 +110,7 @@ class Footprint:
         return 3 * self.prompts * (sizes.layers * self._kept * sizes.d_z * sizes.number + 4 * sizes.d_vocab)
 
     def _recording(self, prompts: int) -> int:
-        """What a recording keeps beside z: residual streams, and keys and values before them."""
+        """Bytes that a recording keeps beside z: residual streams, and keys and values before them."""
         if self.path == "hooked":
             return 0
         sizes = self.sizes
@@ -170,7 +170,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How a sweep is cut: `prompts` per part, `rows` (variants) of each at a time; bytes, beside the weights."""
+    """Cuts of a sweep: `prompts` per part, `rows` (variants) of each at a time; bytes, beside the weights."""
 
     prompts: int
     rows: int

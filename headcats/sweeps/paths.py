@@ -44,7 +44,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether the fast path gives the numbers of the hooked path, and if not, why."""
+    """Comparison of the fast path with the hooked one: if they agree, and if not, why."""
 
     passed: bool
     reason: str = ""

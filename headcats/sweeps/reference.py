@@ -68,7 +68,7 @@ class Reference:
         self._counts: dict[str, int] = {}
 
     def copied(self) -> "Reference":
-        """The same with batches and means of its own: what is written into them changes no other method's numbers."""
+        """Copy with batches and means of its own: what is written into them changes no other method's numbers."""
         batches = [batch.select(range(len(batch))) for batch in self.batches]
         return Reference(batches, run=self.run, seed=self.seed, name=self.name)
 
@@ -246,7 +246,7 @@ class Reference:
             )
 
     def _is(self, batch: PromptBatch) -> bool:
-        """Whether the prompts of a batch are the reference."""
+        """True if the prompts of a batch are the reference."""
         lengths = {source.length for source in self.batches}
         return lengths == {batch.length} and torch.equal(torch.cat(list(map(self._tokens, self.batches))), batch.clean)
 

@@ -66,7 +66,7 @@ class Run:
 
     @property
     def rest(self) -> Rest:
-        """What the later tokens of answers add."""
+        """Later tokens of answers, and what they add."""
         return self._results().rest
 
     def z(self, layer: int, *, first: int) -> Z:
@@ -174,7 +174,7 @@ class BaseRuns:
 
 
 class Unpatched(NamedTuple):
-    """What comes out of an unpatched run."""
+    """Outputs of an unpatched run."""
 
     logits: Float[Tensor, "prompt d_vocab"]
     rest: Rest

@@ -52,7 +52,7 @@ class Sizes:
 
     @classmethod
     def of(cls, model: HookedModel) -> "Sizes":
-        """Of a loaded model."""
+        """Sizes of a loaded model."""
         cfg, bridge = model.model.cfg, model.model_class == "TransformerBridge"
         # None where it equals the number of query heads.
         kv_heads = getattr(cfg, "n_key_value_heads", None) or model.max_heads
@@ -80,7 +80,7 @@ class Sizes:
 
     @classmethod
     def planned(cls, shape: ModelShape, dtype: torch.dtype, *, on_cpu: bool) -> "Sizes":
-        """Of a shape, as a TransformerBridge would hold it."""
+        """Sizes of a shape, as a TransformerBridge would hold it."""
         return cls(
             name=shape.name,
             weights=shape.weights * dtype.itemsize,

@@ -159,7 +159,7 @@ class AtPosition:
         self.mask[:, 0] = everywhere.mask[:, self._skipped]
 
     def of_layer(self, layer: int) -> Z:
-        """As `Replacements.of_layer`, at this position and later ones."""
+        """Replacements of a layer at this position and later ones."""
         return self._everywhere.of_layer(layer)[:, self._skipped :]
 
 

@@ -15,7 +15,7 @@ HeadSet = tuple[Head, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """What happens in one layer."""
+    """Replacements and rows of one layer."""
 
     layer: int
     parents: tuple[int, ...] | None
@@ -29,7 +29,7 @@ class Step:
     """Rows behind this layer."""
 
     def apart(self) -> tuple["Step", "Step"]:
-        """What happens in the rows that were there before, and in the fresh ones on their own."""
+        """Split into the step of rows that were there before, and of fresh ones."""
         n_old = self.n_rows - self.fresh
         replaced = list(zip(self.rows, self.heads, strict=True))
         old = [(row, head) for row, head in replaced if row < n_old]

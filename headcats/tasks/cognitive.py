@@ -69,7 +69,7 @@ def and_or(n: int, *, seed: int) -> list[WordPair]:
 
 @_logic()
 def if_then(n: int, *, seed: int) -> list[WordPair]:
-    """What follows in the end: `tree` for `sun so tree dog so sun dog`."""
+    """Conclusion of two steps: `tree` for `sun so tree dog so sun dog`."""
     return inputs.implications(n, seed)
 
 

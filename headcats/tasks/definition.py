@@ -72,7 +72,7 @@ class Task:
                 ) from None
 
     def __call__(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
-        """As `pairs`."""
+        """Make the pairs of the task (see `pairs`)."""
         return self.pairs(n, seed=seed)
 
     def pairs(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:

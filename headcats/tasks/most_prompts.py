@@ -50,7 +50,7 @@ def check_n_demos(n_demos: int, pairs: Callable[[], Mapping[str, Pairs]]) -> Non
 
 
 def most_prompts(pairs: Pairs, *, n_demos: int) -> int | float:
-    """How many different prompts a task has at most; infinite of one that generates as many pairs as are asked for."""
+    """Most different prompts of a task; infinite for one that generates as many pairs as are asked for."""
     if len(pairs) >= _ASKED_FOR:
         return math.inf
     if isinstance(pairs[0], PromptPair):

@@ -50,7 +50,7 @@ def say_long_product(n: int, *, seed: int) -> list[WordPair]:
 
 @_spoken()
 def say_remainder(n: int, *, seed: int) -> list[WordPair]:
-    """What division leaves over: `a remainder of 1 7 is left` for `3 1 4 modulo 2 7`."""
+    """Remainder of a division: `a remainder of 1 7 is left` for `3 1 4 modulo 2 7`."""
     return _draw("say_remainder", n, seed)
 
 

@@ -74,7 +74,7 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
 
 
 def suite_differences(before: Suite, after: Suite) -> list[str]:
-    """What a second suite has other tasks or categories than the first; [] where at most the pairs differ."""
+    """Tasks and categories in which a second suite differs from the first; [] where at most the pairs differ."""
     first, second = ({task.name: suite.category_of(task).name for task in suite.tasks} for suite in (before, after))
     new, gone = [name for name in second if name not in first], [name for name in first if name not in second]
     moved = [name for name in first if name in second and first[name] != second[name]]

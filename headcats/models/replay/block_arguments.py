@@ -58,7 +58,7 @@ class FixedPrefix:
 
 
 class BlockArguments:
-    """What one block got beside the residual stream in a run of rows; `cache` is among it."""
+    """Arguments of one block beside the residual stream in a run of rows; `cache` is among them."""
 
     def __init__(
         self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, continued: Continued
@@ -98,7 +98,7 @@ class BlockArguments:
     def adapted(
         self, residual: Tensor, *, prefix: FixedPrefix, at: Standing, one_sequence: bool
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What the block is called with in `call`: positional and keyword arguments."""
+        """Positional and keyword arguments that the block is called with in `call`."""
         # Copies in the batch: only what differs between prompts is repeated for them.
         copies = 1 if one_sequence else len(residual) // self._prompts
         rows = residual.shape[1] // len(at.places) if one_sequence else None
@@ -118,7 +118,7 @@ class BlockArguments:
         return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
 
     def narrowed(self, skipped: int) -> "BlockArguments":
-        """The same without the first `skipped` positions of its residual stream."""
+        """Arguments without the first `skipped` positions of the residual stream."""
         narrower = copy.copy(self)
         narrower.residual = self.residual[:, skipped:]
         return narrower

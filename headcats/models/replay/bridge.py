@@ -32,7 +32,7 @@ _CHECKED_TOKENS = 64
 
 @torch.no_grad()
 def record_bridge(model: HookedModel, continued: Continued, *, first: int) -> "BridgeRecording":
-    """As `record`, for a TransformerBridge."""
+    """Record a TransformerBridge (see `record`)."""
     bridge = model.model
     if _FINAL not in bridge.hook_dict:
         raise Unreplayable(f"it has no hook {_FINAL!r}")
@@ -50,7 +50,7 @@ def record_bridge(model: HookedModel, continued: Continued, *, first: int) -> "B
 
 
 class _Ahead(NamedTuple):
-    """What is computed of the last block before the positions that are read go through it."""
+    """Parts of the last block that are computed before the positions that are read go through it."""
 
     earlier: Tensor
     """Residual stream before the block, at all other positions."""
@@ -61,7 +61,7 @@ class _Ahead(NamedTuple):
 
 
 class _Run:
-    """What the blocks get and give in one forward pass over rows, which runs inside `with`.
+    """Inputs and outputs of the blocks in one forward pass over rows, which runs inside `with`.
 
     The positions that are read (the last one of the prompts, and those after it) go through the last block alone: of
     the others only keys, values and z are made there. So their numbers are the same, to the bit, whatever `first` is.

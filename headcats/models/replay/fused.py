@@ -23,7 +23,7 @@ _FULL_PRECISION = (torch.float32, torch.float64)
 
 
 def is_from_transformer_lens(module: Any, *names: str) -> bool:
-    """Whether `module` is one of TransformerLens' classes of these names, and no subclass.
+    """True if `module` is one of TransformerLens' classes of these names, and no subclass.
 
     Names, not classes: HookedTransformer's modules are gone in transformer-lens 4.
     """

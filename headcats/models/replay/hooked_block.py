@@ -18,7 +18,7 @@ _MLP_CHUNK = 2048
 
 
 class Positions(NamedTuple):
-    """What a block's attention does to queries and keys at some positions."""
+    """Rotation and mask of a block's attention at some positions."""
 
     cos: Float[Tensor, "pos rotary_dim"] | None
     sin: Float[Tensor, "pos rotary_dim"] | None
@@ -52,7 +52,7 @@ class HookedBlock:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the MLP stands beside the attention and not behind it."""
+        """True if the MLP stands beside the attention and not behind it."""
         return self._parallel
 
     @property
@@ -61,7 +61,7 @@ class HookedBlock:
         return self._attn.W_O.device
 
     def positions(self, length: int) -> Positions:
-        """Of all positions in prompts of this length."""
+        """Positions of prompts of this length."""
         attn, cfg = self._attn, self._cfg
         cos = sin = scale = None
         if cfg.positional_embedding_type == "rotary":
@@ -73,7 +73,7 @@ class HookedBlock:
         return Positions(cos, sin, scale)
 
     def pre_attention(self, rows: Tensor) -> Tensor:
-        """What queries, keys and values are made from."""
+        """Input of queries, keys and values."""
         return rows if self._post_norm else apply_norm(self._block.ln1, rows)
 
     def queries(self, normed: Tensor, positions: Positions) -> Tensor:
@@ -92,7 +92,7 @@ class HookedBlock:
         return self._clipped(project(normed, *self._grouped("W_V", "b_V")))
 
     def attention_output(self, z: Tensor) -> Tensor:
-        """What the attention adds to the residual stream; a new tensor."""
+        """Output of the attention, added to the residual stream; a new tensor."""
         attn, block = self._attn, self._block
         weight = attn.W_O.flatten(0, 1).to(z.device)
         flat = z.reshape(-1, weight.shape[0]).to(weight.dtype)
@@ -102,7 +102,7 @@ class HookedBlock:
         return apply_norm(block.ln1, out) if self._post_norm else out
 
     def before_attention_output(self, rows: Tensor) -> Tensor:
-        """What `attention_output` is added to: `rows`, with what the MLP adds where it stands beside the attention."""
+        """Rows that `attention_output` is added to, with the MLP's output where it is parallel to the attention."""
         if not self._parallel:
             return rows
         rows = rows.clone(memory_format=torch.contiguous_format)

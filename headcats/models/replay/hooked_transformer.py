@@ -32,7 +32,7 @@ _READ_CHUNK = 512
 
 @torch.no_grad()
 def record_hooked_transformer(model: HookedModel, continued: Continued, *, first: int) -> "HookedTransformerRecording":
-    """As `record`, for a HookedTransformer."""
+    """Record a HookedTransformer (see `record`)."""
     rows = continued.rows
     model.check_tokens(rows)
     wrapped = model.model
@@ -57,7 +57,7 @@ def record_hooked_transformer(model: HookedModel, continued: Continued, *, first
 
 
 class RecordedLayer(NamedTuple):
-    """What one block does to rows that have not changed before it, and what changed rows share with them."""
+    """Block with rows that have not changed before it, and what changed rows share with them."""
 
     block: HookedBlock
     positions: Positions

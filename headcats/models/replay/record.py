@@ -25,7 +25,7 @@ def record(model: HookedModel, continued: Continued, *, first: int) -> Recording
 
 
 def is_replayable(model: HookedModel) -> bool:
-    """Whether `record` takes the model."""
+    """True if `record` takes the model."""
     try:
         check_replayable(model)
     except Unreplayable:

@@ -91,7 +91,7 @@ class Recording(ABC):
 
     @abstractmethod
     def narrowed(self, first: int) -> "Recording":
-        """The same run for replays at positions `first` and later, which is not before its own.
+        """Recording for replays at positions `first` and later, which is not before its own.
 
         Of the positions in between, keys and values are computed and nothing else.
         """
@@ -124,7 +124,7 @@ class Recording(ABC):
 
     @cached_property
     def reads_parts(self) -> bool:
-        """Whether `log_probs` can be used: the readout is a plain unembedding, whose parts give what the whole does."""
+        """True if `log_probs` can be used: the readout is a plain unembedding, whose parts give what the whole does."""
         if not self._plain:
             return False
         likeliest = self.logits.argmax(-1)
@@ -168,12 +168,12 @@ class Recording(ABC):
         """Logits of some columns of the unembedding, with weights `[prompt, token, d_model]`."""
 
     def _capped(self, logits: Tensor) -> Tensor:
-        """What the model makes of its logits in the end; may be done in place."""
+        """Apply the model's soft cap to its logits, in place where possible."""
         return logits
 
 
 def reads_alike(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
-    """Whether logits agree up to rounding of `dtype`."""
+    """True if logits agree up to rounding of `dtype`."""
     limit = 64 * torch.finfo(dtype).eps * max(1.0, float(expected.abs().max()))
     return bool(((actual.float().to(expected.device) - expected).abs() <= limit).all())
 

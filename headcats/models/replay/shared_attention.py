@@ -20,7 +20,7 @@ _SCORES = 2**26
 
 @dataclass(frozen=True)
 class AttentionRule:
-    """How scores become a pattern: `softmax(cap(q k / scale))` over the visible positions and the sink."""
+    """Rule that makes a pattern of scores: `softmax(cap(q k / scale))` over the visible positions and the sink."""
 
     scale: float
     """Scores are divided by it."""

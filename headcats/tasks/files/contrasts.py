@@ -22,7 +22,7 @@ class Contrasts:
     unit: str
 
     def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """As `Task.make`."""
+        """Make the pairs (see `Task.make`)."""
         return [
             PromptPair(
                 key=f"{self.unit} {number}",

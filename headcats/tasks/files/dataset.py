@@ -20,7 +20,7 @@ _PATIENCE = 10
 
 
 def is_saved_dataset(folder: Path) -> bool:
-    """Whether `save_to_disk` has written this folder."""
+    """True if `save_to_disk` has written this folder."""
     return (any((folder / mark).is_file() for mark in _MARKS) and (folder / "state.json").is_file()) or (
         folder / _MARKS[1]
     ).is_file()
@@ -72,7 +72,7 @@ class _NotLoadedError(DataError):
 
 
 def _is_reachable(name: str) -> bool:
-    """Whether the hub answers, and with this dataset; asked once, where `load_dataset` would try for half a minute."""
+    """True if the hub answers, and with this dataset; asked once, where `load_dataset` would try for half a minute."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -100,7 +100,7 @@ def _offline() -> Iterator[None]:
 
 
 def loaded_records(name: str, config: str | None = None, split: str | None = None) -> Records:
-    """What `datasets.load_dataset` loads under this name; code of the dataset is never run."""
+    """Records that `datasets.load_dataset` loads under this name; code of the dataset is never run."""
     import datasets
 
     def load() -> Any:

@@ -12,7 +12,7 @@ from headcats.tasks.files.records import ABSENT, Records
 
 
 def json_content(path: Path) -> Any:
-    """What a JSON file holds; of a JSON Lines file, whatever its suffix, the list of its lines, None for empty ones.
+    """Content of a JSON file; of JSON Lines, whatever the suffix, the list of its lines, None for empty ones.
 
     Raises:
         DataError: An empty file, one that is not in UTF-8, or neither JSON nor JSON Lines.

@@ -70,7 +70,7 @@ class KeptRows:
 
 
 def _turns(marks: UInt32[np.ndarray, " row"]) -> UInt64[np.ndarray, " row"]:
-    """How many rows before each have its mark."""
+    """Number of rows before each that have its mark."""
     order, places = np.argsort(marks, kind="stable"), np.arange(len(marks))
     is_first = np.append(True, marks[order][1:] != marks[order][:-1])
     turns = np.empty(len(marks), np.uint64)

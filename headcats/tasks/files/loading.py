@@ -47,7 +47,7 @@ class LoadedFiles:
 
 
 def is_path(source: str) -> bool:
-    """Whether a text means a file, a folder or a dataset: by its form, or because something is there."""
+    """True if a text means a file, a folder or a dataset: by its form, or because something is there."""
     separators = [separator for separator in (os.sep, os.altsep) if separator]
     return (
         source.startswith("hf://")

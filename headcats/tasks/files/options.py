@@ -40,7 +40,7 @@ class OptionPrompts:
     answer: str
 
     def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """As `Task.make`."""
+        """Make the pairs (see `Task.make`)."""
         rows = [(number, *_parts(texts)) for number, texts in self.rows.chosen(n, seed=seed)]
         asked = list(dict.fromkeys(question for _, question, _, _ in rows))
         return [

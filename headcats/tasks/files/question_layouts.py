@@ -150,7 +150,7 @@ def _written(question: Any, answer: Any) -> Parts | str:
 
 
 def _finished(row: Row) -> Parts | str:
-    """As they are: spaces and line ends are part of what the model reads."""
+    """Prompt and target unchanged: spaces and line ends are part of what the model reads."""
     prompt, target = (value if isinstance(value, str) else "" for value in (row["prompt"], row["target"]))
     if not prompt:
         return NO_QUESTION

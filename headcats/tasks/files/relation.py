@@ -13,7 +13,7 @@ from headcats.tasks.files.word_pairs import pair_task
 
 
 def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str] = ()) -> FileTask:
-    """Its samples in its `prompt_templates`; without any in `prompt_templates_zs`, or as word pairs.
+    """Task of a relation: samples in its `prompt_templates`, else in `prompt_templates_zs`, else word pairs.
 
     Its `relation_type` is the category. Templates of a suite.toml go first.
 

@@ -49,7 +49,7 @@ class TemplatePrompts:
             )
 
     def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """As `Task.make`."""
+        """Make the pairs (see `Task.make`)."""
         rows = self.rows.shuffled(seed=seed)
         rounds = range(min(len(self.templates), -(-n // len(rows))))
         turns = ((row, (row + turn) % len(self.templates)) for turn in rounds for row in range(len(rows)))

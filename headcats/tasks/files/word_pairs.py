@@ -43,7 +43,7 @@ class WordPairs:
     rows: KeptRows
 
     def __call__(self, n: int, *, seed: int) -> list[WordPair]:
-        """As `Task.make`."""
+        """Make the pairs (see `Task.make`)."""
         return [(word, output) for _, (word, output) in self.rows.chosen(n, seed=seed)]
 
 
@@ -66,7 +66,7 @@ def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTa
 
 
 def _holds_links(records: Records, column: str | None) -> bool:
-    """Whether most cells of the column are addresses, by the first rows; False where it has to be the input."""
+    """True if most cells of the column are addresses, by the first rows; False where it has to be the input."""
     if column is None or len(records.columns) == 2:
         return False
     place = records.columns.index(column)

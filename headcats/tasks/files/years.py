@@ -33,7 +33,7 @@ class YearPrompts:
     unit: str
 
     def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """As `Task.make`."""
+        """Make the pairs (see `Task.make`)."""
         pairs = []
         for number, (clean, corrupted, label, early) in self.rows.chosen(n, seed=seed):
             draws = stream(seed, "year", clean, corrupted)
