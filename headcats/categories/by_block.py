@@ -16,7 +16,7 @@ from headcats.results.declaration import Selection, declaration_of, registered_d
 from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
 from headcats.rules.rule import Rule, parse_rule
-from headcats.tasks.suites import coloured
+from headcats.tasks.categories import coloured
 
 THRESHOLDS = "calibrated threshold of each relation"
 """What the rule is called that takes the threshold of each task, which is above those of its null."""

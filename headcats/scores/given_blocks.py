@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError
 from headcats.results.label import Label
-from headcats.tasks.suites import coloured
+from headcats.tasks.categories import coloured
 
 _EXPECTED = (
     "hc.score takes what hc.run or hc.load returns; a block, as hc.sweep or hc.as_block returns it; or several: a list "

@@ -1,5 +1,6 @@
 """Categories of the bundled suites: their names, order and colours."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headcats.errors import DataError
@@ -51,3 +52,14 @@ FUNCTIONS = (
     "Math Calculation",
 )
 """In the row order of the figure. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
+
+
+def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple[Category, ...]:
+    """Categories of these names, in their order after those given: standard colours, then spare ones."""
+    by_name = {category.name.casefold(): category for category in categories}
+    for name in names:
+        used = {category.colour for category in by_name.values()}
+        spare = next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1])
+        standard = (category for category in STANDARD_CATEGORIES if category.name.casefold() == name.casefold())
+        by_name.setdefault(name.casefold(), next(standard, Category(name, spare)))
+    return tuple(by_name.values())

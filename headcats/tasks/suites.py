@@ -3,7 +3,7 @@
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from headcats.guard import Guard
 from headcats.prompts.drop_report import DropReport
 from headcats.registry import lookup, unknown_name_message, unstorable
 from headcats.registry import names as registered
-from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
+from headcats.tasks.categories import Category, coloured
 from headcats.tasks.definition import Task
 from headcats.tasks.files.layouts import SUFFIXES
 from headcats.tasks.files.loading import is_path, load_files
@@ -134,17 +134,6 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
     """
     members = tuple(map(_as_task, tasks))
     return Suite(name, members, coloured([member.category for member in members], categories))
-
-
-def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple[Category, ...]:
-    """Categories of these names, in their order after those given: standard colours, then spare ones."""
-    by_name = {category.name.casefold(): category for category in categories}
-    for name in names:
-        used = {category.colour for category in by_name.values()}
-        spare = next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1])
-        standard = (category for category in STANDARD_CATEGORIES if category.name.casefold() == name.casefold())
-        by_name.setdefault(name.casefold(), next(standard, Category(name, spare)))
-    return tuple(by_name.values())
 
 
 def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]") -> Suite:

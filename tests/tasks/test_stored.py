@@ -15,10 +15,10 @@ from headcats.errors import DataError, StorageError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
-from headcats.tasks.categories import Category
+from headcats.tasks.categories import Category, coloured
 from headcats.tasks.definition import Task
 from headcats.tasks.stored import stored_suite, suite_differences, suite_text
-from headcats.tasks.suites import Suite, coloured, make_suite, suite
+from headcats.tasks.suites import Suite, make_suite, suite
 
 any_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(

@@ -21,7 +21,7 @@ from headcats.papers.ov_relation.pairs import Relation, single_tokens
 from headcats.papers.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
 from headcats.papers.ov_relation.static import Counts, relation_counts
 from headcats.sweeps.labels import model_provenance
-from headcats.tasks.suites import coloured
+from headcats.tasks.categories import coloured
 
 _GRID = ("task", "layer", "head")
 
