@@ -21,7 +21,6 @@ from headcats.rules.registered import is_registered
 from headcats.rules.rule import Rule
 from headcats.scores.draws import without_draws
 from headcats.scores.scoring import score
-from headcats.spending import spent_on
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 _TABLES = ("scores", "members", "overlap", "equal_tasks", "differences", "sizes")
@@ -105,7 +104,6 @@ def _or_reason(test: Callable[[], xr.Dataset]) -> xr.Dataset:
         return xr.Dataset(attrs={"reason": str(error)})
 
 
-@spent_on("statistics")
 def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
@@ -115,7 +113,6 @@ def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, x
     return _described(kept(run, repr(reading), _TABLES, compute) if is_registered(reading.rule) else compute(), run)
 
 
-@spent_on("statistics")
 def kept_judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws; kept if the results lie in a folder."""
 
@@ -126,7 +123,6 @@ def kept_judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str
     return _described(tables, run)
 
 
-@spent_on("statistics")
 def kept_scores(run: RunResults, reading: Reading) -> xr.Dataset:
     """`read_scores` of a reading without draws; kept if the results lie in a folder."""
 

@@ -11,7 +11,6 @@ from headcats.cli import arguments, completion
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, stopping
 from headcats.cli.finished_run import tell_run
-from headcats.cli.profile import tell_profile
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, name_of_suite, run_options, settings
 from headcats.cli.spreading import Address, GpusPerWorker, Ray, cluster_of, tell_shard
@@ -22,7 +21,6 @@ from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.series import is_series
-from headcats.spending import spent
 from headcats.study.defaults import OF_STUDY, OF_SUITE
 from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
@@ -36,7 +34,6 @@ _PRESET = (
     "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "
     "preset's method if it names that method, and replaces it otherwise."
 )
-_PROFILE = "Say what the time went into: the model, metrics, prompts, saving, statistics, pages."
 _SHARD = (
     "i/n: score the i-th of n parts of the tasks and methods, into OUT/shard-i-of-n, without pages. "
     "`headcats merge` joins them."
@@ -78,7 +75,6 @@ def run_command(
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
-    profile: Annotated[bool, typer.Option("--profile", help=_PROFILE)] = False,
     quiet: arguments.Quiet = False,
     details: arguments.Details = False,
     as_json: arguments.AsJson = False,
@@ -105,11 +101,9 @@ def run_command(
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
-    `views` (files); `sentences`; `files` (`report`, `map`); with `--profile` also `profile` (`purpose`, `seconds`).
-    With `--revisions` those of `headcats map --json` for a series; with `--shard` `folder`, `shard` and `blocks` (task
-    and method) alone.
+    `views` (files); `sentences`; `files` (`report`, `map`). With `--revisions` those of `headcats map --json` for a
+    series; with `--shard` `folder`, `shard` and `blocks` (task and method) alone.
     """
-    spent.clear()
     options = settings(study_file, run_options(locals()), preset_name=preset)
     chosen = check_names(options)
     # Its files are not read again.
@@ -119,18 +113,12 @@ def run_command(
     part = None if shard is None else Shard.parse(shard)
     if part is not None:
         folder /= part.folder
-    if profile and ray:
-        raise OptionError(
-            "--profile counts the time of this process, and with --ray others score: leave out one of them."
-        )
     cluster = cluster_of(ray, address, gpus_per_worker, options)
     if options["revisions"] is not None and (part or cluster):
         raise OptionError("--revisions runs here and as a whole: leave out --ray and --shard, or name one --revision.")
     with stopping(lambda: _stopped(folder)):
         answer = Answer(as_json, details=details)
         _run(options, folder, quiet=quiet, views=views, answer=answer, cluster=cluster, shard=part)
-        if profile:
-            tell_profile(answer)
         answer.end()
 
 

@@ -24,7 +24,6 @@ from headcats.guard import Guard, function_name, is_built_in
 from headcats.registry import register
 from headcats.results.declaration import approximation_label
 from headcats.results.whole_file import write_whole
-from headcats.spending import spent_on
 
 P = ParamSpec("P")
 
@@ -149,7 +148,6 @@ def data(fig: go.Figure) -> pd.DataFrame:
     return frame.copy()
 
 
-@spent_on("pages")
 def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure to a file; the suffix decides the format.
 

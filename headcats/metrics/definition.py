@@ -13,7 +13,6 @@ from headcats.guard import Guard, function_name, is_built_in
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.registry import lookup, register, unknown_name_message
-from headcats.spending import spent_on
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 Metrics = tuple[str | Metric, ...]
@@ -173,7 +172,6 @@ def reads_vocabulary(names: Metrics) -> bool:
     return any(metric_traits(name).reads == "vocabulary" for name in names)
 
 
-@spent_on("metrics")
 def measure(
     names: Metrics,
     logits: Float[Tensor, "row vocab"],

@@ -35,7 +35,6 @@ from headcats.models.hooks import (
 from headcats.models.origin import Origin
 from headcats.models.placement import addresses, computing_devices, device_of_tokens, is_offloaded
 from headcats.models.weights import WeightProcessing, reading_weights, weight_processing, weights_hash
-from headcats.spending import spent_on
 
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 
@@ -313,7 +312,6 @@ class HookedModel:
         output = self._output(tokens, hooks, last=last)
         return output[positions[:, -last:].to(output.device)].float()
 
-    @spent_on("model")
     def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int) -> Tensor:
         self.check_tokens(tokens)
         known = self.model.hook_dict  # a bridge gathers it from all its modules whenever it is asked

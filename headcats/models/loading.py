@@ -33,7 +33,6 @@ from headcats.models.transformers_model import (
     tokenizer_source,
 )
 from headcats.models.weights import check_finite
-from headcats.spending import spent_on
 
 _BACKENDS = ("bridge", "hooked")
 _log = logging.getLogger("headcats")
@@ -45,7 +44,6 @@ registry.register("model", "mini", _MODELS / "mini")
 registry.register("model", "mini-cognitive", _MODELS / "mini_cognitive")
 
 
-@spent_on("loading")
 def load_model(
     source: Any,
     *,

@@ -24,7 +24,6 @@ from headcats.results.sources import stored_source
 from headcats.results.tree import tree
 from headcats.results.typed import MisfitError
 from headcats.results.whole_file import check_path
-from headcats.spending import spent_on
 from headcats.study.identity import (
     category_records,
     changed_conditions,
@@ -123,7 +122,6 @@ class Output:
         plan = json.dumps(self.manifest.plan.complete(), ensure_ascii=False)
         return table.assign_attrs(made_on=self.manifest.model.identity, plan=plan)
 
-    @spent_on("saving")
     def keep_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Keep a block, and the manifest with its record."""
         block = self._signed(block)
@@ -160,7 +158,6 @@ class Output:
             self._check_model(self.folder.descriptors_path, descriptors)
         return descriptors
 
-    @spent_on("saving")
     def keep_descriptors(self, descriptors: xr.Dataset) -> None:
         """Keep what is known of the model's heads, where anything else of the run is kept."""
         if self.folder is None:
@@ -174,7 +171,6 @@ class Output:
         if self.folder is not None and self.folder.descriptors_path.name not in self.manifest.beside:
             self._write_manifest(self.folder)
 
-    @spent_on("saving")
     def save_manifest(self) -> None:
         """Write the manifest, unless nothing is scored: a run whose tasks are all skipped leaves no folder."""
         manifest = self.manifest

@@ -17,7 +17,6 @@ from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
-from headcats.spending import spent_on
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind
@@ -87,7 +86,6 @@ class Preparation:
         )
         self._prepared: dict[str, Prepared] = {}
 
-    @spent_on("prompts")
     def of(self, task: str) -> Prepared:
         """One task of the suite (else an UnknownNameError); no other task is encoded for it."""
         if task not in self._prepared:

@@ -18,7 +18,6 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
 from headcats.registry import lookup
 from headcats.results.head_axes import HEAD, unit_attrs
-from headcats.spending import spent_on
 from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
 from headcats.sweeps.change import Change
 from headcats.sweeps.engine import measure_sets, measured_noise
@@ -123,7 +122,6 @@ def sweep(
     return ds.assign_attrs(task=batch.task) if batch.task else ds
 
 
-@spent_on("sweeps")
 def sweep_runs(
     runs: BaseRuns,
     intervention: Intervention,

@@ -34,7 +34,6 @@ NONSENSE = {
     "--ray --revisions=a,b": "--revisions",
     "--address=head:1": "--ray",
     "--gpus-per-worker=1": "--ray",
-    "--ray --profile": "--profile",
     "--ray --gpus-per-worker=-1": "gpus_per_worker",
     "--ray --address=127.0.0.1:port": "answers at",
 }

@@ -23,7 +23,6 @@ from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, 
 from headcats.models.replay.fused import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
 from headcats.models.replay.row_layout import RowLayout, with_fresh
-from headcats.spending import spent_on
 
 _FINAL = "ln_final.hook_in"
 """Hook at the residual stream before the last norm."""
@@ -190,7 +189,6 @@ class BridgeRecording(Recording):
         if not alike:
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
 
-    @spent_on("model")
     @torch.no_grad()
     def block(
         self,
@@ -259,7 +257,6 @@ class BridgeRecording(Recording):
                     narrower._prefixes.append(prefix.update(*added))
         return narrower
 
-    @spent_on("model")
     @torch.no_grad()
     def read(self, residual: Tensor) -> Tensor:
         """See `Recording.read`."""

@@ -20,7 +20,6 @@ from headcats.models.replay.fused import apply_norm, is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
-from headcats.spending import spent_on
 
 _ODD_POSITIONS = {
     "alibi": "its positions are ALiBi",
@@ -82,7 +81,6 @@ class HookedTransformerRecording(Recording):
         self.final = self.block(len(layers) - 1, None, fresh=1, edit=None, last_only=True)[:, 0]
         self.logits = self.read(self.final[:, 0])
 
-    @spent_on("model")
     @torch.no_grad()
     def block(
         self,
@@ -138,7 +136,6 @@ class HookedTransformerRecording(Recording):
         queries = block.queries(normed[:, :, read], positions.at(read))
         shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, at=standing, out=out)
 
-    @spent_on("model")
     @torch.no_grad()
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
         """See `Recording.read`."""

@@ -4,10 +4,8 @@ from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import attached_hook, text_config
 from headcats.models.replay.recording import Recording, Unreplayable
-from headcats.spending import spent_on
 
 
-@spent_on("model")
 def record(model: HookedModel, continued: Continued, *, first: int) -> Recording:
     """Run prompts and what follows them once and record them, to replay blocks at positions `first` and later.
 

@@ -14,7 +14,6 @@ from torch.nn import functional
 
 from headcats.errors import ModelError
 from headcats.models.continued import Continued
-from headcats.spending import spent_on
 
 LOGITS_AT_A_TIME = 2**22
 """Numbers that are looked at together: temporaries of more would leave a processor's caches."""
@@ -100,7 +99,6 @@ class Recording(ABC):
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
         """Logits, in fp32, of residual streams after the last block."""
 
-    @spent_on("model")
     @torch.no_grad()
     def read_some(
         self, residual: Float[Tensor, "prompt row d_model"], ids: Int[Tensor, "prompt token"]

@@ -28,7 +28,6 @@ from headcats.results.place import find_place
 from headcats.results.run_results import STATE
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
-from headcats.spending import spent_on
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
 from headcats.tasks.definition import Task
@@ -140,7 +139,6 @@ def write_views(
         return _write(model, folder, reading, suite=suite, heads=heads, prompts=prompts)
 
 
-@spent_on("pages")
 def _write(
     model: Any,
     folder: Path,

@@ -25,12 +25,10 @@ from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
-from headcats.spending import spent_on
 
 FILE = "report"
 
 
-@spent_on("pages")
 def write_run(
     results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
 ) -> Path:

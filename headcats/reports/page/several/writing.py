@@ -28,7 +28,6 @@ from headcats.results.finding import first_names
 from headcats.results.folder import slug
 from headcats.results.sources import is_bundled
 from headcats.results.whole_file import write_whole
-from headcats.spending import spent_on
 
 _NAMED = 2
 """Runs that the name of the file and the title hold before the others are counted."""
@@ -54,7 +53,6 @@ class Together(Material):
         """Joint methods are left to the report of each run."""
 
 
-@spent_on("pages")
 def write_several(
     results: Sequence[Any] | Mapping[str, Any], path: str | os.PathLike[str] | None, reading: Reading
 ) -> tuple[Path, Compared]:
