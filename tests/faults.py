@@ -309,8 +309,8 @@ class Driver:
         marks = {}
         for path in folder.rglob("*.nc"):
             try:
-                if content_of(path.read_bytes()).has_checksum:
-                    marks[str(path)] = (path.stat().st_ino, path.stat().st_mtime_ns)
+                content_of(path.read_bytes())
+                marks[str(path)] = (path.stat().st_ino, path.stat().st_mtime_ns)
             except HeadcatsError:
                 pass
         return marks

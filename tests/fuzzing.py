@@ -78,7 +78,7 @@ def good_folder(path: Path) -> Path:
         for label in LABELS:
             values = draw.normal(0.05, 0.02, (12, 2, 3))
             folder.write_block(task, label, block(values).assign_attrs(fingerprint="f"))
-    folder.write_suite(json.dumps({"format": 1, "name": "made up", "tasks": [{"name": task} for task in TASKS]}))
+    folder.write_suite(json.dumps({"name": "made up", "tasks": [{"name": task} for task in TASKS]}))
     folder.write_manifest(
         Manifest(
             plan=PlanRecord("made up", ("logit_diff",), 12, 2, "arrow", "other_task", 0),
@@ -236,21 +236,13 @@ def suite_bytes(folder: Path, draw: random.Random) -> None:
 
 def change_entries(path: Path, draw: random.Random) -> None:
     """Change the structure of a JSON file, with a checksum that fits."""
-    stored = change_structure(json.loads(json_content_of(path.read_bytes()).data), draw)
+    stored = change_structure(json.loads(json_content_of(path.read_bytes())), draw)
     path.write_bytes(json_with_checksum(json.dumps(stored)) if isinstance(stored, dict) and stored else b"0")
 
 
 def manifest_structure(folder: Path, draw: random.Random) -> None:
     """Entries of the manifest, with a checksum that fits."""
     change_entries(folder / "manifest.json", draw)
-    read_all(folder)
-
-
-def old_manifest_structure(folder: Path, draw: random.Random) -> None:
-    """The same of version 0.1, which wrote no checksums."""
-    path = folder / "manifest.json"
-    stored = json.loads(json_content_of(path.read_bytes()).data) | {"format": 1}
-    path.write_text(json.dumps(change_structure(stored, draw)), encoding="utf-8")
     read_all(folder)
 
 
@@ -339,7 +331,6 @@ OF_A_RUN: dict[str, Callable[[Path, random.Random], None]] = {
 ATTACKS = OF_A_RUN | {
     "manifest, bytes": manifest_bytes,
     "manifest, entries": manifest_structure,
-    "manifest of version 0.1, entries": old_manifest_structure,
     "block, bytes": block_bytes,
     "block, structure": block_structure,
     "suite, bytes": suite_bytes,

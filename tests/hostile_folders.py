@@ -39,6 +39,7 @@ from pyarrow import parquet
 
 from headcats import cli
 from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.manifest import FORMAT
 
 SECRET = b"3f9ac1d2 nobody but the owner reads this "
 HIDDEN = "elsewhere"
@@ -53,7 +54,7 @@ Harm = Callable[[Path, random.Random], list[str] | None]
 # ------------------------------------------------------------------------------------------------------ parts of it
 def change_json(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Change what a JSON file holds, with a checksum that fits."""
-    stored = json.loads(json_content_of(path.read_bytes()).data)
+    stored = json.loads(json_content_of(path.read_bytes()))
     change(stored)
     path.write_bytes(json_with_checksum(json.dumps(stored)))
 
@@ -84,7 +85,7 @@ def a_table(folder: Path, draw: random.Random, *, blocks: bool | None = None) ->
 
 def change_table(path: Path, change: Callable[[h5py.File], None]) -> None:
     """Change a table as another program would, with a checksum that fits."""
-    image = io.BytesIO(content_of(path.read_bytes()).data)
+    image = io.BytesIO(content_of(path.read_bytes()))
     with h5py.File(image, "r+", track_order=True) as file:
         change(file)
     path.write_bytes(with_checksum(image.getvalue()))
@@ -334,7 +335,7 @@ def revision_elsewhere(folder: Path, draw: random.Random) -> list[str]:
     shutil.rmtree(folder)
     folder.mkdir()
     revisions = [{"name": name, "folder": name, "source": "model", "weights_hash": "f" * 32} for name in "ab"]
-    series = {"format": 2, "model": "m", "revisions": revisions}
+    series = {"format": FORMAT, "model": "m", "revisions": revisions}
     (folder / "series.json").write_bytes(json_with_checksum(json.dumps(series)))
     for name in "ab":
         (folder / name).symlink_to(draw.choice([private, os.path.relpath(private, folder)]))
@@ -344,7 +345,7 @@ def revision_elsewhere(folder: Path, draw: random.Random) -> list[str]:
 def bomb_of_json(folder: Path, draw: random.Random) -> None:
     """Lists within lists, or millions of them."""
     path = draw.choice([folder / "manifest.json", folder / "suite.json"])
-    text = json_content_of(path.read_bytes()).data.decode("utf-8").rstrip()
+    text = json_content_of(path.read_bytes()).decode("utf-8").rstrip()
     more = draw.choice(["[" * 10**5 + "]" * 10**5, "[" + "[]," * 5_000_000 + "[]]", "9" * 10**6])
     path.write_bytes(json_with_checksum(f'{text[:-1]},"more":{more}}}'))
 

@@ -8,7 +8,6 @@ import pytest
 QUICK = [
     "manifest, bytes",
     "manifest, entries",
-    "manifest of version 0.1, entries",
     "block, structure",
     "suite, entries",
     "study.toml",

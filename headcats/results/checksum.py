@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from headcats.errors import DamagedFileError
 from headcats.results.whole_file import regular
@@ -18,22 +17,11 @@ _DIGITS = 32
 _TAIL = len(_MARK) + _DIGITS
 _MOST_BRACKETS = 2_000_000  # that open in JSON, where an object takes three bytes, and in Python a hundred
 
-Unchecked = Literal["damaged", "accepted"]
-"""What a file without checksum is: damaged, or in a folder of version 0.1, which wrote none, accepted."""
 _ENTRY = re.compile(r',\n"checksum":"([0-9a-f]{32})"(?=\s*\}\s*\Z)')
 
 
-class Content(NamedTuple):
-    """What a file holds beside its checksum; files of version 0.1 have none."""
-
-    data: bytes
-    has_checksum: bool
-
-    def accepted(self, unchecked: Unchecked = "damaged") -> bytes:
-        """The data; a DamagedFileError without a checksum, unless files without one are to be accepted."""
-        if not self.has_checksum and unchecked == "damaged":
-            raise DamagedFileError("it lacks its checksum, so it is not whole")
-        return self.data
+class NoChecksumError(DamagedFileError):
+    """A file without its checksum: a part of one, or of an older format."""
 
 
 def read_file(path: Path) -> bytes:
@@ -60,11 +48,9 @@ def with_checksum(data: bytes) -> bytes:
     return data + _MARK + checksum(data).encode("ascii")
 
 
-def content_of(data: bytes) -> Content:
-    """Take the checksum off a binary file, or raise a DamagedFileError if it does not fit."""
-    if not (stated := stated_checksum(data)):
-        return Content(data, has_checksum=False)
-    return _verified(data[:-_TAIL], stated)
+def content_of(data: bytes) -> bytes:
+    """Take the checksum off a binary file, or raise a DamagedFileError if it does not fit or there is none."""
+    return _verified(data[:-_TAIL], stated_checksum(data))
 
 
 def stated_checksum(data: bytes) -> str:
@@ -88,8 +74,8 @@ def json_with_checksum(text: str) -> bytes:
     return f'{text[:end]},\n"checksum":"{checksum(text.encode("utf-8"))}"{text[end:]}'.encode()
 
 
-def json_content_of(data: bytes) -> Content:
-    """Take the checksum off a JSON file, or raise a DamagedFileError if it does not fit."""
+def json_content_of(data: bytes) -> bytes:
+    """Take the checksum off a JSON file, or raise a DamagedFileError if it does not fit or there is none."""
     try:
         text = _in_lf(data).decode("utf-8")  # strings of JSON hold no line ends
     except UnicodeDecodeError:
@@ -98,11 +84,13 @@ def json_content_of(data: bytes) -> Content:
         raise DamagedFileError(f"it has {n:,} opening brackets, and what was written has {_MOST_BRACKETS:,} at most")
     entry = _ENTRY.search(text)
     if entry is None:
-        return Content(data, has_checksum=False)
+        return _verified(data, "")
     return _verified((text[: entry.start()] + text[entry.end() :]).encode("utf-8"), entry[1])
 
 
-def _verified(data: bytes, expected: str) -> Content:
-    if checksum(data) != expected:
+def _verified(data: bytes, stated: str) -> bytes:
+    if not stated:
+        raise NoChecksumError("it lacks its checksum, so it is not whole")
+    if checksum(data) != stated:
         raise DamagedFileError("its checksum does not fit its content: it was damaged, or changed by hand")
-    return Content(data, has_checksum=True)
+    return data

@@ -146,11 +146,7 @@ class Declaration:
         Args:
             text: JSON, such as the attribute `declaration` of a block.
         """
-        written = json.loads(text)
-        # Blocks of earlier versions, whose declarations say neither: the registered method does.
-        for name in {"more_figures", "selection"} - written.keys():
-            written[name] = asdict(registered(str(written.get("name", ""))))[name]
-        content = _fields(cls, written)
+        content = _fields(cls, json.loads(text))
         content["more_figures"] = tuple(content["more_figures"])
         if strength := content.get("strength"):
             content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))

@@ -6,29 +6,20 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.checksum import (
-    Unchecked,
-    checksum,
-    json_content_of,
-    json_with_checksum,
-    read_file,
-    stated_checksum,
-)
+from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file, stated_checksum
 from headcats.results.compact import restored
 from headcats.results.descriptors import DESCRIPTORS_FILE
-from headcats.results.manifest import FORMAT, MANIFEST, SUITE, Manifest, format_of_damaged
+from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import as_written, read_checked, read_table, table_bytes
-from headcats.results.version_0_1 import add_checksums
 from headcats.results.whole_file import below_a_file, check_links, check_path, write_whole
 from headcats.results.writer import held_for_writing
 
@@ -63,8 +54,7 @@ class ResultsFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         check_path(self.path)
-        self._format: int | None = None
-        self._most = math.inf  # bytes of a table, once there is a manifest
+        self._most: float | None = None  # bytes of a table, by the manifest
 
     @property
     def manifest_path(self) -> Path:
@@ -129,22 +119,12 @@ class ResultsFolder:
         if not self.manifest_path.is_file():
             return None
         manifest = Manifest.read(self.manifest_path)
-        self._format, self._most = manifest.format, manifest.table_bytes()
+        self._most = manifest.table_bytes()
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest; files of version 0.1 are given their checksums first.
-
-        Raises:
-            StorageError: The folder cannot be written.
-        """
-        if self.unchecked == "accepted":
-            tables = sorted([*self._tables(), *self.path.glob("evidence*/**/*.nc")])
-            add_checksums(
-                tables, [self.suite_path, self.path / VIEWS / INDEX], read=partial(self.read_table, again=_AGAIN)
-            )
+        """Replace the manifest; a StorageError where the folder cannot be written."""
         write_whole(self.manifest_path, manifest.file_bytes())
-        self._format = FORMAT
 
     def copy_manifest(self) -> Path:
         """Copy a damaged manifest before a run replaces it; returns the copy, which is named after its content.
@@ -162,33 +142,24 @@ class ResultsFolder:
         """Whether there are files of headcats beside the manifest, or without it."""
         return self.suite_path.is_file() or any(self.path.glob(f"{BLOCKS}/*/*.nc"))
 
-    @property
-    def unchecked(self) -> Unchecked:
-        """What a file without checksum is here: version 0.1 wrote none."""
-        if self._format is None:
-            try:
-                self.read_manifest()
-            except StorageError:
-                self._format = format_of_damaged(self.manifest_path)
-        return "accepted" if self._format == 1 else "damaged"
-
-    def _tables(self) -> list[Path]:
-        return sorted([*self.path.glob(f"{BLOCKS}/**/*.nc"), self.descriptors_path])
-
     def whole_tables(self) -> Iterator[tuple[Path, xr.Dataset]]:
         """Blocks, parts and descriptors that are there and can be read, whatever the manifest says."""
-        for path in self._tables():
+        for path in sorted([*self.path.glob(f"{BLOCKS}/**/*.nc"), self.descriptors_path]):
             with suppress(StorageError):
                 yield path, self.read_table(path, again=_AGAIN)
 
     def read_table(self, path: Path, *, again: str) -> xr.Dataset:
         """`headcats.results.tables.read_table` of a file in this folder; a compact block is restored."""
+        if self._most is None:
+            self._most = math.inf
+            with suppress(StorageError):
+                self.read_manifest()
         with as_written(f"{path}", again=again):
-            return restored(read_table(path, again=again, unchecked=self.unchecked, most=self._most))
+            return restored(read_table(path, again=again, most=self._most))
 
     def read_checked(self, path: Path) -> bytes:
         """`headcats.results.tables.read_checked` of a block."""
-        return read_checked(path, again=_AGAIN, unchecked=self.unchecked)
+        return read_checked(path, again=_AGAIN)
 
     @property
     def suite_path(self) -> Path:
@@ -196,13 +167,13 @@ class ResultsFolder:
         return self.path / SUITE_FILE
 
     def read_suite(self) -> str:
-        """The suite as text (see `headcats.tasks.stored`); "" for a folder of a version that did not keep it.
+        """The suite as text (see `headcats.tasks.stored`); "" where there is none.
 
         Raises:
             DamagedFileError: The file is damaged, or cannot be read.
         """
         try:
-            return json_content_of(read_file(self.suite_path)).accepted(self.unchecked).decode("utf-8")
+            return json_content_of(read_file(self.suite_path)).decode("utf-8")
         except FileNotFoundError:
             return ""
         except DamagedFileError as error:

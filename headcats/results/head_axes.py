@@ -54,8 +54,5 @@ def head_coords(table: xr.Dataset | xr.DataArray) -> dict[str, xr.Variable]:
 
 
 def kv_head_of(tables: Iterable[xr.Dataset | xr.DataArray]) -> dict[str, xr.Variable]:
-    """`kv_head` of the first of some tables of one model that has it; {} where none has.
-
-    Blocks of earlier versions lack it, and may lie beside new ones.
-    """
+    """`kv_head` of the first of some tables of one model that has it; {} where none has."""
     return next(({KV_HEAD: coords[KV_HEAD]} for coords in map(head_coords, tables) if KV_HEAD in coords), {})

@@ -46,8 +46,7 @@ def kept(run: RunResults, options: str, names: tuple[str, ...], compute: Callabl
     Returns:
         Name -> table. Errors of `compute` are passed on, and nothing is kept then.
     """
-    # Version 0.1 wrote no checksums.
-    if not isinstance(run, StoredRun) or run.stored_at.on_hub or run.missing or not all(run.blocks.checksums.values()):
+    if not isinstance(run, StoredRun) or run.stored_at.on_hub or run.missing:
         return dict(compute())
     folder, state, chosen = run.stored_at.folder / KEPT, _state(run), checksum(options.encode("utf-8", "replace"))
     source = f"{state} {chosen}"

@@ -34,8 +34,7 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         tasks with their pairs; JSON). A joint method has the node
         `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`). The node `/_drops` is a table
         of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`. The node
-        `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts, which folders of
-        earlier versions lack until the run is repeated.
+        `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts.
 
     Raises:
         StorageError: No such folder, or no manifest in it, or a damaged one.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DamagedFileError, DataError, StorageError
-from headcats.results.checksum import json_content_of, json_with_checksum, read_file
+from headcats.results.checksum import NoChecksumError, json_content_of, json_with_checksum, read_file
 from headcats.results.colour import check_colour
 from headcats.results.json_lines import in_lines
 from headcats.results.records import (
@@ -23,12 +23,12 @@ from headcats.results.records import (
 from headcats.results.typed import MisfitError, fitted
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""2: files carry checksums, which those of format 1 (version 0.1) do not."""
+FORMAT = 3
+"""Of a results folder and of a series; a folder of another format is refused."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
 _FILE_NAME = re.compile(r"\w{1,40}\.(?:json|nc)", re.ASCII)
-_REQUIRED = ("format", "plan", "model", "categories", "methods", "tasks", "blocks", "checks")
+_FORMAT = re.compile(rb'\s*\{\s*"format":\s*(\d{1,9})\b')
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Manifest:
     joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
     """Joint method -> its record."""
     beside: tuple[str, ...] = ()
-    """Files beside the blocks that belong to the results, such as `suite.json`; () of versions without this list."""
+    """Files beside the blocks that belong to the results, such as `suite.json`."""
     own_code: dict[str, str] = field(default_factory=dict)
     """Method or metric that is not of headcats -> hash of its source; what it calls in turn is not looked at."""
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -67,8 +67,6 @@ class Manifest:
     """Commit of headcats; None for an installed package."""
     created: str = ""
     """When the folder was begun (ISO 8601, UTC)."""
-    format: int = field(default=FORMAT, compare=False)
-    """Format of the file that it was read from; it is written in the newest."""
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
@@ -76,18 +74,16 @@ class Manifest:
 
         Raises:
             DamagedFileError: It is damaged; the message names the field that does not fit.
-            StorageError: It cannot be read, or has a newer format.
+            StorageError: It cannot be read, or has another format.
         """
         try:
-            content = json_content_of(read_file(path))
-            stored = parse_object(content.data, source=str(path))
-            content.accepted("accepted" if stored.get("format") == 1 else "damaged")
-            if lacking := [part for part in _REQUIRED if part not in stored]:
+            stored = read_object(path)
+            if lacking := [part for part in ("format", *_PARTS, "blocks") if part not in stored]:
                 raise DamagedFileError(f"it lacks {', '.join(lacking)}")
             manifest = cls._from_dict(stored)
             if problem := manifest.contradiction():
                 raise DamagedFileError(problem)
-            for category in manifest.categories if manifest.format > 1 else ():  # version 0.1 took any text
+            for category in manifest.categories:
                 check_colour(category.colour, category=category.name)
         except (DamagedFileError, DataError) as error:
             problem = str(error).rstrip(".")
@@ -116,11 +112,9 @@ class Manifest:
             entries = fitted(stored.get("blocks", {}), dict[str, dict[str, Any]], "blocks")
             parts["joint_blocks"] = fitted(entries.pop(SUITE, {}), dict[str, JointRecord], f"blocks.{SUITE}")
             parts["blocks"] = fitted(entries, dict[str, dict[str, BlockRecord]], "blocks")
-            parts["requested"] = parts.pop("asked", ())
-            parts["suite_source"] = _suite_source(stored, parts.get("plan", PlanRecord()))
         except MisfitError as error:
             raise DamagedFileError(str(error)) from None
-        return cls(**parts, format=stored.get("format", FORMAT))
+        return cls(**parts)
 
     def contradiction(self) -> str:
         """What two parts of the manifest say differently; "" where they agree."""
@@ -170,7 +164,7 @@ class Manifest:
             "suite_source": self.suite_source,
             "categories": self.category_entries(),
             "methods": self.methods,
-            "asked": self.requested,
+            "requested": self.requested,
             "distractors": self.distractors,
             "tasks": _entries(self.tasks),
             "blocks": blocks,
@@ -251,9 +245,10 @@ _OF_CELL, _OF_TEXTS = 32, 2**16  # bytes: a number and what is computed on the w
 _PARTS: dict[str, Any] = {
     "plan": PlanRecord,
     "model": ModelRecord,
+    "suite_source": str,
     "categories": tuple[CategoryRecord, ...],
     "methods": tuple[str, ...],
-    "asked": tuple[str, ...],
+    "requested": tuple[str, ...],
     "distractors": dict[str, tuple[str, ...]],
     "tasks": dict[str, TaskRecord],
     "beside": tuple[str, ...],
@@ -266,45 +261,39 @@ _PARTS: dict[str, Any] = {
 """Parts of the file but blocks -> their types."""
 
 
-def _suite_source(stored: Mapping[str, Any], plan: PlanRecord) -> str:
-    """Earlier versions left registered names out, and marked suites of Python."""
-    if "suite_source" in stored and "suite_mark" not in stored:
-        return str(fitted(stored["suite_source"], str, "suite_source"))
-    return str(stored.get("suite_source") or ("" if stored.get("suite_mark") else plan.suite))
-
-
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
 
 
-def parse_object(data: bytes, *, source: str, newest: int = FORMAT) -> dict[str, Any]:
-    """The JSON object of a file, of a format up to the `newest`; a DamagedFileError says what is wrong with another."""
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON file with a checksum; OSError where that fails, and the errors of `parse_object`."""
+    data = read_file(path)
+    try:
+        content = json_content_of(data)
+    except NoChecksumError:
+        check_format(data, source=str(path))
+        raise
+    return parse_object(content, source=str(path))
+
+
+def parse_object(data: bytes, *, source: str) -> dict[str, Any]:
+    """Parse a JSON object of this format; a DamagedFileError says what is wrong with another."""
+    check_format(data, source=source)
     try:
         stored = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"it is no JSON ({error})") from None
     if not isinstance(stored, dict):
         raise DamagedFileError(f"it holds a {type(stored).__name__}")
-    version = stored.get("format", newest)  # results in memory had none in version 0.1
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise DamagedFileError(f"its format is {version!r}")
-    if version > newest:
-        raise StorageError(
-            f"{source} has format {version}, and this version of headcats reads formats up to {newest}: "
-            f"{_advice(stored.get('versions'))}."
-        )
+    if (version := stored.get("format", FORMAT)) != FORMAT:
+        raise DamagedFileError(f"its format is {version!r}, not {FORMAT}")
     return stored
 
 
-def _advice(versions: Any) -> str:
-    """What to install for a newer format."""
-    writer = versions.get("headcats") if isinstance(versions, dict) else None
-    return f'pip install "headcats>={writer}"' if isinstance(writer, str) else "pip install --upgrade headcats"
-
-
-def format_of_damaged(path: Path) -> int:
-    """The format that a damaged manifest says it has; the newest where that cannot be read."""
-    try:
-        return 1 if re.search(rb'"format":\s*1\b', read_file(path)) else FORMAT
-    except OSError:
-        return FORMAT
+def check_format(data: bytes, *, source: str) -> None:
+    """Refuse JSON that begins with another format: a StorageError; whether it is JSON is not looked at."""
+    if (stated := _FORMAT.match(data)) and (version := int(stated[1])) != FORMAT:
+        advice = "run it again, into a new folder" if version < FORMAT else "pip install --upgrade headcats"
+        raise StorageError(
+            f"{source} has format {version}, and this version of headcats reads format {FORMAT}: {advice}."
+        )

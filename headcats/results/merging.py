@@ -15,7 +15,6 @@ from headcats.registry import lookup
 from headcats.results.compact import COMPACT, WHOLE, Store, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder
-from headcats.results.head_axes import kv_head_of
 from headcats.results.label import Label
 from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE, Manifest
@@ -110,9 +109,7 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
     """Finished parts of a `headcats.methods.joint.inputs.JointMethod`, by name, as the block of a results folder."""
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
-    shared = kv_head_of(parts.values())
-    parts = {name: part.assign_coords(shared) for name, part in parts.items()}
-    joined = method.join(parts).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
+    joined = method.join(dict(parts)).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
     joined.attrs |= {
         "declaration": method.declaration.as_text(),
         "summary": json.dumps(method.summary(joined), ensure_ascii=False),
@@ -204,7 +201,7 @@ def _same_suite(runs: Sequence[RunResults]) -> str:
 
 
 def _prompted(tasks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Without how many rows a file has, which changes no prompt, and which earlier versions did not keep."""
+    """Without how many rows a file has, which changes no prompt."""
     return {task: {key: value for key, value in entry.items() if key != "rows"} for task, entry in tasks.items()}
 
 

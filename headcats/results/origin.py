@@ -15,7 +15,7 @@ def other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manife
 
 def other_model(table: xr.Dataset, model: ModelRecord) -> str:
     """What of the model a table was made on differently; "" if nothing that it says."""
-    if not model.made(table.attrs):
+    if not model.matches_model(table.attrs):
         return "another model"
     if "patched" not in table or "layer" not in table.coords or not model.layers:
         return ""  # a joint method may read some layers

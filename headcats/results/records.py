@@ -73,7 +73,7 @@ class PlanRecord(Record):
     min_logit_diff: float | None = None
     """Tasks whose mean logit difference on clean prompts is not clearly above this were skipped; None skips none."""
     answers: Answers = "single"
-    """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
+    """How much of an answer is scored."""
 
 
 _IDENTITY = ("weights_hash", "model_class", "weight_processing", "dtype")
@@ -98,11 +98,11 @@ class ModelRecord(Record):
     """Layers that have attention heads."""
     heads: tuple[int, ...] = ()
     """Heads in each of these layers."""
-    n_layers: int | None = None
-    """Blocks, those without attention heads too; of this and the next, None where the folder does not say."""
-    d_model: int | None = None
+    n_layers: int = 0
+    """Blocks, those without attention heads too."""
+    d_model: int = 0
     """Width of the residual stream."""
-    parallel_attn_mlp: bool | None = None
+    parallel_attn_mlp: bool = False
     """Whether attention and MLP of a block read the same residual stream."""
     source: str = ""
     """Name of a bundled model or of one on the hub, or the path of a folder from the results folder, which begins with
@@ -121,8 +121,8 @@ class ModelRecord(Record):
         """What makes a model another one, as blocks note it; name, revision and machine do not count."""
         return " ".join(getattr(self, name) for name in _IDENTITY)
 
-    def made(self, attrs: Mapping[Any, Any]) -> bool:
-        """Whether a table with these attributes is of this model; version 0.1 did not note it."""
+    def matches_model(self, attrs: Mapping[Any, Any]) -> bool:
+        """True if a table with these attributes is of this model, or does not say of which."""
         return bool(attrs.get("made_on", self.identity) == self.identity)
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
@@ -151,7 +151,7 @@ class DropCounts(Record):
     ALWAYS = ("kept", "dropped", "examples")
 
     kept: int | None = None
-    """How many are used; None where the folder does not say."""
+    """How many are used; None where nothing is counted."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how many were dropped for it."""
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -262,7 +262,7 @@ class BlockRecord(Record):
     refusal: str = ""
     """Why the method was skipped on this task, or ""."""
     checksum: str = ""
-    """Of its file; "" for a part of a joint method, and in folders of version 0.1."""
+    """Of its file; "" for a part of a joint method."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the packages, threads and precision, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

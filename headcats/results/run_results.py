@@ -138,7 +138,7 @@ class RunResults:
 
     @cached_property
     def descriptors(self) -> xr.Dataset | None:
-        """What `hc.describe_heads` says of the model and the scored prompts; None in results of earlier versions."""
+        """What `hc.describe_heads` says of the model and the scored prompts; None where there is none."""
         if DESCRIPTORS_NODE not in self.tree.children:
             return None
         return self.tree[DESCRIPTORS_NODE].to_dataset()

@@ -11,17 +11,14 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import DamagedFileError, StorageError, StorageWarning
-from headcats.results.checksum import json_content_of, json_with_checksum, read_file
+from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST, parse_object
+from headcats.results.manifest import FORMAT, MANIFEST, read_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.typed import MisfitError
 from headcats.results.whole_file import check_links, check_path, write_whole
-
-FORMAT = 2
-"""2: the file carries a checksum, which that of format 1 (version 0.1) does not."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,7 @@ def series_record(series: xr.DataTree) -> SeriesRecord:
 
 def _parsed(path: Path) -> SeriesRecord:
     try:
-        return _record_of(read_file(path), source=str(path))
+        return _checked(SeriesRecord.from_dict(read_object(path)))
     except (DamagedFileError, MisfitError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
     except StorageError:
@@ -192,11 +189,7 @@ def _parsed(path: Path) -> SeriesRecord:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-def _record_of(data: bytes, *, source: str) -> SeriesRecord:
-    content = json_content_of(data)
-    stored = parse_object(content.data, source=source, newest=FORMAT)
-    content.accepted("accepted" if stored.get("format") == 1 else "damaged")
-    record = SeriesRecord.from_dict(stored)
+def _checked(record: SeriesRecord) -> SeriesRecord:
     for revision in record.revisions:
         if Path(revision.folder).name != revision.folder or revision.folder in ("", "..", "."):
             raise DamagedFileError(f"{revision.folder!r} is no folder within that of the series")

@@ -8,7 +8,6 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
-from headcats.results.checksum import content_of, json_with_checksum, read_file, with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
@@ -92,14 +91,13 @@ def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
     return files
 
 
-def _checked(path: Path, results: ResultsFolder) -> bytes | Path:
-    """A file that is whole; of version 0.1 its content, with the checksum that it would have today."""
+def _checked(path: Path, results: ResultsFolder) -> Path:
+    """A file that is whole."""
     if path.suffix == ".nc":
         results.read_table(path, again="What made it")
-        content = content_of(read_file(path))
-        return path if content.has_checksum else with_checksum(content.data)
-    suite = results.read_suite()
-    return path if results.unchecked == "damaged" else json_with_checksum(suite)
+    else:
+        results.read_suite()
+    return path
 
 
 def _without_folders(manifest: Manifest) -> Manifest:

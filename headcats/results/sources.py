@@ -59,7 +59,7 @@ def source_of(record: ModelRecord, results: Path) -> str:
 
 
 def can_be_named(record: ModelRecord) -> bool:
-    """Whether results say where their model is; those of version 0.1 do so of bundled models and those of the hub."""
+    """Whether results say where their model is."""
     return bool(record.source) or record.revision is not None or record.name in names("model")
 
 

@@ -65,7 +65,7 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
                     return
         try:
             checksum = stated_checksum(self._folder.read_checked(path))
-            if not checksum or recorded != checksum:
+            if recorded != checksum:
                 self._parsed[key] = self._read(key)
             self.checksums[key] = checksum
         except StorageError as error:

@@ -10,25 +10,16 @@ from typing import Any
 from headcats.errors import StorageError
 
 SUITE_FILE = "suite.json"
-FORMAT = 1
 
 
 def parse_suite(text: str, *, source: str) -> dict[str, Any]:
-    """The JSON object; a StorageError if it is none, is of a newer format, or lists no tasks."""
+    """The JSON object; a StorageError if it is none, or lists no tasks."""
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise damaged_suite(source, str(error)) from None
     if not isinstance(stored, dict):
         raise damaged_suite(source, f"it holds a {type(stored).__name__}")
-    if (version := stored.get("format")) != FORMAT:
-        is_newer = isinstance(version, int) and version > FORMAT
-        if not is_newer:
-            raise damaged_suite(source, f"its format is {version!r}, not {FORMAT}")
-        raise StorageError(
-            f"{source} has format {version}, and this version of headcats reads format {FORMAT}: a newer version wrote "
-            "it. Install that one."
-        )
     tasks = stored.get("tasks")
     if not (isinstance(tasks, list) and all(isinstance(task, dict) and "name" in task for task in tasks)):
         raise damaged_suite(source, "it lists no tasks")

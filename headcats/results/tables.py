@@ -10,7 +10,7 @@ from typing import TypeVar
 import xarray as xr
 
 from headcats.errors import DamagedFileError, HeadcatsError, StorageError
-from headcats.results.checksum import Unchecked, checksum, content_of, read_file, with_checksum
+from headcats.results.checksum import checksum, content_of, read_file, with_checksum
 from headcats.results.netcdf import read_netcdf
 from headcats.results.netcdf_writing import netcdf_bytes
 from headcats.results.writer import WRITER
@@ -28,27 +28,26 @@ def table_bytes(table: xr.Dataset) -> bytes:
     return with_checksum(netcdf_bytes(table))
 
 
-def read_table(path: Path, *, again: str, unchecked: Unchecked = "damaged", most: float = 0) -> xr.Dataset:
+def read_table(path: Path, *, again: str, most: float = 0) -> xr.Dataset:
     """The table in a file.
 
     Args:
         path: The file.
         again: The command that makes it again, such as "`headcats evidence DIR`".
-        unchecked: What a file without checksum is.
         most: Bytes that what is compressed in it may take in memory (see `headcats.results.netcdf.largest_table`).
 
     Raises:
         DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
         StorageError: There is no such file, or it is not readable.
     """
-    return parse_table(read_checked(path, again=again, unchecked=unchecked), path, again=again, most=most)
+    return parse_table(read_checked(path, again=again), path, again=again, most=most)
 
 
-def read_checked(path: Path, *, again: str, unchecked: Unchecked = "damaged") -> bytes:
+def read_checked(path: Path, *, again: str) -> bytes:
     """The bytes of the file of a table whose checksum fits; arguments and errors of `read_table`."""
     try:
         data = read_file(path)
-        content_of(data).accepted(unchecked)
+        content_of(data)
         return data
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         advice = f"{again} makes it again" if isinstance(error, FileNotFoundError) else "Make it a readable file"
@@ -67,7 +66,7 @@ def parse_table(checked: bytes, path: Path, *, again: str, most: float = 0) -> x
         raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
     except (MemoryError, ImportError):
         raise
-    except Exception as error:  # HDF5 answers to a damaged file of version 0.1 with errors of many types
+    except Exception as error:  # HDF5 has errors of many types for what somebody else made
         raise DamagedFileError(
             f"{path} is damaged: HDF5 cannot read it ({type(error).__name__}). {again} makes it again."
         ) from error

@@ -17,10 +17,7 @@ from headcats.errors import StorageError
 
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""
-# Process, thread and host; version 0.1 had no host, and only files of these kinds.
-_OWNER = re.compile(
-    r"\.(?P<process>\d{1,9})-\d+@(?P<host>.*)\.tmp$|\.(?:json|nc|html|csv)\.(?P<old>\d{1,9})(?:-\d+)?\.tmp$"
-)
+_OWNER = re.compile(r"\.(?P<process>\d{1,9})-\d+@(?P<host>.*)\.tmp$")  # process, thread and host
 _DEVICES = Path("/dev")  # /dev/stdout is a link, to a file where output goes to one
 _LONGEST = 60  # bytes of the part of a temporary name that tells people what it is
 _ABANDONED = 3600.0  # seconds: no file takes as long to write
@@ -76,13 +73,13 @@ def remove_leftovers(folder: Path) -> None:
     """
     for path in list(folder.rglob(TEMPORARY)):
         owner = _OWNER.search(path.name)
-        if owner is not None and not _lives(int(owner["process"] or owner["old"]), owner["host"], path):
+        if owner is not None and not _lives(int(owner["process"]), owner["host"], path):
             with contextlib.suppress(OSError):  # of another user, for example
                 path.unlink(missing_ok=True)
 
 
-def _lives(process: int, host: str | None, path: Path) -> bool:
-    if host not in (None, _host()):
+def _lives(process: int, host: str, path: Path) -> bool:
+    if host != _host():
         return _age(path) < _ABANDONED
     import psutil  # takes a while, and there are leftovers only after a kill
 

@@ -274,7 +274,7 @@ def _check_what_is_there(folder: ResultsFolder, manifest: Manifest) -> None:
     """A PlanError for results whose manifest is lost and that the run of a new one would bury."""
     for path, table in folder.whole_tables():
         differences = [problem] if (problem := other_model(table, manifest.model)) else []
-        with contextlib.suppress(KeyError, TypeError, ValueError, MisfitError):  # version 0.1 did not note it
+        with contextlib.suppress(KeyError, TypeError, ValueError, MisfitError):  # a table of somebody else
             stored = PlanRecord.from_dict(json.loads(table.attrs["plan"]))
             differences += describe_differences(stored.differences(manifest.plan))
         if differences:

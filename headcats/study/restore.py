@@ -68,8 +68,8 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     """The study of results, to make more of its prompts.
 
     Its suite is the one that the results hold. `suite_source` replaces it, such as one with more pairs of the same
-    tasks. Results of versions that did not keep the suite, and those whose copy is damaged, need it unless it is a
-    registered one; whether it gives the same prompts is for `check_prompts`.
+    tasks. Results whose copy is damaged need it unless it is a registered one; whether it gives the same prompts is
+    for `check_prompts`.
 
     Raises:
         PlanError: The results hold no suite and name no registered one; or `suite_source` has other tasks.

@@ -2,22 +2,21 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from headcats.errors import HeadcatsError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span, WordPair
 from headcats.prompts.template import Template
-from headcats.results.suite_text import FORMAT, damaged_suite, parse_suite
+from headcats.results.suite_text import damaged_suite, parse_suite
 from headcats.tasks.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
 Pairs = Sequence[WordPair] | Sequence[PromptPair]
 _TASK = ("name", "category", "source", "suite", "needs_demonstrations", "exact")
-# Fields with their defaults, which are not stored: they came later, and what is stored without them stays the same.
-_TEMPLATE = {each.name: each.default for each in fields(Template)}
+_TEMPLATE = tuple(each.name for each in fields(Template))
 _TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distractor_task")
 
 
@@ -28,9 +27,8 @@ def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) 
     them were dropped, those of no task, and the files that were not read.
     """
     head = {
-        "format": FORMAT,
         "name": suite.name,
-        "template": {name: text for name, text in asdict(template).items() if _TEMPLATE[name] != text},
+        "template": asdict(template),
         "categories": [asdict(category) for category in suite.categories],
     }
     if suite.left_out is not None and suite.left_out.dropped:
@@ -52,7 +50,7 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
     `source` says where the text is.
 
     Raises:
-        StorageError: The text is damaged, or of a newer version.
+        StorageError: The text is damaged.
     """
     stored = parse_suite(text, source=source)
     try:
@@ -61,9 +59,7 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
             task.pairs(0, seed=0)  # refuses what no task may give
         categories = tuple(Category(**entry) for entry in stored["categories"])
         suite = Suite(stored["name"], tasks, categories, **_of_files(stored, tasks))
-        texts = stored["template"]
-        needed = [name for name, default in _TEMPLATE.items() if name in texts or default is MISSING]
-        template = Template(**_texts(texts, needed))
+        template = Template(**_texts(stored["template"], _TEMPLATE))
         for task in tasks:
             suite.category_of(task)
     except KeyError as error:
@@ -115,7 +111,7 @@ def _task(entry: Mapping[str, Any]) -> Task:
 
 
 def _of_files(stored: Mapping[str, Any], tasks: Sequence[Task]) -> dict[str, Any]:
-    """The fields of a suite from files; none where no row was counted, as of other suites and of earlier versions."""
+    """The fields of a suite from files; none where no row was counted."""
     reports = [task.drops for task in tasks if task.drops is not None]
     if not reports:
         return {}

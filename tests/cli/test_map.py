@@ -81,7 +81,7 @@ def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
 
 def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "stopped")
-    change_manifest(copy, lambda manifest: manifest["asked"].extend(["later", "last"]))
+    change_manifest(copy, lambda manifest: manifest["requested"].extend(["later", "last"]))
     done = headcats("map", copy, "--and", "denoising_patch")  # refused, so that nothing is scored
     assert re.search(r"4 of 6 .*later, last", done.text)
 

@@ -57,7 +57,7 @@ def folder(path, *tasks, fingerprint="f", **changes):
 def change_manifest(path, change):
     """Change the manifest of a results folder on disk, as a version of headcats would that wrote other things."""
     file = Path(path) / "manifest.json"
-    stored = json.loads(json_content_of(file.read_bytes()).data)
+    stored = json.loads(json_content_of(file.read_bytes()))
     change(stored)
     file.write_bytes(json_with_checksum(json.dumps(stored)))
 

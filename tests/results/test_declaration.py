@@ -31,14 +31,6 @@ def test_every_method_survives_being_written_and_names_what_exists(name: str) ->
     assert about.cost
 
 
-def test_an_earlier_version_may_lack_fields():
-    for name in ("head_gating", "ov_relation"):
-        content = json.loads(registered(name).as_text())
-        content["sorts_heads"] = True
-        del content["selection"], content["more_figures"]
-        assert Declaration.from_text(json.dumps(content)) == registered(name)
-
-
 def test_a_later_version_may_add_fields():
     content = json.loads(registered("head_gating").as_text())
     content["strength"]["later"] = content["later"] = 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from covering import pairwise, spread
+from covering import spread
 from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +20,9 @@ from results.folders import LABEL, block, change_manifest, files, folder, manife
 import headcats as hc
 from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
 from headcats.results import whole_file
-from headcats.results.checksum import content_of, json_content_of
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.loading import load, read_whole_results
-from headcats.results.manifest import FORMAT, SUITE
+from headcats.results.manifest import SUITE
 from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, JointRecord, ModelRecord
@@ -173,10 +172,9 @@ def test_places_that_cannot_be_written_are_named(tmp_path, place):
 
 def test_leftovers_of_a_killed_run_are_removed_and_nothing_else(tmp_path):
     path = folder(tmp_path / "r", "a")
-    (path / ".draft.999999999.tmp").write_bytes(b"of another program")
+    (path / ".draft.999999999-1.tmp").write_bytes(b"of another program")
     before = files(path)
-    (path / ".manifest.json.999999999.tmp").write_bytes(b"half")
-    (path / "blocks" / "a" / f".{LABEL}.nc.999999999-1.tmp").write_bytes(b"half")
+    (path / "blocks" / "a" / f".{LABEL}.nc.999999999-1@{whole_file._host()}.tmp").write_bytes(b"half")
     with ResultsFolder(path).writing("a test"):
         pass
     assert files(path) == before | {LOCK: files(path)[LOCK]}
@@ -205,7 +203,7 @@ def test_a_run_into_the_current_folder_is_not_advised(tmp_path, monkeypatch):
 @for_each("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
 def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
     path = folder(tmp_path / "r", "a")
-    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    ResultsFolder(path).write_suite('{"tasks": []}')
     (path / name).unlink(missing_ok=True)
     os.mkfifo(path / name)
     with pytest.warns(StorageWarning, match="no regular file"):
@@ -217,7 +215,7 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
 )
 def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
     path = folder(tmp_path / "r", "a")
-    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    ResultsFolder(path).write_suite('{"tasks": []}')
     target = tmp_path / "elsewhere"
     shutil.move(path / name, target) if (path / name).exists() else target.mkdir()
     for place in (target, os.path.relpath(target, (path / name).parent)):
@@ -345,7 +343,7 @@ def test_a_whole_block_of_other_layers_is_not_taken_for_ours(tmp_path):
 @for_each("name", ["suite.json", "descriptors.nc"])
 def test_a_file_beside_the_blocks_that_is_gone_is_named(tmp_path, name):
     path = folder(tmp_path / "r", "a", beside=("suite.json", "descriptors.nc"))
-    ResultsFolder(path).write_suite('{"format": 1, "tasks": []}')
+    ResultsFolder(path).write_suite('{"tasks": []}')
     ResultsFolder(path).write_descriptors(xr.Dataset({"entropy": ("head", [1.0])}))
     assert RunResults(load(path)).missing == {}
     (path / name).unlink()
@@ -466,7 +464,7 @@ def test_a_damaged_block_is_named_and_left_out(tmp_path, damage):
 def test_other_damaged_files_are_named(tmp_path, name, damage):
     path = folder(tmp_path / "r", "a")
     made = ResultsFolder(path)
-    made.write_suite(json.dumps({"format": 1, "tasks": []}))
+    made.write_suite(json.dumps({"tasks": []}))
     made.write_descriptors(xr.Dataset({"entropy": ("head", np.ones(3))}))
     file = path / name
     file.write_bytes(_damaged(file.read_bytes(), damage))
@@ -506,59 +504,6 @@ def test_a_block_that_no_manifest_names_is_not_read(tmp_path):
     assert RunResults(load(path)).scored_tasks == ["a"]
     with pytest.raises(DataError, match=r"@last'.* 'stranger'"):
         tree({("stranger", LABEL): block()}, manifest("a"))
-
-
-# --------------------------------------------------------------------------------------------- folders of version 0.1
-def as_of_version_0_1(path):
-    """Take the checksums out of every file."""
-    for file in path.rglob("*.nc"):
-        file.write_bytes(content_of(file.read_bytes()).data)
-    for file in path.rglob("*.json"):
-        file.write_bytes(json_content_of(file.read_bytes()).data)
-    text = (path / "manifest.json").read_text(encoding="utf-8")
-    (path / "manifest.json").write_text(text.replace(f'"format": {FORMAT}', '"format": 1', 1), encoding="utf-8")
-
-
-def test_a_folder_of_version_0_1_opens_and_gets_its_checksums_with_the_next_manifest(tmp_path):
-    path = folder(tmp_path / "r", "a", "b")
-    made = ResultsFolder(path)
-    made.write_suite('{"format": 1,\n"tasks": []}\n')
-    before, content = load(path), files(path)
-    as_of_version_0_1(path)
-    xr.testing.assert_identical(load(path), before)
-    old = ResultsFolder(path)
-    known = old.read_manifest()
-    assert known.format == 1
-    old.write_manifest(known)
-    xr.testing.assert_identical(load(path), before)
-    after = files(path)
-    assert {name: after[name][0] for name in after} == {name: content[name][0] for name in content}
-
-
-@for_each("odd,name", pairwise(["a folder", "a pipe", "half"], ["suite.json", "views/index.json"]))
-def test_what_is_no_file_of_version_0_1_stays_as_it_is(tmp_path, name, odd):
-    made = ResultsFolder(folder(tmp_path / "r", "a"))
-    made.write_suite('{"format": 1, "tasks": [{"name": "a"}]}')
-    as_of_version_0_1(made.path)
-    path = made.path / name
-    path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)
-    {"a folder": path.mkdir, "a pipe": lambda: os.mkfifo(path), "half": lambda: path.write_bytes(b'{"tasks": [{}')}[
-        odd
-    ]()
-    old = ResultsFolder(made.path)
-    old.write_manifest(old.read_manifest())
-    assert ResultsFolder(made.path).read_manifest().format == FORMAT
-    assert odd != "half" or path.read_bytes() == b'{"tasks": [{}'
-
-
-def test_a_damaged_block_of_version_0_1_is_named_where_hdf5_sees_it(tmp_path):
-    path = folder(tmp_path / "r", "a", "b")
-    as_of_version_0_1(path)
-    file = ResultsFolder(path).block_path("a", LABEL)
-    file.write_bytes(file.read_bytes()[:3000])
-    with pytest.warns(StorageWarning, match=rf"{LABEL}\.nc is damaged"):
-        assert RunResults(load(path)).scored_tasks == ["b"]
 
 
 def test_labels_are_in_the_order_of_the_run():

@@ -1,6 +1,4 @@
-"""What the axis of heads counts, and coordinates that parts of earlier versions lack."""
-
-import json
+"""What the axis of heads counts, and its coordinates."""
 
 import numpy as np
 import pytest
@@ -8,10 +6,8 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.models.head import Head
-from headcats.results.declaration import Declaration
-from headcats.results.head_axes import cell_name, head_coords, kv_head_of, unit_of
+from headcats.results.head_axes import cell_name, head_coords, unit_of
 from headcats.results.label import Label
-from headcats.results.merging import join_parts
 
 NUMBER = xr.Variable(("head", "layer"), [[0, 0], [0, 0], [1, 1]])
 TABLE = xr.Dataset(
@@ -40,26 +36,3 @@ def test_a_group_is_not_a_head() -> None:
         Head.parse("L3G1")
     with pytest.raises(DataError, match=r"got 'three'\.$"):
         Head.parse("three")
-
-
-class Relations:
-    """Joins its parts along tasks, as joint methods do."""
-
-    declaration = Declaration(name="relations", kind="joint")
-
-    def join(self, parts: dict[str, xr.Dataset]) -> xr.Dataset:
-        return xr.concat(list(parts.values()), dim="task", combine_attrs="override", join="exact")
-
-    def summary(self, block: xr.Dataset) -> list[str]:
-        return []
-
-
-@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-def test_a_part_of_an_earlier_version_joins_one_that_knows_of_groups(order: list[int]) -> None:
-    parts = [TABLE.assign_attrs(fingerprint="f"), TABLE.drop_vars("kv_head").assign_coords(task=["b"])]
-    parts[1].attrs["fingerprint"] = "g"
-    joined = join_parts(Relations(), {str(n): parts[n] for n in order}, categories="[]", model="toy")
-    assert joined.kv_head.dims == ("layer", "head")
-    assert joined.kv_head.values.tolist() == [[0, 0, 1], [0, 0, 1]]
-    assert json.loads(joined.attrs["summary"]) == []
-    assert kv_head_of([parts[1]]) == {}

@@ -111,7 +111,7 @@ def test_merged_blocks_keep_the_versions_that_they_were_made_with(tmp_path):
 
 def suite_of(*tasks, **changes):
     entries = [{"name": task, "pairs": [["é", "→"]]} | changes for task in tasks]
-    return json.dumps({"format": 1, "name": "s", "tasks": entries}, ensure_ascii=False)
+    return json.dumps({"name": "s", "tasks": entries}, ensure_ascii=False)
 
 
 def test_the_suite_of_all_folders_is_kept(tmp_path):
@@ -125,7 +125,7 @@ def test_the_suite_of_all_folders_is_kept(tmp_path):
 
 
 def test_folders_whose_files_have_other_rows_are_merged(tmp_path):
-    """Rows that are dropped change no prompt, and earlier versions did not count them."""
+    """Rows that are dropped change no prompt."""
     folders = [folder(tmp_path / task, task) for task in "ab"]
     rows = {"kept": 1, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 3"}}
     for path, text in zip(folders, [suite_of("a", "b", rows=rows), suite_of("a", "b")], strict=True):

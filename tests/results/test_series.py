@@ -6,7 +6,9 @@ import pytest
 from for_each import for_each
 
 from headcats.errors import StorageError
-from headcats.results.series import FORMAT, SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
+from headcats.results.checksum import json_with_checksum
+from headcats.results.manifest import FORMAT
+from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
 
 
 def revision(name, step=None):
@@ -49,10 +51,10 @@ def test_what_is_written_is_read(tmp_path):
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": 2, "revisions": []}', "lacks its checksum"),
-        ('{"format": 1, "revisions": 3}', "revisions .* got 3"),
-        ('{"format": 1, "revisions": [{"name": "a", "folder": "../b"}]}', r"'\.\./b'"),
-        ('{"format": 9, "revisions": []}', "format 9"),
+        ('{"format": 3, "revisions": []}', "lacks its checksum"),
+        (json_with_checksum('{"format": 3, "revisions": 3}').decode(), "revisions .* got 3"),
+        (json_with_checksum('{"format": 3, "revisions": [{"name": "a", "folder": "../b"}]}').decode(), r"'\.\./b'"),
+        ('{"format": 1, "revisions": []}', "format 1, .* run it again"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, content, problem):

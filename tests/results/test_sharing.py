@@ -36,7 +36,7 @@ def somebody(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
 def results(tmp_path: Path) -> Path:
     """A folder with two tasks, evidence, and what is no part of results."""
     path = folders.folder(tmp_path / "results", "plural", "capital")
-    ResultsFolder(path).write_suite('{"format":1,"tasks":[]}')
+    ResultsFolder(path).write_suite('{"tasks":[]}')
     (path / "evidence.nc").write_bytes(table_bytes(folders.block()))
     for name in ("report.html", "views/knowledge.html", "views/index.json", "heads.csv", ".hidden.nc", ".a/b.nc"):
         (path / name).parent.mkdir(exist_ok=True)

@@ -53,7 +53,7 @@ def test_merged_results_lie_elsewhere(tmp_path: Path) -> None:
 
 
 def test_results_that_do_not_say() -> None:
-    """Those of version 0.1 hold names alone: one of a folder is not looked for on the hub."""
+    """A name that may be of a folder is not looked for on the hub."""
     assert source_of(ModelRecord(name="mini"), Path()) == "mini"
     assert source_of(ModelRecord(name="gpt2", revision="0" * 40), Path()) == "gpt2"
     private = ModelRecord(name="my-private-lm")

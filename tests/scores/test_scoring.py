@@ -262,7 +262,6 @@ def test_heads_that_share_keys_and_values_are_named_where_any_block_names_them()
     number = xr.Variable(("layer", "head"), [[0, 0, 1], [0, 1, -1]])
     results = two_tasks()
     assert "kv_head" not in score(results, method="denoising_patch").coords
-    # The other block is of an earlier version.
     path = "antonyms/denoising_patch@last"
     results[path] = xr.DataTree(results[path].to_dataset().assign_coords(kv_head=number))
     table = score(results, method="denoising_patch")

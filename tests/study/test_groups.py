@@ -1,4 +1,4 @@
-"""A study of heads that share keys and values: groups beside single heads, results of earlier versions, refusals."""
+"""A study of heads that share keys and values: groups beside single heads, and refusals."""
 
 import json
 import warnings

@@ -118,8 +118,7 @@ def test_all_of_a_suite_comes_back(drawn, name, category, texts_of_template):
     assert suite_text(after, pairs=again, template=template) == text
 
 
-def test_a_template_is_stored_as_it_always_was_but_for_what_is_new() -> None:
-    assert list(example()["template"]) == ["name", "before", "between", "lead", "after"]
+def test_a_chat_template_comes_back() -> None:
     chat = Template("chat", "<u>", "<a>", " ", "<e>", start="<s>", between_query="<a><t></t>", bos="written")
     task = Task("a", "knowledge", "made up", lambda n, *, seed: [("x", "y")])
     text = suite_text(make_suite([task]), pairs={"a": [("x", "y")]}, template=chat)
@@ -141,7 +140,7 @@ def test_what_was_dropped_of_files_comes_back(tmp_path):
     assert suite_text(after, pairs=pairs, template=ARROW) == text, "else a run that goes on would change its folder"
 
 
-def test_suites_of_earlier_versions_count_no_rows():
+def test_suites_that_are_not_of_files_count_no_rows():
     after, _ = stored_suite(json.dumps(example()), source="x")
     assert after.tasks[0].drops is after.drops is after.left_out is None
     assert not {"rows", "left_out", "ignored"} & (set(example()) | set(example()["tasks"][0]))
@@ -180,13 +179,8 @@ def test_damage_is_one_sentence_that_names_the_file(what):
     assert len(str(problem.value).splitlines()) == 1
 
 
-def test_a_newer_format_is_refused_as_newer():
-    with pytest.raises(StorageError, match=r"format 2\b"):
-        stored_suite(json.dumps(example(format=2)), source="r/suite.json")
-
-
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3)
-       | st.dictionaries(st.sampled_from(["format", "tasks", "name", "pairs", "prompts", "template"]), inner)),
+       | st.dictionaries(st.sampled_from(["tasks", "name", "pairs", "prompts", "template"]), inner)),
        st.sampled_from([*example(), "pairs", "prompts", "category", "exact", "source", "rows"]))  # fmt: skip
 def test_no_content_is_another_error(content, key):
     stored = example(**{key: content}) if key in example() else example(tasks=task_entry(**{key: content}))

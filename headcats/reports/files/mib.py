@@ -30,13 +30,8 @@ def node_graph(effect: xr.DataArray, model: ModelRecord) -> dict[str, Any]:
         model: The model of the results.
 
     Raises:
-        DataError: Layers with different numbers of heads, or results that do not record the model's shape.
+        DataError: Layers with different numbers of heads.
     """
-    if model.n_layers is None or model.d_model is None or model.parallel_attn_mlp is None:
-        raise DataError(
-            "These results do not record the shape of their model, which the benchmark needs, since an earlier version "
-            "of headcats made them: run again into a new folder."
-        )
     if model.layers != tuple(range(model.n_layers)) or len(set(model.heads)) != 1:
         raise DataError(
             f"The benchmark reads models with the same number of heads in every layer; {model.name} has "

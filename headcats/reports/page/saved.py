@@ -19,7 +19,7 @@ from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.checksum import Unchecked, json_content_of, read_file, text_checksum
+from headcats.results.checksum import json_content_of, read_file, text_checksum
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults
@@ -63,7 +63,7 @@ class SavedView:
     Attributes:
         by: Method, metric and rule that its heads were chosen by.
         thumbnails: Name of a head -> its pattern in the first prompt, as `headcats.reports.attention.thumbnails` makes
-            it; none in folders of version 0.1.
+            it.
     """
 
     path: Path
@@ -78,11 +78,10 @@ class EarlierStateError(StorageError):
 
 
 def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> None:
-    """Refuse what was not made of this `RunResults.state`, or does not say of which: an EarlierStateError."""
+    """Refuse what was not made of this `RunResults.state`: an EarlierStateError."""
     if attrs.get(STATE) != state:
-        is_of = "is of an earlier state of these results" if STATE in attrs else "may be of an earlier state"
         advice = f". {again} makes it again." if again else ""
-        raise EarlierStateError(f"it {is_of}{advice}")
+        raise EarlierStateError(f"it is of an earlier state of these results{advice}")
 
 
 def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:
@@ -199,10 +198,9 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
     results, again = ResultsFolder(folder), f"`headcats compare {shlex.quote(str(folder))}`"
     agreement = results.read_table(home / _AGREEMENT, again=again)
     check_current(agreement.attrs, run.state(map(str, run.scored)), again=again)
-    # Version 0.1 did not list them.
     stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
     with as_written(str(home), again=again):
-        names = json.loads(agreement.attrs.get("tables", json.dumps(stored)))
+        names = json.loads(agreement.attrs["tables"])
         left_out = dict(json.loads(agreement.attrs["left_out"]))
         if gone := sorted(set(names) - set(stored)):
             raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
@@ -227,7 +225,7 @@ def saved_views(run: RunResults) -> Saved[SavedView]:
         return Saved({}, {VIEWS: without_place(error, folder)})
     if not (home / INDEX).is_file():
         return Saved({}, {})
-    views = functools.partial(_views, home, run, ResultsFolder(folder).unchecked)
+    views = functools.partial(_views, home, run)
     try:
         try:
             return read_whole(views, folder)
@@ -244,17 +242,15 @@ def saved_views(run: RunResults) -> Saved[SavedView]:
     return Saved({}, {f"{VIEWS}/{INDEX}": problem})
 
 
-def _views(
-    home: Path, run: RunResults, unchecked: Unchecked, *, mixed: Literal["error", "named"] = "error"
-) -> Saved[SavedView]:
+def _views(home: Path, run: RunResults, *, mixed: Literal["error", "named"] = "error") -> Saved[SavedView]:
     """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
-    index, saved = json.loads(json_content_of(read_file(home / INDEX)).accepted(unchecked)), Saved[SavedView]({}, {})
+    index, saved = json.loads(json_content_of(read_file(home / INDEX))), Saved[SavedView]({}, {})
     by = str(index.get("by", ""))
     for entry in index["views"]:
         view = SavedView(
             home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by, _thumbnails(entry)
         )
-        if problem := _view_problem(view.path, entry.get("checksum")):
+        if problem := _view_problem(view.path, entry["checksum"]):
             saved.problems[f"{VIEWS}/{view.path.name}"] = problem
         else:
             saved.contents[view.path.name] = view
@@ -266,13 +262,12 @@ def _views(
 
 def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Those of an entry of the index; an error for what would be no picture."""
-    pictures = entry.get("thumbnails", {})
+    pictures = entry["thumbnails"]
     for picture in pictures.values():
         for side in (picture["clean"], picture["corrupted"]):
             if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
                 raise ValueError("a pattern is no square")
-            # Those of earlier versions do not say where the last token looks.
-            if "looks" in side and not _are_looks(side["from"], side["looks"]):
+            if not _are_looks(side["from"], side["looks"]):
                 raise ValueError("what the last token looks at is not as it was written")
     return {str(head): dict(picture) for head, picture in pictures.items()}
 
@@ -285,9 +280,9 @@ def _are_looks(token: Any, looks: Any) -> bool:
     )
 
 
-def _view_problem(path: Path, expected: str | None) -> str:
-    """What is wrong with the file of a view; "" for nothing. Version 0.1 kept no checksum."""
+def _view_problem(path: Path, expected: str) -> str:
+    """What is wrong with the file of a view; "" for nothing."""
     try:
-        return "" if expected in (None, text_checksum(read_file(path))) else "it is damaged"
+        return "" if text_checksum(read_file(path)) == expected else "it is damaged"
     except OSError as error:
         return str(error.strerror or type(error).__name__)

@@ -119,9 +119,7 @@ def joint_block(
     registered_methods = registered_declarations()
 
     def is_shown(candidate: str, about: Declaration) -> bool:
-        # Blocks of an earlier version do not know the figures that their method has since then.
-        newer = registered_methods.get(candidate, about).more_figures
-        draws = figure in (about.figure, *about.more_figures, *newer)
+        draws = figure in (about.figure, *about.more_figures)
         return name in (None, candidate) and (draws or (any_method and name is not None))
 
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]

@@ -166,7 +166,6 @@ class TestBenchmark:
     def test_a_model_that_the_benchmark_cannot_hold(self) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
         for changes, message in (
-            ({"d_model": None}, "shape of their model"),
             ({"n_layers": 3}, "planted has 3, 3 in"),
             ({"heads": (3, 2)}, "planted has 3, 2 in"),
         ):

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from figures.examples import gates_of
 
-from headcats.results.checksum import json_with_checksum
+from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.manifest import SUITE, Manifest
@@ -34,10 +35,11 @@ def manifest_of(
     )
 
 
-def list_views(folder: Path, views: Sequence[Mapping[str, object]], *, by: str = "", method: str = "none") -> None:
+def list_views(folder: Path, views: Sequence[Mapping[str, Any]], *, by: str = "", method: str = "none") -> None:
     """Write the list of views that lie in finished results, as chosen by a method of their present state."""
-    state = open_results(find_place(folder)).state([method])
-    index = {"by": by, "method": method, STATE: state, "views": list(views)}
+    state, home = open_results(find_place(folder)).state([method]), folder / "views"
+    views = [{"checksum": checksum((home / view["file"]).read_bytes()), "thumbnails": {}, **view} for view in views]
+    index = {"by": by, "method": method, STATE: state, "views": views}
     (folder / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
 
 

@@ -17,7 +17,7 @@ from results.folders import change_manifest
 from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
-from headcats.results.checksum import checksum
+from headcats.results.checksum import json_with_checksum
 
 
 def with_looks(**side: object) -> str:
@@ -41,7 +41,8 @@ def test_a_damaged_list_of_views_is_named(copied: Path):
         with_looks(**{"from": "x", "looks": [["a", "0.5"]]}),
         with_looks(**{"from": 3, "looks": []}),
     ):
-        (copied / "views" / "index.json").write_text(index, encoding="utf-8")
+        content = json_with_checksum(index) if len(index) > 2 and "{" in index else index.encode()
+        (copied / "views" / "index.json").write_bytes(content)
         assert list(saved_views(read_run(copied)).problems) == ["views/index.json"], index
     assert said(copied, "views")["views.unusable"].fields["file"] == "views/index.json"
 
@@ -51,8 +52,7 @@ def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
     entries = []
     for name in "ab":
         (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
-        mark = checksum(b"<p>patterns")
-        entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}", "checksum": mark})
+        entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}"})
     list_views(copied, entries)
     (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
     saved = saved_views(read_run(copied))

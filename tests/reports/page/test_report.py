@@ -121,8 +121,10 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
         {"file": name, "category": name[:1].upper(), "what": "patterns of L0H0"} for name in ("a.html", "b.html")
     ]
     (copied / "views").mkdir()
+    for name in ("a.html", "b.html"):
+        (copied / "views" / name).write_text("<p>patterns", encoding="utf-8")
     list_views(copied, entries, by="mean_ablation at all, model m")
-    (copied / "views" / "a.html").write_text("<p>patterns", encoding="utf-8")
+    (copied / "views" / "b.html").unlink()
     # Only those that are there.
     for path, address in ((None, "views/a.html"), (copied.parent / "elsewhere.html", "results/views/a.html")):
         parts = parts_of(copied, "views", path)
@@ -133,7 +135,7 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
 
 def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):
     changes = {
-        "caution.unfinished": lambda manifest: manifest["asked"].append("never"),
+        "caution.unfinished": lambda manifest: manifest["requested"].append("never"),
         "caution.dropped": lambda manifest: manifest["tasks"]["always_a"]["prompts"].update(dropped={"long": 7}),
         "caution.hooked": lambda manifest: manifest["blocks"]["always_a"]["denoising_patch@last"].update(
             path="hooked", self_check="failed: difference 0.5"

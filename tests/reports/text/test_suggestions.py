@@ -13,7 +13,7 @@ from headcats.cli.run import run_command
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, repeat_command
-from headcats.results.declaration import default_methods, registered
+from headcats.results.declaration import Declaration, default_methods, registered
 from headcats.results.manifest import Manifest
 from headcats.results.records import DropCounts, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
@@ -31,6 +31,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
     results.attrs["manifest"] = json.dumps(
         {
             "plan": known,
+            "suite_source": of,
             "model": about | (model or {}),
             "tasks": {name: {} for name in names[1:]},
             "blocks": {"_suite": {"ov_relation": {"parts": {}, "tasks": dict.fromkeys(names[:1], "x")}}},
@@ -51,16 +52,13 @@ def reason_and_options(text):
     return reason, options
 
 
-def test_a_block_is_drawn_by_every_figure_of_its_method_whatever_its_version_knew():
-    for more in (["elbow_curves"], []):
-        declared = json.dumps(
-            {"name": "function_probe", "kind": "joint", "figure": "importance_grid", "more_figures": more}
-        )
-        block = xr.Dataset({"importance": 1.0}, attrs={"declaration": declared})
-        results = RunResults(xr.DataTree.from_dict({"/_suite/function_probe": block}))
-        for figure in ("importance_grid", "elbow_curves"):
-            assert joint_block(results, figure).identical(block)
-        assert joint_block(results, "scaled_heads") is None
+def test_a_block_is_drawn_by_every_figure_of_its_method():
+    declared = Declaration("lengths", kind="joint", figure="importance_grid", more_figures=("elbow_curves",))
+    block = xr.Dataset({"importance": 1.0}, attrs={"declaration": declared.as_text()})
+    results = RunResults(xr.DataTree.from_dict({"/_suite/lengths": block}))
+    for figure in ("importance_grid", "elbow_curves"):
+        assert joint_block(results, figure).identical(block)
+    assert joint_block(results, "scaled_heads") is None
 
 
 GATING = {"--methods": "head_gating", "--out": "DIR"}

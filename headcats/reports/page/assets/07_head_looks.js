@@ -21,7 +21,6 @@ function largestOf(views, layer, head) {
 
 // What the last token gives the most weight.
 function looksOf({ from, looks }) {
-  if (!looks) return ""; // of an earlier version
   const texts = looks.map(([token, weight]) => `${token} ${fixed(weight, 2)}`);
   return element("span", { class: "quiet looks" }, `${from} looks at ${texts.join(", ") || "no token in particular"}`);
 }
