@@ -1,7 +1,7 @@
 """What the heads of a run do, kept beside its blocks: written once, and added to when tasks are added."""
 
 from headcats.descriptors.describing import describe_model, describe_prompts
-from headcats.results.descriptors import DESCRIPTORS, join_descriptors
+from headcats.results.descriptors import join_descriptors
 from headcats.study.output import Output
 from headcats.study.preparation import Preparation
 
@@ -10,8 +10,6 @@ def describe_run(output: Output, preparation: Preparation) -> None:
     """Keep what `hc.describe_heads` says of the model, and of the scored prompts of every task of this run."""
     study, model, records = preparation.study, preparation.model, output.manifest.tasks
     stored = output.descriptors()
-    if stored is not None and not set(DESCRIPTORS) - {"direct_logit"} <= set(stored.data_vars):
-        stored = None  # of a version with fewer descriptors
     done = [] if stored is None or "task" not in stored.dims else stored["task"].values.tolist()
     tasks = study.tasks if study.task_methods else ()
     names = [task.name for task in tasks if task.name not in done and task.name in records]

@@ -24,7 +24,7 @@ TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_
 def manifest_of(
     per_layer: Mapping[int, int], *, tasks: Mapping[str, str], methods: Sequence[str], kinds: Mapping[str, str] = KINDS
 ) -> Manifest:
-    """What a run leaves, with as little in it as any version of the package has written."""
+    """What a run leaves, with as little in it as can be."""
     return Manifest(
         plan=PlanRecord("made_up", ("logit_diff",), 14, 2, "arrow", "other_task", 0),
         model=ModelRecord("made-up", layers=tuple(per_layer), heads=tuple(per_layer.values())),

@@ -1,4 +1,4 @@
-"""Reports of runs that were stopped, damaged, made by an older version, or of unusual models."""
+"""Reports of runs that were stopped, damaged, or of unusual models."""
 
 import json
 import os
