@@ -91,7 +91,7 @@ def timed(
     """Seconds of a run on warm workers, and what it gave."""
 
     def score(of: Sequence[Task]) -> Output:
-        study = plan(suite_source=list(of), methods=METHODS, n_prompts=prompts, min_accuracy=0)
+        study = plan(suite=list(of), methods=METHODS, n_prompts=prompts, min_accuracy=0)
         study, output = open_study(study, model, None)
         score_study(model, study, output, progress=False, path="auto", memory="2GB", workers=pool)
         return output

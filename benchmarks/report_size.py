@@ -108,7 +108,7 @@ def manifest(tasks: dict[str, str], shape: tuple[int, int]) -> Manifest:
     counts = dict.fromkeys(("word_pairs", "prompts", "reference_prompts"), kept)
     record = TaskRecord(source="made up", metric="logit_diff", **counts, **numbers)
     return Manifest(
-        plan=PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0),
+        plan=PlanRecord(suite="icl", metrics=("logit_diff",), template="arrow"),
         model=ModelRecord(
             name="made-up",
             weights_hash="0" * 32,

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> tuple[Counter[str], list[Cou
     parser.add_argument("--methods", nargs="+", help="default: those of a plain run")
     chosen = parser.parse_args(arguments)
     methods = chosen.methods or [
-        spec.label for spec in plan(suite_source="icl", methods=None, n_prompts=chosen.prompts, seed=0).task_methods
+        spec.label for spec in plan(suite="icl", methods=None, n_prompts=chosen.prompts, seed=0).task_methods
     ]
     together = operations(methods, chosen)
     apart = [operations([method], chosen) for method in methods]

@@ -19,7 +19,7 @@ from headcats.categories.reading import Reading
 from headcats.reports.page import saved
 from headcats.results import checksum, folder, manifest, series, tables, writer
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.options import StudyOptions
 
 spent: dict[str, float] = defaultdict(float)
 calls: dict[str, int] = defaultdict(int)
@@ -71,7 +71,7 @@ def shares(total: float) -> None:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n-prompts", type=int, default=DEFAULT_PROMPTS)
+    parser.add_argument("--n-prompts", type=int, default=StudyOptions.n_prompts)
     options = parser.parse_args()
     watch()
     with tempfile.TemporaryDirectory() as root:

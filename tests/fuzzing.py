@@ -81,7 +81,7 @@ def good_folder(path: Path) -> Path:
     folder.write_suite(json.dumps({"name": "made up", "tasks": [{"name": task} for task in TASKS]}))
     folder.write_manifest(
         Manifest(
-            plan=PlanRecord("made up", ("logit_diff",), 12, 2, "arrow", "other_task", 0),
+            plan=PlanRecord(suite="made up", metrics=("logit_diff",), n_prompts=12, n_demos=2, template="arrow"),
             model=ModelRecord("toy", weights_hash="h", dtype="float32", layers=(0, 1), heads=(3, 3)),
             categories=(CategoryRecord("Knowledge", "#ff7f0e"), CategoryRecord("Linguistic", "#2ca02c")),
             methods=LABELS,

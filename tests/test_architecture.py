@@ -193,7 +193,7 @@ def save_results(path: Path) -> None:
         folder.write_block(task, "denoising_patch@last", block(differences))
     folder.write_manifest(
         Manifest(
-            plan=PlanRecord("icl", ("logit_diff",)),
+            plan=PlanRecord(suite="icl", metrics=("logit_diff",)),
             model=ModelRecord("planted", layers=(0, 1), heads=(4, 4)),
             categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES),
             tasks={task: TaskRecord(category) for task, category in tasks.items()},

@@ -348,7 +348,7 @@ MEMBERS = {
 def test_members_of_another_type(member: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def planned(value: Any) -> None:
         monkeypatch.setattr(misbehaving.OnTask, member, value)
-        plan(suite_source=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
+        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
 
     declared("task", "OnTask")
     values = {str(value): value for value in MEMBERS[member]}
@@ -358,7 +358,7 @@ def test_members_of_another_type(member: str, monkeypatch: pytest.MonkeyPatch) -
 def test_a_class_that_is_no_method() -> None:
     def planned(case: tuple[str, str]) -> None:
         declared(*case)
-        plan(suite_source=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
+        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
 
     for code in ("Bare", "NoSuchClass", "BEHAVIOUR"):
         kinds = {kind: (kind, code) for kind in ("task", "joint")}
@@ -552,7 +552,7 @@ def test_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
         def bad(n: int, *, seed: int) -> Any:
             return behaves(n, seed)
 
-        plan(suite_source=[bad, "plural"], n_prompts=4)
+        plan(suite=[bad, "plural"], n_prompts=4)
 
     monkeypatch.setattr("headcats.tasks.definition._MOST", 5000)
     assert not_refused(planned, WRONG | TASKS, "Task 'bad'") == []
@@ -579,7 +579,7 @@ RENDERED = {
 def written(template: Template) -> Any:
     registry.register("template", "bad", template)
     pairs = [("w1", "w2"), ("w3", "w4"), ("w5", "w6")]
-    chosen = plan(suite_source=["plural", "antonym"], template="bad", n_prompts=4).template
+    chosen = plan(suite=["plural", "antonym"], template="bad", n_prompts=4).template
     chosen = chosen.written_by(word_tokenizer())
     usable_pairs(pairs, word_tokenizer(), template=chosen, answers="whole")
     return chosen.render(pairs[:1], "w5"), chosen.query("w5")
@@ -599,7 +599,7 @@ def test_a_template(member: str) -> None:
 def test_what_is_no_template() -> None:
     def planned(item: Any) -> None:
         registry.register("template", "bad", item)
-        plan(suite_source=["plural"], template="bad", n_prompts=4)
+        plan(suite=["plural"], template="bad", n_prompts=4)
 
     items = {"nothing": None, "text": "text", "a number": 3, "a function": giving("text")}
     assert not_refused(planned, items, "Template 'bad'") == []

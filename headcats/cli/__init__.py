@@ -108,7 +108,7 @@ def main() -> None:
             explain(
                 ModelError(
                     f"Memory ran out ({str(error).strip() or type(error).__name__}). Use a smaller model, dtype "
-                    "bfloat16, shorter prompts, or a device with more room (--device, --device-map)."
+                    "bfloat16, shorter prompts, or a device with more room, or several (--device)."
                 )
             )
             sys.exit(2)

@@ -12,7 +12,7 @@ from headcats.errors import HeadcatsError, StorageError
 from headcats.registry import Kind, names
 from headcats.results.manifest import Manifest
 from headcats.results.whole_file import regular
-from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.options import OF_SUITE, StudyOptions
 from headcats.tasks.suites import suite as find_suite
 
 # As the registry takes them -> as they are written after `headcats list`.
@@ -47,7 +47,7 @@ figures, templates = _registered("figure"), _registered("template")
 
 def tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the suite that is named before, separated by commas."""
-    suite = ctx.params.get("suite") or ctx.params.get("of_suite") or DEFAULTS["suite"]
+    suite = ctx.params.get("suite") or ctx.params.get("of_suite") or StudyOptions.suite
     suite_tasks: list[str] = []
     if suite in names("suite"):  # pressing Tab runs no file of somebody's, and fetches nothing
         with contextlib.suppress(HeadcatsError):  # its own code fails

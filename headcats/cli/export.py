@@ -9,7 +9,7 @@ from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, Positions, Source
 from headcats.cli.console import tell
-from headcats.cli.settings import split_names
+from headcats.cli.options import split_names
 from headcats.reports.files.exporting import FORMATS, export
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.loading import read_results

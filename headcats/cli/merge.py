@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from headcats.cli import completion
 from headcats.cli.answer import put
-from headcats.cli.arguments import AsJson, Sources, Store
+from headcats.cli.arguments import AsJson, Sources
 from headcats.cli.console import tell, warn
 from headcats.errors import pluralize
 from headcats.results.compact import WHOLE, check_store, loss_of, losses_text
@@ -16,11 +17,14 @@ from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
 from headcats.study.shard import missing_parts
 
+_STORE = "whole (default), or compact: blocks in half precision, with the loss measured (see hc.run)."
+_STORES = completion.one_of("whole", "compact")
+
 
 def merge_command(
     folders: Sources,
     destination: Annotated[Path, typer.Option("--out", help="New results folder.")],
-    store: Store = None,
+    store: Annotated[str | None, typer.Option("--store", help=_STORE, autocompletion=_STORES)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Join results of one plan and model (different tasks or methods) into a new folder, or copy those of one.

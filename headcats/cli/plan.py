@@ -4,14 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli import arguments, completion
 from headcats.cli.answer import put
+from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
-from headcats.cli.settings import run_options, settings
+from headcats.cli.options import takes_fields
+from headcats.study.options import StudyOptions
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
 _HARDWARE = "h100, h200, a100, or measured: this machine, by short sweeps of a slice of the model."
-_METHODS = "Methods that sweep heads, as in `headcats run`, separated by spaces or commas; default: those of a run."
 _TOKENIZER = (
     "Folder or hub name of the tokenizer that writes the prompts; default: that of the folder of --shape, else the "
     "bundled one."
@@ -19,23 +19,15 @@ _TOKENIZER = (
 _DTYPE = "bfloat16 (default), float16, or float32."
 
 
+@takes_fields(StudyOptions, until="plan")
 def plan_command(
+    given: dict[str, Any],
     shape: Annotated[str, typer.Option("--shape", help=_SHAPE)],
     hardware: Annotated[str, typer.Option("--hardware", help=_HARDWARE)] = "h100",
     devices: Annotated[int, typer.Option("--devices", help="How many devices there are.")] = 1,
-    suite: arguments.SuiteName = None,
-    tasks: arguments.Tasks = None,
-    methods: Annotated[str | None, typer.Option("--methods", help=_METHODS, autocompletion=completion.methods)] = None,
-    n_prompts: arguments.NPrompts = None,
-    metrics: arguments.Metrics = None,
-    n_demos: arguments.NDemos = None,
-    template: arguments.Template = None,
-    corruption: arguments.Corruption = None,
-    answers: arguments.Answers = None,
-    seed: arguments.Seed = None,
     dtype: Annotated[str, typer.Option("--dtype", help=_DTYPE)] = "bfloat16",
     tokenizer: Annotated[str | None, typer.Option("--tokenizer", help=_TOKENIZER)] = None,
-    as_json: arguments.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a study takes on a model of some size: operations, device hours, memory and storage.
 
@@ -54,16 +46,12 @@ def plan_command(
     `sweep_flops`, `traffic` (weights read), `seconds` (of one copy), `device_hours`, `activations`, `donors`, `memory`,
     `storage`. Sizes are in bytes.
     """
-    # In a run, --dtype is that of the loaded model, and is checked as such.
-    study = {name: value for name, value in locals().items() if name != "dtype"}
-    options: dict[str, Any] = settings(None, run_options(study))
     from dataclasses import asdict
 
     from headcats.reports.text.resources import resource_findings
-    from headcats.study.resources import OPTIONS, plan
+    from headcats.study.resources import plan
 
-    chosen = {name: options[name] for name in OPTIONS if options[name] is not None}
-    planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **chosen)
+    planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **given)
     if not as_json:
         tell(resource_findings(planned))
         return

@@ -23,17 +23,16 @@ from headcats.results.series import load_series
 FIGURE = "checkpoints"
 
 
-def run_revisions(options: Mapping[str, Any], folder: Path, *, quiet: bool, answer: Answer) -> None:
+def run_revisions(options: Mapping[str, Any], folder: Path, *, answer: Answer) -> None:
     """Score the revisions that the options name, and write the page of the series and that of each."""
-    if options["revision"] is not None:
+    if "revision" in options:
         raise OptionError("--revision names one revision and --revisions several: leave out one of the two.")
     from headcats.study.loading import checked_options
     from headcats.study.series_run import run_series
 
     loader, study = checked_options(options)
     loader.pop("revision")
-    progress = False if quiet else None
-    series = run_series(options["model"], options["revisions"], out=folder, progress=progress, loader=loader, **study)
+    series = run_series(options["model"], options["revisions"], loader=loader, **study)
     try:
         _tell(series, Reading.parse(), folder, answer)
     except DataError as error:  # joint methods alone, or not enough for the rule: the results are whole without it

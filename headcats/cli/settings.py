@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,77 +13,36 @@ from headcats.registry import unknown_name_message
 from headcats.results.label import Label
 from headcats.results.series import first_results
 from headcats.results.whole_file import regular
-from headcats.study.defaults import BITS, DEFAULTS, OF_SUITE
+from headcats.study.options import ModelOptions, StudyOptions, is_kind, kind_text, model_options, usual_options
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
-LISTS = ("methods", "tasks", "metrics", "revisions")
-NUMBERS = ("n_prompts", "n_demos", "seed")
-FRACTIONS = ("min_accuracy", "min_logit_diff")
-DTYPES = ("float32", "bfloat16", "float16", "auto")
 
+def settings(study_file: Path | None, given: Mapping[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
+    """Options by name: those of the preset, then of the study file, then `given` on the command line.
 
-def run_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run among the arguments of a command, with lists of names split; `--chat` is a template."""
-    options = {name: value for name, value in arguments.items() if name in DEFAULTS}
-    if arguments.get("chat"):
-        if options.get("template") not in (None, "chat"):
-            raise OptionError(
-                f"--chat means --template chat, but --template {options['template']} is given too: leave out one of "
-                "them."
-            )
-        options["template"] = "chat"
-    splits = {name: _split_at_commas if name == "revisions" else split_names for name in LISTS}
-    return options | {name: split(options[name]) for name, split in splits.items() if options.get(name) is not None}
-
-
-def split_names(text: str) -> list[str]:
-    """Names split at spaces and commas; a comma between two options of one method is not a split."""
-    names: list[str] = []
-    for word in text.replace(",", " ").split():
-        if names and "=" in word and ":" not in word:
-            names[-1] += f",{word}"
-        else:
-            names.append(word)
-    return names
-
-
-def _split_at_commas(text: str) -> list[str]:
-    """Revisions: the path of a folder may hold spaces."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
-    """Defaults, then those of the suite, then the preset, then the study file, then the command line.
-
-    Where no suite is named, it is the one that the results folder holds, as a `Suite`. Where methods are named beside a
-    preset, a note on stderr says what is left of the preset's.
+    Suite and model are always there: where no suite is named, it is the one that the results folder holds, as a
+    `Suite`, and where no model is named, that of the suite. Where methods are named beside a preset, a note on stderr
+    says what is left of the preset's.
     """
     of_preset = preset(preset_name) if preset_name is not None else {}
     of_file = {} if study_file is None else _read_study(study_file)
-    of_user = dict(of_preset) | of_file | {key: value for key, value in options.items() if value is not None}
-    if preset_name is not None and of_user["methods"] != of_preset["methods"]:
-        of_user["methods"] = _beside_preset(preset_name, of_preset, of_user["methods"])
-    if "suite" not in of_user and (stored := _suite_of_folder(of_user.get("out"))) is not None:
-        of_user["suite"] = stored
-    suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
-    merged = DEFAULTS | OF_SUITE.get(suite_name, {}) | of_user
-    for option, known in (("dtype", DTYPES), ("load_in", (None, *BITS))):
-        if merged[option] not in known:
-            raise UnknownNameError(unknown_name_message(option, merged[option], [name for name in known if name]))
-    return merged
+    options = of_preset | of_file | dict(given)
+    if preset_name is not None and options["methods"] != of_preset["methods"]:
+        options["methods"] = _beside_preset(preset_name, of_preset, options["methods"])
+    if "suite" not in options:
+        options["suite"] = _suite_of_folder(options.get("out")) or StudyOptions.suite
+    suite = options["suite"]
+    options = {"model": usual_options(suite.source if isinstance(suite, Suite) else suite)["model"]} | options
+    model_options(options)
+    return options
 
 
 def check_names(options: Mapping[str, Any]) -> Suite:
     """The suite; a misspelt suite or task is refused before torch and a model are loaded."""
     chosen = suite(options["suite"])
-    chosen.named(options["tasks"])
+    chosen.named(options.get("tasks"))
     return chosen
-
-
-def name_of_suite(source: str | Suite) -> str:
-    """A suite as it is named in what a suite changes in the defaults: by where it is from, whatever it calls itself."""
-    return source.source if isinstance(source, Suite) else source
 
 
 def _suite_of_folder(folder: str | Path | None) -> Suite | None:
@@ -124,18 +83,17 @@ def _read_study(path: Path) -> dict[str, Any]:
 
 
 def _study_options(path: Path, study: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a study file, by their names in Python; those of the command line (`n-prompts`) are known too."""
+    """Options of a study file by their names in Python; those of the command line (`n-prompts`) are known too."""
+    known = {each.name: each for kind in (ModelOptions, StudyOptions) for each in fields(kind)}
     options: dict[str, Any] = {}
     for written, value in study.items():
         key = written.removeprefix("--").replace("-", "_")
-        if key == "chat" and isinstance(value, bool) and study.get("template", "chat") == "chat":
-            options |= {"template": "chat"} if value else {}
-            continue
-        if key not in DEFAULTS:
-            raise UnknownNameError(unknown_name_message(f"option in {path}", written, DEFAULTS))
-        if key in options and written != key:
-            raise OptionError(f"{path} names {key} twice, as {key} and as {written}: leave out one of them.")
-        _check_type(path, key, value)
+        if key not in known:
+            raise UnknownNameError(unknown_name_message(f"option in {path}", written, known))
+        if key in options:
+            raise OptionError(f"{path} names {key} twice, once as {written}: leave out one of them.")
+        if not is_kind(value, known[key]):
+            raise OptionError(f"{key} in {path} must be {kind_text(known[key])}; got {value!r}.")
         options[key] = value
     return options
 
@@ -177,14 +135,3 @@ def _overruled(first: Label, second: Label) -> list[str]:
     before, after = (dict(label.options) | {"positions": label.positions} for label in (first, second))
     both = [key for key, value in before.items() if value and after.get(key)]
     return [f"{key}={after[key]}, not {key}={before[key]}" for key in both if after[key] != before[key]]
-
-
-def _check_type(study_file: Path, key: str, value: Any) -> None:
-    kinds = {"memory": str | int} | dict.fromkeys(FRACTIONS, float | int) | dict.fromkeys(NUMBERS, int)
-    kind: Any = kinds.get(key, str)
-    expected = {int: "a whole number", str: "a text", float | int: "a number"}.get(kind, "a text or a whole number")
-    fits = isinstance(value, kind) and not isinstance(value, bool)
-    if key in LISTS:
-        fits, expected = isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of texts"
-    if not fits:
-        raise OptionError(f"{key} in {study_file} must be {expected}; got {value!r}.")

@@ -2,9 +2,8 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import xarray as xr
 
 from headcats.cli.answer import Answer
@@ -13,38 +12,24 @@ from headcats.errors import OptionError, pluralize
 from headcats.results.run_results import RunResults
 from headcats.study.shard import Shard
 
-Ray = Annotated[
-    bool,
-    typer.Option(
-        "--ray",
-        help="Score on the workers of a Ray cluster, or on the cores of this machine (needs `headcats[ray]`). This "
-        "machine needs memory for the whole model too.",
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        help="host:port of the cluster's head node; default: RAY_ADDRESS, the Ray that runs here, or a new one.",
-    ),
-]
-GpusPerWorker = Annotated[
-    int | None,
-    typer.Option("--gpus-per-worker", help="GPUs that each worker of --ray has; default: 1 where there are any."),
-]
 
+def cluster_of(options: dict[str, Any]) -> Cluster | None:
+    """Return the cluster that scores, in place of how it is written; None for this process.
 
-def cluster_of(ray: bool, address: str | None, gpus_per_worker: int | None, options: dict[str, Any]) -> Cluster | None:
-    """Where to score; None for this process. Looked for before a model is loaded."""
-    if not ray:
-        if address is not None or gpus_per_worker is not None:
-            raise OptionError("--address and --gpus-per-worker are of a cluster: add --ray.")
+    It is looked for before a model is loaded.
+    """
+    text = options.pop("cluster", None)
+    if text is None:
         return None
-    cluster = Cluster(address, gpus_per_worker)
+    address, _, gpus = text.partition(",")
+    name, _, number = gpus.partition("=")
+    if gpus and (name.strip() != "gpus" or not number.strip().isdecimal()):
+        raise OptionError(f"cluster must be here, auto or host:port, with or without ,gpus=N; got {text!r:.80}.")
+    cluster = Cluster(None if address == "here" else address, int(number) if gpus else None)
     cluster.check_reachable()
-    if options["device"] is None and options["device_map"] is None and gpus_per_worker != 0:
+    if cluster.gpus_per_worker != 0:
         # The workers have the GPUs; this process reads texts, and the heads' descriptors.
-        options["device"] = "cpu"
+        options.setdefault("device", "cpu")
     return cluster
 
 

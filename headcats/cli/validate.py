@@ -5,43 +5,23 @@ from typing import Any
 
 import typer
 
-from headcats.cli import arguments
 from headcats.cli.answer import put
+from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
-from headcats.cli.settings import check_names, run_options, settings
+from headcats.cli.options import takes_fields
+from headcats.cli.settings import check_names, settings
 from headcats.registry import names
 from headcats.results.finding import line
 from headcats.results.manifest import SUITE
+from headcats.study.options import ModelOptions, StudyOptions
 from headcats.tasks.suites import Suite
 
 # Exit code where no task can be scored, so that a script need not start the run.
 NOTHING_USABLE = 3
 
 
-def validate_command(
-    model: arguments.Model = None,
-    suite: arguments.SuiteName = None,
-    tasks: arguments.Tasks = None,
-    n_prompts: arguments.NPrompts = None,
-    metrics: arguments.Metrics = None,
-    n_demos: arguments.NDemos = None,
-    template: arguments.Template = None,
-    chat: arguments.Chat = False,
-    corruption: arguments.Corruption = None,
-    answers: arguments.Answers = None,
-    seed: arguments.Seed = None,
-    min_accuracy: arguments.MinAccuracy = None,
-    min_logit_diff: arguments.MinLogitDiff = None,
-    device: arguments.Device = None,
-    device_map: arguments.DeviceMap = None,
-    load_in: arguments.LoadIn = None,
-    dtype: arguments.Dtype = None,
-    revision: arguments.Revision = None,
-    backend: arguments.Backend = None,
-    path: arguments.SweepPath = None,
-    memory: arguments.Memory = None,
-    as_json: arguments.AsJson = False,
-) -> None:
+@takes_fields(ModelOptions, StudyOptions, until="validate")
+def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
     """Check which tasks a run would score: prompts kept and dropped, accuracy, and the gap with its interval.
 
     Of tasks that are named with --tasks, come from files or from your own code, the first prompt is shown token by
@@ -66,7 +46,7 @@ def validate_command(
     answered in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside
     the tasks where files hold `rows` of no task, or where files were `ignored`.
     """
-    options = settings(None, run_options(locals()))
+    options = settings(None, given)
     chosen = check_names(options)
     from headcats.reports.text.first_prompts import first_prompts
     from headcats.reports.text.tasks import validation_findings
@@ -79,8 +59,8 @@ def validate_command(
     if as_json:
         put(entries | ({SUITE: of_no_task} if of_no_task else {}))
     else:
-        plan = {name: study[name] for name in ("corruption", "answers")}
-        is_shown = bool(tasks) or chosen.source not in names("suite")
+        plan = {name: study.get(name, getattr(StudyOptions, name)) for name in ("corruption", "answers")}
+        is_shown = "tasks" in options or chosen.source not in names("suite")
         tell(first_prompts(entries) if is_shown else [])
         tell(validation_findings(entries, f"{loaded.name}: {options['suite']}", **plan, of_no_task=of_no_task))
         tell([] if is_shown else [line("validation.name_tasks")])

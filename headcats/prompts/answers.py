@@ -2,11 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from headcats.results.records import Answers
-
-ANSWERS: tuple[Answers, ...] = get_args(Answers)
 UNKNOWN_WORD = "word unknown to the tokenizer"
 
 

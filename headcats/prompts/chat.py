@@ -31,7 +31,7 @@ def chat_template(tokenizer: Any, *, tried: Sequence[Conversation] = ()) -> Temp
     """
     if not getattr(tokenizer, "chat_template", None):
         raise OptionError(
-            "The tokenizer of this model has no chat template: leave out --chat (template='chat'), or set "
+            "The tokenizer of this model has no chat template: leave out --template chat (template='chat'), or set "
             "tokenizer.chat_template."
         )
     first_x, first_y, second_x, second_y, query = _MARKS
@@ -183,6 +183,6 @@ def _check(template: Template, tokenizer: Any, tried: Sequence[Conversation]) ->
 
 def _refused(reason: str) -> OptionError:
     return OptionError(
-        f"The chat template of this model's tokenizer cannot be used: {reason}. Leave out --chat (template='chat'), or "
-        "set another tokenizer.chat_template."
+        f"The chat template of this model's tokenizer cannot be used: {reason}. Leave out --template chat "
+        "(template='chat'), or set another tokenizer.chat_template."
     )

@@ -52,7 +52,7 @@ def card(manifest: Manifest, address: str) -> str:
         "categories": ", ".join(_text(category.name) for category in manifest.categories),
         "methods": ", ".join(map(_code, manifest.methods)),
         "metrics": ", ".join(map(_code, plan.metrics)),
-        "prompts": "" if plan.n_prompts is None else f"{plan.n_prompts} per task, seed {plan.seed}",
+        "prompts": f"{plan.n_prompts} per task, seed {plan.seed}",
         "headcats": manifest.versions.get("headcats", ""),
         "begun": manifest.created,
     }

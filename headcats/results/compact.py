@@ -8,7 +8,7 @@ netCDF has no such type: its bits stand as 16-bit integers, compressed. What is 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from headcats.errors import UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
+from headcats.results.options import Store
 
-Store = Literal["whole", "compact"]
 WHOLE, COMPACT = get_args(Store)
 BOUND = 0.01
 """Largest loss of an effect that a compact block may have, in standard errors of the effect."""
@@ -47,7 +47,7 @@ class Loss:
 
 
 def check_store(store: Any) -> Store:
-    """The store; an UnknownNameError for anything but "whole" or "compact"."""
+    """Return the store; an UnknownNameError for anything but "whole" or "compact"."""
     if store not in get_args(Store):
         raise UnknownNameError(unknown_name_message("store", str(store), get_args(Store)))
     known: Store = store

@@ -141,7 +141,7 @@ class Manifest:
 
     def table_bytes(self) -> int:
         """Most bytes that a table of these results takes: numbers of all prompts, heads and metrics, and texts."""
-        prompts = max([self.plan.n_prompts or 0, *(record.prompts.kept or 0 for record in self.tasks.values())])
+        prompts = max([self.plan.n_prompts, *(record.prompts.kept or 0 for record in self.tasks.values())])
         cells = max(len(self.plan.metrics), 1) * sum(self.model.heads)
         return prompts * max(len(self.tasks), len(self.requested), 1) * (_OF_CELL * cells + _OF_TEXTS)
 

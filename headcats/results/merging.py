@@ -12,12 +12,13 @@ import xarray as xr
 
 from headcats.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.registry import lookup
-from headcats.results.compact import COMPACT, WHOLE, Store, as_whole, check_store, compacted, loss_of
+from headcats.results.compact import COMPACT, WHOLE, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.label import Label
 from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.options import Store
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sources import moved_source

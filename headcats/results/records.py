@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
+from headcats.results.options import PlanOptions
 from headcats.results.typed import MisfitError, fitted
 
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
@@ -52,28 +53,13 @@ class Record:
         return {name: (first[name], last[name]) for name in names or first if first[name] != last[name]}
 
 
-Answers = Literal["whole", "first_token", "single"]
-"""How much of an answer is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
-one, where longer answers are dropped."""
-
-
-@dataclass(frozen=True)
-class PlanRecord(Record):
-    """Parts of the plan that all blocks of a folder share, named as the options of `hc.run`."""
+@dataclass(frozen=True, kw_only=True)
+class PlanRecord(PlanOptions, Record):
+    """Options of the plan that all blocks of a folder share, with names of suite, metrics and template."""
 
     suite: str = ""
     metrics: tuple[str, ...] = ()
-    n_prompts: int | None = None
-    n_demos: int | None = None
     template: str = ""
-    corruption: str = ""
-    seed: int | None = None
-    min_accuracy: float = 0.5
-    """Tasks with a lower accuracy on clean prompts were skipped."""
-    min_logit_diff: float | None = None
-    """Tasks whose mean logit difference on clean prompts is not clearly above this were skipped; None skips none."""
-    answers: Answers = "single"
-    """How much of an answer is scored."""
 
 
 _IDENTITY = ("weights_hash", "model_class", "weight_processing", "dtype")

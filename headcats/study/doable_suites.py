@@ -45,7 +45,7 @@ def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
         try:
             chosen = suite(name)
             methods = default_methods()[:1]
-            tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed)
+            tried = plan(suite=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed)
             preparation = Preparation(model, tried.changed(template=study.template))
             return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))
         except HeadcatsError:

@@ -6,40 +6,28 @@ from typing import Any
 import torch
 
 from headcats.models.loading import load_model
-from headcats.results.compact import WHOLE, check_store
-from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.options import SPREAD, model_options
 from headcats.study.plan import plan
-from headcats.sweeps.free_memory import budget
-from headcats.sweeps.paths import check_path
-
-_LOADING = ("device", "dtype", "revision", "backend")
-_PLACING = ("device_map", "load_in")
 
 
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The model that the options name, and the other options, as `hc.run` takes them; see `checked_options`."""
+    """Return the model that the options name, and the other options, as `hc.run` takes them; see `checked_options`."""
     loading, study = checked_options(options)
     return load_model(options["model"], **loading), study
 
 
 def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of `hc.load_model`, and those of `hc.run` without those that are None.
+    """Return arguments of `hc.load_model`, and options of `hc.run`.
 
     All are checked: a misspelt name should not wait until a large model is loaded.
     """
-    elsewhere = ("model", "out", "revisions", *_LOADING, *_PLACING)
-    study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
-    study = {"n_prompts": DEFAULT_PROMPTS} | study
-    check_path(study["path"])
-    check_store(study.get("store", WHOLE))
-    budget(study.get("memory"), torch.device("cpu"))
-    planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory", "store")}
-    plan(suite_source=study["suite"], **planned)
-    loading = {key: options[key] for key in _LOADING}
-    if options["device_map"] is not None:
-        loading["device_map"] = options["device_map"]
-    if options["load_in"] is not None:
-        loading["quantization_config"] = _quantisation(options["load_in"])
+    model = model_options(options)
+    study = {name: value for name, value in options.items() if name not in vars(model)}
+    plan(**study)
+    loading: dict[str, Any] = {"dtype": model.dtype, "revision": model.revision}
+    loading["device_map" if model.device in SPREAD else "device"] = model.device
+    if model.load_in is not None:
+        loading["quantization_config"] = _quantisation(model.load_in)
     return loading, study
 
 

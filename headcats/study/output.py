@@ -14,10 +14,11 @@ import xarray as xr
 from headcats.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.results.checksum import stated_in
-from headcats.results.compact import COMPACT, WHOLE, Loss, Store, compacted, loss_of
+from headcats.results.compact import COMPACT, WHOLE, Loss, compacted, loss_of
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.options import Store
 from headcats.results.origin import other_model
 from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source

@@ -1,23 +1,17 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
 import functools
-import inspect
-import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from headcats.bounds import check_count, shown
-from headcats.errors import OptionError, UnknownNameError, pluralize
+from headcats.errors import OptionError, pluralize
 from headcats.methods.spec import MethodSpec
-from headcats.prompts.answers import ANSWERS
-from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template
-from headcats.registry import unknown_name_message
-from headcats.results.declaration import default_methods
-from headcats.results.records import Answers, PlanRecord
-from headcats.study.defaults import OF_STUDY, OF_SUITE
+from headcats.results.options import PlanOptions
+from headcats.results.records import PlanRecord
+from headcats.study.options import OF_SUITE, StudyOptions, takes_options
 from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
@@ -25,50 +19,32 @@ from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
-if TYPE_CHECKING:
-    from headcats.metrics.definition import Metric
-
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
 PRIMARY_METRICS = {"other_task": "logit_diff", "shuffled_labels": "log_prob"}
 
 
-@dataclass(frozen=True)
-class Study:
-    """What to score and how. Built by `plan`, which checks every name.
+@dataclass(frozen=True, kw_only=True)
+class Study(PlanOptions):
+    """Tasks and methods to score, with the options that the manifest records. Built by `study_of`.
 
     Attributes:
         suite: All tasks; those that are not scored serve as distractors and reference.
+        metrics: Metrics, the first of which decides whether a task has a gap.
+        template: How a prompt is written; "chat" is completed when the model is there (`with_own_template`).
         tasks: Tasks that are scored.
         methods: Methods with positions and options.
-        metrics: Metrics, the first of which decides whether a task has a gap.
-        n_prompts: Scored prompts per task.
-        n_demos: Demonstrations per prompt.
-        template: How a prompt is written; "chat" is completed when the model is there (`with_own_template`).
-        corruption: How its corrupted twin differs.
-        answers: How much of an answer is scored.
-        seed: Seed of every random choice.
-        min_accuracy: Tasks with a lower accuracy on clean prompts are skipped.
-        min_logit_diff: Tasks whose mean logit difference on clean prompts is not clearly above this are skipped; None
-            skips none.
         distractors: Task -> the tasks that may corrupt its prompts, where a run has found that out (see
             `headcats.study.distractors`); every task of the suite may corrupt those of the others.
         shard: The part of the study that is scored; None for all of it.
     """
 
     suite: Suite
-    tasks: tuple[Task, ...]
-    methods: tuple[MethodSpec, ...]
     metrics: tuple[str, ...]
-    n_prompts: int
-    n_demos: int
     template: Template
-    corruption: str
-    answers: Answers
-    seed: int
-    min_accuracy: float
-    min_logit_diff: float | None
+    tasks: tuple[Task, ...]
+    methods: tuple[MethodSpec, ...] = ()
     distractors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shard: Shard | None = None
 
@@ -114,107 +90,52 @@ class Study:
 
     def record(self) -> PlanRecord:
         """The parts of the plan that all blocks of a results folder share."""
-        return PlanRecord(
-            suite=self.suite.name,
-            metrics=self.metrics,
-            n_prompts=self.n_prompts,
-            n_demos=self.n_demos,
-            template=self.template.name,
-            corruption=self.corruption,
-            answers=self.answers,
-            seed=self.seed,
-            min_accuracy=self.min_accuracy,
-            min_logit_diff=self.min_logit_diff,
-        )
+        return PlanRecord(**self.recorded() | {"suite": self.suite.name, "template": self.template.name})
 
 
-def plan(
-    *,
-    suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
-    tasks: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-    metrics: "Sequence[str | Metric] | None" = None,
-    n_prompts: int,
-    n_demos: int | None = None,
-    template: str = "arrow",
-    corruption: str = "other_task",
-    answers: str = "whole",
-    seed: int = 0,
-    min_accuracy: float | None = None,
-    min_logit_diff: float | None = None,
-    shard: str | None = None,
-) -> Study:
-    """A checked study; arguments as in `hc.run`. None takes the default of a bundled suite, or else the general one.
+def study_of(options: StudyOptions) -> Study:
+    """Return the study that the options of `hc.run` describe.
 
     Raises:
-        UnknownNameError: A suite, task, method, metric, template, corruption or kind of answers that does not exist.
-        OptionError: A number out of range, an empty list, a function that is no metric, or a metric that one of the
-            methods cannot use.
-        DataError: An empty suite.
+        UnknownNameError: A task, method, metric, template or path that does not exist.
+        OptionError: Too many prompts or demonstrations, a function that is no metric, a metric that one of the methods
+            cannot use, a limit of memory that cannot be read, or a shard that has nothing to do.
     """
-    chosen = suite(suite_source)
-    usual = OF_STUDY | OF_SUITE.get(chosen.source, {})
-    n_demos = usual["n_demos"] if n_demos is None else n_demos
-    min_accuracy = usual["min_accuracy"] if min_accuracy is None else min_accuracy
-    min_logit_diff = usual.get("min_logit_diff") if min_logit_diff is None else min_logit_diff
-    check_count("n_prompts", n_prompts, least=2, most=math.inf)
-    check_count("n_demos", n_demos, least=0, most=math.inf)
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise OptionError(f"seed must be a whole number; got {shown(seed)}.")
-    if abs(seed) >= 2**63:
-        raise OptionError(f"seed must be between -2^63 and 2^63, as results keep it in 64 bits; got {shown(seed)}.")
-    if not _is_number(min_accuracy) or not 0 <= min_accuracy <= 1:
-        raise OptionError(
-            f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."
-        )
-    if min_logit_diff is not None and not _is_number(min_logit_diff):
-        raise OptionError(
-            f"min_logit_diff must be a number, in nats, or None for the default of the suite; got {min_logit_diff!r}."
-        )
-    for name, value, example in (
-        ("methods", methods, default_methods()[0]),
-        ("metrics", metrics, "logit_diff"),
-        ("tasks", tasks, "country_capital"),
-    ):
-        if value is not None and (isinstance(value, str) or callable(value) or not value):
-            raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
-    for option, value, known in (("corruption", corruption, CORRUPTIONS), ("answers", answers, ANSWERS)):
-        if value not in known:
-            raise UnknownNameError(unknown_name_message(option, value, known))
-    from headcats.metrics.given import registered_name  # which imports torch
+    from headcats.metrics.given import registered_name  # which imports torch, as do the next
+    from headcats.sweeps.free_memory import budget
+    from headcats.sweeps.paths import check_path
 
-    names = dict.fromkeys(map(registered_name, metrics or (PRIMARY_METRICS[corruption],)))
+    check_path(options.path)
+    if options.memory is not None:
+        budget(options.memory)
+    chosen = suite(options.suite)
+    metrics = map(registered_name, options.metrics or (PRIMARY_METRICS[options.corruption],))
+    found = {"suite": chosen, "metrics": tuple(dict.fromkeys(metrics)), "template": find_template(options.template)}
     study = Study(
-        suite=chosen,
-        tasks=chosen.named(tasks),
-        methods=(),
-        metrics=tuple(names),
-        n_prompts=n_prompts,
-        n_demos=n_demos,
-        template=find_template(template),
-        corruption=corruption,
-        answers=cast("Answers", answers),
-        seed=seed,
-        min_accuracy=float(min_accuracy),
-        min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
-        shard=None if shard is None else Shard.parse(shard),
+        **options.recorded() | found,
+        tasks=chosen.named(options.tasks),
+        shard=None if options.shard is None else Shard.parse(options.shard),
     )
-    check_n_prompts(n_prompts, chosen.tasks, n_demos=n_demos, seed=seed)
-    check_n_demos(n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
-    named = methods or methods_of_suite(chosen, study.pairs)
+    check_n_prompts(study.n_prompts, chosen.tasks, n_demos=study.n_demos, seed=study.seed)
+    check_n_demos(study.n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
+    named = options.methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]
-    of_suite = f", which suite {chosen.name!r} takes" if usual["n_demos"] == 0 else ""
-    if n_demos == 0 and corrupting and any(study.word_pairs(task.name) for task in study.tasks):
+    if study.n_demos == 0 and corrupting and any(study.word_pairs(task.name) for task in study.tasks):
+        of_suite = OF_SUITE.get(chosen.source, {}).get("n_demos") == 0
         raise OptionError(
-            f"n_demos must be a whole number of at least 1; got 0{of_suite}: {corrupting[0]} needs prompts that are "
-            f"corrupted in their demonstrations. Ask for some, such as n_demos={OF_STUDY['n_demos']}."
+            f"n_demos must be a whole number of at least 1; got 0{f', which suite {chosen.name!r} takes' * of_suite}: "
+            f"{corrupting[0]} needs prompts that are corrupted in their demonstrations. Ask for some, such as "
+            f"--n-demos {StudyOptions.n_demos} (n_demos={StudyOptions.n_demos})."
         )
     for spec in study.methods:
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
     _check_shard(study)
     return study
+
+
+plan: Callable[..., Study] = takes_options(StudyOptions, without=())(study_of)
 
 
 def _check_shard(study: Study) -> None:
@@ -232,21 +153,3 @@ def check_methods(study: Study, model: Any) -> None:
     """Refuse options of methods that the model cannot be scored with, before anything is scored or written."""
     for spec in study.methods:
         getattr(spec.method, "check_model", lambda model, **options: None)(model, **dict(spec.options))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def check_options(options: Iterable[str], *, function: Callable[..., Any], without: Container[str] = ()) -> None:
-    """Refuse options that do not exist, with a TypeError that names near matches and all valid options.
-
-    The function is `hc.run` or takes its options, but for those of `without`.
-    """
-    parameters = inspect.signature(function).parameters.values()
-    named = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
-    valid = [name for name in inspect.signature(plan).parameters if name not in (*named, "suite_source")]
-    valid = [name for name in valid if name not in without]
-    for name in options:
-        if name not in valid:
-            raise TypeError(unknown_name_message("option", name, [*named, *valid]))

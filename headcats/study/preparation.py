@@ -17,7 +17,6 @@ from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
-from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind
 from headcats.tasks.definition import Task
@@ -213,7 +212,7 @@ class Preparation:
 
     def _may_share(self, task: Task) -> bool:
         """Whether fewer of a task's prompts may be scored than the study asks: nobody has asked for a number."""
-        return task.suite is None and self.study.n_prompts == DEFAULT_PROMPTS
+        return task.suite is None and self.study.n_prompts == Study.n_prompts
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         study, n_ctx = self.study, self.model.n_ctx

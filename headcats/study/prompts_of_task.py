@@ -2,34 +2,24 @@
 
 import logging
 import warnings
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from headcats.errors import DataError, TokenizationWarning
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
-from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import check_options, plan
+from headcats.study.plan import study_of
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite
-from headcats.tasks.suites import suite as find_suite
+from headcats.tasks.suites import suite
 
-# Options of `hc.run` that change no prompt.
-_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy", "min_logit_diff", "shard")
 _log = logging.getLogger("headcats")
 
 
-def task_prompts(
-    model: Any,
-    task: str | Task,
-    *,
-    suite: str | Suite | Task | Sequence[Task | str] = "icl",
-    n_prompts: int = DEFAULT_PROMPTS,
-    seed: int = 0,
-    **options: Any,
-) -> list[PromptBatch]:
+@takes_options(StudyOptions, until="prompts")
+def task_prompts(model: Any, task: str | Task, options: StudyOptions) -> list[PromptBatch]:
     """Clean and corrupted prompts of one task, with the role of every token, as `hc.run` makes them.
 
     For `hc.sweep`, `hc.evidence.joint_sweep` and what else takes prompts. Whether the model solves the task, or those
@@ -38,10 +28,7 @@ def task_prompts(
     Args:
         model: As in `hc.run`; it needs a tokenizer.
         task: Name of a task of the suite, whose other tasks corrupt its prompts; or a `Task`, which is added to it.
-        suite: Name of a suite, a `Suite`, or a list of tasks and task names.
-        n_prompts: How many prompts.
-        seed: Seed of the prompts: that of a run gives the prompts of the run.
-        **options: `n_demos`, `template`, `corruption` and `answers`, as in `hc.run`.
+        options: As in `hc.run`: those of a run give the prompts of the run.
 
     Returns:
         Batches in the order of first appearance: the prompts of each have one clean and one corrupted length, and
@@ -72,19 +59,18 @@ def task_prompts(
         >>> batch.distractor_tasks
         ('country_language', 'country_language', 'country_language', 'country_language')
     """
-    check_options(options, function=task_prompts, without=_OF_RUNS)
     if isinstance(task, Task):
-        suite, task = find_suite(suite).with_tasks(task), task.name
-    study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
+        options, task = replace(options, suite=suite(options.suite).with_tasks(task)), task.name
+    study = study_of(replace(options, tasks=[task]))
     adapted = load_model(model)
     prepared = Preparation(adapted, with_own_template(study, adapted)).of(task)
     if prepared.problem:
         raise DataError(f"Task {task!r} has no prompts: {prepared.problem}.")
     if prepared.words is not None and prepared.words.dropped:
         _log.info("Word pairs of %s: %s.", task, prepared.words.summary())
-    if prepared.prompts.kept < n_prompts:
+    if prepared.prompts.kept < study.n_prompts:
         warnings.warn(
-            f"Task {task!r} has fewer prompts than the {n_prompts} asked for: {prepared.prompts.summary()}.",
+            f"Task {task!r} has fewer prompts than the {study.n_prompts} asked for: {prepared.prompts.summary()}.",
             TokenizationWarning,
             stacklevel=2,
         )

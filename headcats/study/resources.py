@@ -3,8 +3,8 @@
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,16 @@ from headcats.models.shape import ModelShape, find_shape
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import unknown_name_message
 from headcats.study.costs import Counting, Work, is_planned
-from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.hardware import MEASURED, Hardware, find_hardware, measured_hardware
-from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options
-from headcats.study.plan import plan as study_of
+from headcats.study.options import StudyOptions, takes_options
+from headcats.study.plan import REFERENCE_PROMPTS, Study, study_of
 from headcats.study.preparation import Preparation
 from headcats.study.written import written
 from headcats.sweeps.memory import readable_bytes
 from headcats.sweeps.sizes import Sizes
-from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import most_prompts
-from headcats.tasks.suites import Suite
 
 DTYPES = ("float32", "bfloat16", "float16")
-# Options of `hc.run` that change what a study takes.
-OPTIONS = (
-    "suite", "tasks", "methods", "n_prompts", "metrics", "n_demos", "template", "corruption", "answers", "seed",
-)  # fmt: skip
 UNPATCHED = "unpatched runs"
 # Prompts of a task that are written where there are enough; the others are taken to be like them.
 _SAMPLE = 64
@@ -101,26 +94,23 @@ class Resources:
         return int(self.parts["storage"].sum())
 
 
+@takes_options(StudyOptions, until="plan")
 def plan(
     shape: str | os.PathLike[str] | HookedModel | ModelShape,
+    options: StudyOptions,
     *,
     hardware: str = "h100",
     devices: int = 1,
-    suite: str | Suite | Task | Sequence[Task | str] = "icl",
-    methods: Sequence[str] | None = None,
-    n_prompts: int = DEFAULT_PROMPTS,
-    seed: int = 0,
     dtype: str = "bfloat16",
     tokenizer: Any = None,
     clock: Callable[[], float] = time.perf_counter,
-    **options: Any,
 ) -> Resources:
     """Operations, device hours, memory and storage of `hc.run`, for a model and hardware that need not be here.
 
     Operations are those of matrix products on the fast paths of the sweeps (see `headcats.sweeps.flops`), with which
     nothing else is done in proportion: prompts are taken to be kept, tasks to be scored. A device takes the longer of
     computing and of reading the weights. A model that does not fit on one device is spread over several, layer after
-    layer, as `--device-map auto` does it: they work in turn, so that a copy is as fast as one device.
+    layer, as `--device auto` does it: they work in turn, so that a copy is as fast as one device.
 
     Args:
         shape: "llama-3-8b", "llama-3-70b" or another name of `shapes.toml`, a folder in Hugging Face layout (its
@@ -128,15 +118,11 @@ def plan(
         hardware: "h100" or another device of `hardware.toml`, where the share of its peak that sweeps reach is an
             assumption; "measured" sweeps a slice of the model on this machine, for some seconds.
         devices: How many devices there are.
-        suite: As in `hc.run`.
-        methods: As in `hc.run`; methods that sweep heads.
-        n_prompts: Scored prompts per task.
-        seed: Seed of the prompts.
         dtype: "bfloat16", "float16" or "float32".
         tokenizer: A tokenizer, or the folder or hub name of one, that writes the prompts. None takes that of the
             folder, else the one that is bundled for the suite: the length of a prompt is then an assumption.
         clock: Function that gives seconds, for "measured".
-        **options: Others of `hc.run`: `tasks`, `metrics`, `n_demos`, `template`, `corruption`, `answers`.
+        options: As in `hc.run`; methods that sweep heads.
 
     Returns:
         `Resources`: FLOPs, bytes, seconds and memory of every part of the study and of all, and what they rest on.
@@ -163,13 +149,12 @@ def plan(
     References:
         headcats' own; sizes of models and devices have their sources in `shapes.toml` and `hardware.toml`.
     """
-    check_options(options, function=plan)
     check_count("devices", devices)
     if dtype not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", dtype, DTYPES))
     known = None if hardware == MEASURED else find_hardware(hardware, dtype)
     model_shape = find_shape(shape)
-    study = _sampled(n_prompts, suite_source=suite, methods=methods, seed=seed, **options)
+    study = _sampled(options)
     if others := [spec.label for spec in study.methods if not is_planned(spec)]:
         raise OptionError(
             f"A plan counts sweeps of heads, and {' and '.join(others)} does not sweep: leave that out, or see what "
@@ -184,7 +169,9 @@ def plan(
     tokens = sum(lengths) / len(lengths)
     device = known or measured_hardware(model_shape, dtype, length=round(tokens), clock=clock)
     sizes = Sizes.planned(model_shape, getattr(torch, dtype), on_cpu=device.on_cpu)
-    per_copy, counting = _spread(device, sizes, model_shape, preparation, n_prompts / study.n_prompts, devices=devices)
+    per_copy, counting = _spread(
+        device, sizes, model_shape, preparation, options.n_prompts / study.n_prompts, devices=devices
+    )
     parts = _parts(counting, batches, device, per_copy)
     return Resources(
         shape=model_shape,
@@ -202,13 +189,13 @@ def plan(
     )
 
 
-def _sampled(n_prompts: int, **options: Any) -> Study:
-    """The study with few prompts of every task, if all tasks have as many as are asked for and references beside."""
-    few = study_of(n_prompts=min(n_prompts, _SAMPLE) if isinstance(n_prompts, int) else n_prompts, **options)
-    least = n_prompts + 2 * REFERENCE_PROMPTS
+def _sampled(options: StudyOptions) -> Study:
+    """Return the study with few prompts of every task, if all have as many as are asked for and references beside."""
+    few = study_of(replace(options, n_prompts=min(options.n_prompts, _SAMPLE)))
+    least = options.n_prompts + 2 * REFERENCE_PROMPTS
     if all(most_prompts(few.pairs[task.name], n_demos=few.n_demos) >= least for task in few.tasks):
         return few
-    return study_of(n_prompts=n_prompts, **options)
+    return study_of(options)
 
 
 def _spread(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +74,11 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
         PlanError: The results hold no suite and name no registered one; or `suite_source` has other tasks.
     """
     manifest = run.manifest
-    options = asdict(manifest.plan)
+    options = manifest.plan.recorded()
     name, template_name = options.pop("suite"), options.pop("template")
     if not run.suite_text:
         given = _registered_suite(run, name) if suite_source is None else suite_source
-        study = plan(suite_source=given, template=template_name, **options)
+        study = plan(suite=given, template=template_name, **options)
         return study.changed(distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
     given = stored if suite_source is None else suite(suite_source)
@@ -88,7 +87,7 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
             f"The suite that was given is not that of the run ({'; '.join(differences)}). Every task of a suite has a "
             "part in its prompts and means. Leave out --suite (suite=...): the results hold their own."
         )
-    study = plan(suite_source=given, **options)
+    study = plan(suite=given, **options)
     # As the run had it, where a bundled suite has another one now.
     gate = manifest.plan.min_logit_diff
     return study.changed(template=template, distractors=manifest.distractors, min_logit_diff=gate)

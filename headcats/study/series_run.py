@@ -5,6 +5,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
-from headcats.results.compact import WHOLE, Store, check_store
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import ModelRecord
@@ -30,32 +30,21 @@ from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, 
 from headcats.results.sources import moved_source, stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.results.writer import RUN, held_for_writing
-from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.identity import describe_differences, model_record
-from headcats.study.plan import Study, check_options, plan
+from headcats.study.options import StudyOptions, takes_options
+from headcats.study.plan import Study, study_of
 from headcats.study.runner import open_study, score_study, writing
-from headcats.sweeps.paths import check_path
-from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite
 
 _log = logging.getLogger("headcats")
 
 
+@takes_options(StudyOptions, without=("shard", "cluster"))
 def run_series(
     source: str | os.PathLike[str],
     revisions: Sequence[str | os.PathLike[str]],
+    options: StudyOptions,
     *,
-    out: str | os.PathLike[str],
-    suite: str | Suite | Task | Sequence[Task | str] = "icl",
-    methods: Sequence[str] | None = None,
-    n_prompts: int = DEFAULT_PROMPTS,
-    seed: int = 0,
-    progress: bool | None = None,
-    path: str = "auto",
-    memory: str | int | None = None,
-    store: Store = WHOLE,
     loader: Mapping[str, Any] | None = None,
-    **options: Any,
 ) -> xr.DataTree:
     """Score every head of several revisions of a model, such as its training checkpoints, by one plan.
 
@@ -71,17 +60,8 @@ def run_series(
         revisions: Branches, tags or commits of a hub name (or folders written as paths, `./mine`); of a folder, names
             of folders in it, or paths. One without tokenizer gets that of `source`. They are ordered by training step
             where each name has one (`step1000`), and else as they are given.
-        out: Folder of the series; `hc.load` reads that of a revision, `<out>/<revision>`.
-        suite: This and the following as in `hc.run`.
-        methods: Methods.
-        n_prompts: Scored prompts per task.
-        seed: Seed of prompts and references.
-        progress: Whether to show progress.
-        path: Path of the sweeps.
-        memory: Limit beside the weights of one model.
-        store: Whether blocks are whole or compact.
         loader: Arguments of `hc.load_model`, such as `{"dtype": "bfloat16"}`.
-        **options: Further options of `hc.run`.
+        options: Those of `hc.run`. `out` is needed: `hc.load` reads a revision in `<out>/<revision>`.
 
     Returns:
         As `hc.load_series`.
@@ -100,14 +80,13 @@ def run_series(
         >>> list(series)
         ['step500', 'step8000']
     """
-    check_options(options, function=run_series, without=("shard",))
-    check_path(path)
-    check_store(store)
     if "revision" in (loader or {}):
         raise OptionError("loader takes no revision: name it among the revisions.")
-    study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
+    if options.out is None:
+        raise OptionError("A series is kept in a folder: name one, out=...")
+    study = study_of(options)
     found = find_revisions(source, revisions)
-    folder = SeriesFolder(out)
+    folder = SeriesFolder(options.out)
     if not folder.file.is_file():
         folder.read()  # refuses what is no folder for a series
     with held_for_writing(folder.path, by=RUN):
@@ -124,7 +103,7 @@ def run_series(
             return model
 
         models = _compared(found, {name: manifest.model for name, manifest in scored.items()}, load)
-        records = {revision.name: _record(revision, models[revision.name], Path(out)) for revision in found}
+        records = {revision.name: _record(revision, models[revision.name], folder.path) for revision in found}
         name = before.model or (os.fspath(source) if local_folder(source) is None else Path(source).name)
         folder.write(SeriesRecord(name, before.revisions).with_revisions(list(records.values())))
         # What was scored before comes first: if it does not fit, nothing new is made.
@@ -133,11 +112,11 @@ def run_series(
             for number, revision in enumerate(in_turn, start=1):
                 _log.info("Revision %s (%d of %d).", revision.name, number, len(found))
                 results = folder.results(records[revision.name]).path
-                _score(load(revision), study, results, progress=progress, path=path, memory=memory, store=store)
+                _score(load(revision), study, replace(options, out=results))
                 gc.collect()  # modules and hooks of the model point at each other
         finally:
             folder.remove_if_empty()
-    return load_series(out)
+    return load_series(options.out)
 
 
 def _before(folder: SeriesFolder) -> SeriesRecord:
@@ -226,22 +205,12 @@ def _record(revision: Revision, model: ModelRecord, out: Path) -> RevisionRecord
     )
 
 
-def _score(
-    model: HookedModel,
-    study: Study,
-    out: Path,
-    *,
-    progress: bool | None,
-    path: str,
-    memory: str | int | None,
-    store: Store,
-) -> None:
-    """One revision, as `hc.run` scores it; that it can do no task is a result, too."""
-    with writing(out):
-        study, output = open_study(study, model, out)
-        output.store = store
+def _score(model: HookedModel, study: Study, options: StudyOptions) -> None:
+    """Score one revision as `hc.run` does; that it can do no task is a result, too."""
+    with writing(options.out):
+        study, output = open_study(study, model, options)
         try:
-            score_study(model, study, output, progress=progress, path=path, memory=memory)
+            score_study(model, study, output, options)
         except NothingScoredError as error:
             output.save_unscored()
             reasons = ", ".join(f"{reason} {n}" for reason, n in Counter(error.refused_by).items())

@@ -17,29 +17,20 @@ from headcats.study.distractors import settle_distractors
 from headcats.study.doable_suites import advice
 from headcats.study.first_prompt import first_prompt
 from headcats.study.joint_run import suite_inputs
+from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
-from headcats.study.plan import Study, check_methods, check_options, plan
+from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation
 from headcats.study.rehearsal import rehearse
 from headcats.study.skipped import report_shares
-from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import MemoryPlan
-from headcats.sweeps.paths import check_path
 
 _log = logging.getLogger("headcats")
 
 
-def validate(
-    model: Any,
-    *,
-    suite: Any = "icl",
-    n_prompts: int,
-    seed: int = 0,
-    path: str = "auto",
-    memory: str | int | None = None,
-    **options: Any,
-) -> dict[str, dict[str, Any]]:
-    """What a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
+@takes_options(StudyOptions, until="validate")
+def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
+    """Return what a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
 
     Memory and time of the run are estimated from a part of every sweep (`headcats.study.rehearsal`) and logged.
     Arguments and errors are those of `hc.run`.
@@ -55,14 +46,11 @@ def validate(
         and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
         `right` (share of right answers) with `low` and `high` (95 %).
     """
-    check_options(options, function=validate, without=("shard",))
-    check_path(path)
-    study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
+    memory, path, study = options.memory, options.path, study_of(options)
     adapted: HookedModel = load_model(model)
     study = with_own_template(study, adapted)
     check_methods(study, adapted)
     check_model(adapted)
-    budget(memory, *adapted.devices)  # an unreadable limit is refused even if nothing is swept
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
     spoken = [task for task in study.tasks if probe is not None and task.exact is not None]
     prompted = [task.name for task in study.tasks if task not in spoken]

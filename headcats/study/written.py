@@ -7,7 +7,7 @@ from typing import Any
 from headcats.errors import DataError
 from headcats.models.transformers_model import read_tokenizer
 from headcats.registry import lookup, names
-from headcats.study.defaults import OF_SUITE
+from headcats.study.options import OF_SUITE
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation

@@ -120,7 +120,6 @@ UNKNOWN = {
     # The model is not there either: names are looked at before a model is loaded.
     "run --model nowhere --methods mean_ablate": ("method 'mean_ablate'", "'mean_ablation'"),
     "validate --template arow": ("'arow'", "'arrow'"),
-    "run --chat --template arrow": ("--chat", "--template arrow"),
     "validate --corruption shuffled": ("corruption 'shuffled'", "'shuffled_labels'"),
     "run --n-prompts 1": ("n_prompts", "got 1"),
     "list task": ("kind 'task'", "'tasks'"),
@@ -165,9 +164,9 @@ def test_a_wrong_study_file_is_named(headcats, tmp_path):
 
 
 def test_a_tokenizer_without_chat_template_is_one_clear_message(headcats, counting_model_folder):
-    done = headcats("validate", "--model", counting_model_folder, *QUICK, "--chat")
+    done = headcats("validate", "--model", counting_model_folder, *QUICK, "--template", "chat")
     assert done.code == 2
-    assert re.match("Error: .*chat template.* --chat", done.err.splitlines()[-1])
+    assert re.match("Error: .*chat template.* --template chat", done.err.splitlines()[-1])
 
 
 def test_memory_that_runs_out_before_any_sweep_is_one_sentence(headcats, monkeypatch):
@@ -175,7 +174,7 @@ def test_memory_that_runs_out_before_any_sweep_is_one_sentence(headcats, monkeyp
         raise MemoryError("CUDA out of memory. GPU 1 has a total capacity of 8 GiB")
 
     monkeypatch.setattr(cli, "app", full)
-    headcats("run").check_one_message("(CUDA", "GPU 1", "--device-map")
+    headcats("run").check_one_message("(CUDA", "GPU 1", "(--device)")
 
 
 # --------------------------------------------------------------------------------------------------------- listing

@@ -8,7 +8,7 @@ import pytest
 from cli.done import QUICK
 from counting import SUITE, counting_checkpoints
 
-from headcats.cli.settings import split_names
+from headcats.cli.options import split_names
 
 ONE = ("--tasks", "always_a", "--methods", "zero_ablation", "--out", "r")
 
@@ -70,7 +70,7 @@ def asked(monkeypatch):
 
 def test_a_bar_where_somebody_looks_and_none_with_quiet(run_quickly, asked):
     assert run_quickly(*ONE).code == run_quickly(*ONE, "--quiet").code == 130
-    assert [study["progress"] for study in asked] == [None, False]
+    assert [study.get("progress") for study in asked] == [None, False]
 
 
 def test_a_study_file_says_what_to_run_and_options_win(headcats, asked, tmp_path):

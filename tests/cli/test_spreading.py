@@ -1,4 +1,4 @@
-"""`headcats run --shard` and `--ray`: what is refused before a model is loaded, and the jobs of an array."""
+"""`headcats run --shard` and `--cluster`: what is refused before a model is loaded, and the jobs of an array."""
 
 import json
 import re
@@ -31,11 +31,10 @@ NONSENSE = {
     "--shard=5/4": "i/n",
     "--shard=1/3": "2 cells",
     "--shard=1/2 --revisions=a,b": "--revisions",
-    "--ray --revisions=a,b": "--revisions",
-    "--address=head:1": "--ray",
-    "--gpus-per-worker=1": "--ray",
-    "--ray --gpus-per-worker=-1": "gpus_per_worker",
-    "--ray --address=127.0.0.1:port": "answers at",
+    "--cluster=here --revisions=a,b": "--revisions",
+    "--cluster=here,gpus=-1": "here,gpus=-1",
+    "--cluster=here,cpus=1": "here,cpus=1",
+    "--cluster=127.0.0.1:port": "answers at",
 }
 
 

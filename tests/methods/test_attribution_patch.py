@@ -145,7 +145,7 @@ class TestCall:
 class TestStudy:
     def test_metrics_it_cannot_use_are_refused_before_a_model_is_loaded(self) -> None:
         with pytest.raises(OptionError, match="'rank' counts"):
-            plan(suite_source=SUITE, n_prompts=4, methods=["denoising_patch", IG], metrics=["logit_diff", "rank"])
+            plan(suite=SUITE, n_prompts=4, methods=["denoising_patch", IG], metrics=["logit_diff", "rank"])
         with pytest.raises(OptionError, match="'accuracy' counts"):
             hc.run("no such model", suite=SUITE, methods=["attribution_patch"], metrics=["accuracy"])
 

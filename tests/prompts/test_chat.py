@@ -112,13 +112,13 @@ def test_answered_texts_have_the_same_tokens(chat: Layout, words) -> None:
 # ------------------------------------------------------------------------------------------------------- refused
 def test_what_is_no_such_template_is_refused_with_the_reason() -> None:
     for text, reason in REFUSED.values():
-        with pytest.raises(OptionError, match=r"cannot be used: .*--chat") as refused:
+        with pytest.raises(OptionError, match=r"cannot be used: .*--template chat") as refused:
             chat_template(with_chat(word_tokenizer(), text))
         refused.match(reason)
 
 
 def test_a_tokenizer_without_one_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"--chat .*tokenizer.chat_template"):
+    with pytest.raises(OptionError, match=r"--template chat .*tokenizer.chat_template"):
         chat_template(word_tokenizer())
     with pytest.raises(OptionError, match="no chat template"):
         lookup("template", "chat").written_by(word_tokenizer())

@@ -72,7 +72,7 @@ def all_finished(model, tmp_path_factory, all_options):
 @pytest.fixture(scope="session")
 def preparation(model):
     """Prompts of that study."""
-    return Preparation(model, plan(suite_source=SUITE, n_prompts=8, n_demos=2))
+    return Preparation(model, plan(suite=SUITE, n_prompts=8, n_demos=2))
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from headcats.sweeps.runs import BaseRuns
 
 
 def judged(model, prepared, **options):
-    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2, **options)
+    study = plan(suite=SUITE, n_prompts=8, n_demos=2, **options)
     return assess(study, prepared, [BaseRuns(model, batch) for batch in prepared.scored])
 
 
 def assessed(model, preparation, name, **options):
-    study = plan(**({"suite_source": SUITE, "n_prompts": 8, "n_demos": 2} | options))
+    study = plan(**({"suite": SUITE, "n_prompts": 8, "n_demos": 2} | options))
     prepared = preparation.prepared[name]
     return assess(study, prepared, [BaseRuns(model, batch) for batch in prepared.scored])
 

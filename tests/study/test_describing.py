@@ -38,7 +38,7 @@ def forget(path):
 def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, finished):
     found = described(hc.load(finished))
     distractors = RunResults(hc.load(finished)).manifest.distractors
-    study = plan(suite_source=options["suite"], n_prompts=8, n_demos=2).changed(distractors=distractors)
+    study = plan(suite=options["suite"], n_prompts=8, n_demos=2).changed(distractors=distractors)
     preparation = Preparation(model, study)
     prompts = [batch for task in TASKS for batch in preparation.of(task).scored]
     expected = hc.describe_heads(model, prompts=prompts)

@@ -32,7 +32,7 @@ def settle(preparation, tasks, *, skips):
 
 
 def prepare(model, suite=SUITE, **options):
-    return Preparation(model, plan(**({"suite_source": suite, "n_prompts": 8, "n_demos": 2} | options)))
+    return Preparation(model, plan(**({"suite": suite, "n_prompts": 8, "n_demos": 2} | options)))
 
 
 def shown(results, task):

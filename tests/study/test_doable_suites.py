@@ -36,7 +36,7 @@ def named(advice):
 
 
 def test_suites_are_named_that_the_model_can_do_something_of(model, few_suites):
-    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8), refused_by=["min_accuracy"])
+    advice = advice_on_suites(model, plan(suite="ioi", n_prompts=8), refused_by=["min_accuracy"])
     assert named(advice) == ["induction", "icl"]
 
 
@@ -46,7 +46,7 @@ def test_a_model_that_can_do_nothing_is_told_so(few_suites):
     model = hc.load_model("mini", device="cpu")
     with torch.no_grad():
         model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
-    advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8), refused_by=["min_accuracy"])
+    advice = advice_on_suites(model, plan(suite="induction", n_prompts=8), refused_by=["min_accuracy"])
     assert "icl, greater_than" in advice
     assert named(advice) == []
 
@@ -59,7 +59,7 @@ def test_the_template_is_that_of_the_study(model, few_suites):
         tokenizer = copy.deepcopy(model.tokenizer)
         tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
         chatty = hc.load_model(model, tokenizer=tokenizer)
-        study = with_own_template(plan(suite_source="induction", n_prompts=8, template="chat"), chatty)
+        study = with_own_template(plan(suite="induction", n_prompts=8, template="chat"), chatty)
         assert named(advice_on_suites(chatty, study, refused_by=["prompts"])) == suites
 
 
@@ -67,13 +67,13 @@ def test_a_suite_that_cannot_be_asked_is_not_named(model, few_suites, monkeypatc
     def broken(name):
         raise DataError("no such file")
 
-    study = plan(suite_source="ioi", n_prompts=8)
+    study = plan(suite="ioi", n_prompts=8)
     monkeypatch.setattr("headcats.study.doable_suites.suite", broken)
     assert named(advice_on_suites(model, study, refused_by=["prompts"])) == []
 
 
 def test_other_suites_are_no_advice_where_something_else_is_wrong(model):
-    study = plan(suite_source="ioi", n_prompts=8)
+    study = plan(suite="ioi", n_prompts=8)
     for reason in ("gap", "min_logit_diff", "demonstrations"):
         assert advice_on_suites(model, study, refused_by=["min_accuracy", reason]) == ""
     assert advice_on_suites(model, study.changed(answers="single"), refused_by=["prompts"]) == ""

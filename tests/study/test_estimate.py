@@ -26,7 +26,7 @@ def options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimate(model: Any, methods: list[str], **options: Any) -> Any:
-    study = plan(suite_source="counting", methods=methods, n_prompts=8, n_demos=2)
+    study = plan(suite="counting", methods=methods, n_prompts=8, n_demos=2)
     return memory_plan(model, study, Preparation(model, study), **({"limit": None} | options))
 
 

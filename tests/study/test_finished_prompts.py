@@ -70,7 +70,7 @@ def run(model, suite, **options):
 
 def test_every_default_method_runs_at_the_last_position(model, own):
     suite = hc.suite(f"{own}:mine")
-    prepared = Preparation(model, plan(suite_source=suite, n_prompts=24)).of("a")
+    prepared = Preparation(model, plan(suite=suite, n_prompts=24)).of("a")
     lengths = [{batch.length for batch in batches} for batches in (prepared.scored, prepared.reference)]
     assert lengths[0].isdisjoint(lengths[1])
     results = run(model, suite, tasks=["a"], methods=[*METHODS, "mean_ablation@end"])
@@ -140,10 +140,10 @@ def test_without_second_corruptions_the_message_is_about_finished_prompts(model,
 
 def test_prompts_without_demonstrations_need_no_number_of_them(own):
     suite = hc.suite(f"{own}:mine")
-    assert plan(suite_source=suite, n_prompts=8, n_demos=0).n_demos == 0
+    assert plan(suite=suite, n_prompts=8, n_demos=0).n_demos == 0
     with pytest.raises(OptionError, match="n_demos"):
-        plan(suite_source=suite.with_tasks("plural"), n_prompts=8, n_demos=0)
-    assert plan(suite_source=suite.with_tasks("plural"), tasks=["a"], n_prompts=8, n_demos=0).methods == tuple(
+        plan(suite=suite.with_tasks("plural"), n_prompts=8, n_demos=0)
+    assert plan(suite=suite.with_tasks("plural"), tasks=["a"], n_prompts=8, n_demos=0).methods == tuple(
         MethodSpec.parse(name) for name in default_methods()
     )
 

@@ -71,7 +71,7 @@ def test_it_is_the_first_that_is_kept(model):
     first, second, *rest = finished_pairs(24, seed=0)
     unknown = replace(first, clean="nowhere →")
     task = Task("finished", "c", "s", lambda n, *, seed: [unknown, second, *rest])
-    prepared = Preparation(model, plan(suite_source=task, n_prompts=4)).of("finished")
+    prepared = Preparation(model, plan(suite=task, n_prompts=4)).of("finished")
     assert prepared.prompts.dropped == {"word unknown to the tokenizer": 1}
     found = first_prompt(prepared, model.tokenizer)
     assert found["key"] == second.key

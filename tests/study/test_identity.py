@@ -21,7 +21,7 @@ from headcats.study.plan import plan
 
 
 def study(**options):
-    return plan(**({"suite_source": SUITE, "n_prompts": 8, "n_demos": 2} | options))
+    return plan(**({"suite": SUITE, "n_prompts": 8, "n_demos": 2} | options))
 
 
 def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folder):
@@ -76,7 +76,7 @@ def test_every_part_of_another_plan_is_named(model):
         with pytest.raises(PlanError, match=rf"results/x.*{differs}.*--out"):
             check_same_plan(stored, model, study(**{name: now}), folder=Path("results/x"))
     with pytest.raises(PlanError, match="suite: 'counting' there, 'icl' now"):
-        check_same_plan(stored, model, study(suite_source="icl"), folder=Path("x"))
+        check_same_plan(stored, model, study(suite="icl"), folder=Path("x"))
     with pytest.raises(PlanError, match=r"n_prompts: .*; seed: "):
         check_same_plan(stored, model, study(seed=1, n_prompts=9), folder=Path("x"))
 

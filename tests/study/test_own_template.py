@@ -130,7 +130,7 @@ def test_finished_prompts_are_messages(chatty):
 
 # ------------------------------------------------------------------------------------- methods that write prompts
 def test_joint_methods_read_conversations(chatty):
-    study = with_own_template(plan(suite_source=SUITE, **{k: v for k, v in SMALL.items() if k != "suite"}), chatty)
+    study = with_own_template(plan(suite=SUITE, **{k: v for k, v in SMALL.items() if k != "suite"}), chatty)
     inputs = suite_inputs(chatty, study)
     texts = inputs.texts("always_a", n=4, purpose="test")
     (batch,), _ = encode_answered(texts, chatty.tokenizer)
@@ -144,7 +144,7 @@ def test_joint_methods_read_conversations(chatty):
 def test_questions_of_a_token_probe_are_messages(chatty):
     asked = Task("asked", "knowledge", "", lambda n, *, seed: [("w1", "w40,w41"), ("w2", "w40,w42")], exact=r"w4[12]")
     study = with_own_template(
-        plan(suite_source=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
+        plan(suite=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
     )
     questions = lookup("method", "token_probe").ask(suite_inputs(chatty, study))
     encoded = encoded_questions(chatty, questions, DropReport())
@@ -155,7 +155,7 @@ def test_questions_of_a_token_probe_are_messages(chatty):
 
 
 def test_a_model_without_tokenizer_and_one_without_chat_template(model, chatty):
-    study = plan(suite_source=SUITE, n_prompts=8, template="chat")
+    study = plan(suite=SUITE, n_prompts=8, template="chat")
     assert study.template == CHAT
     assert study.record().template == "chat"
     with pytest.raises(OptionError, match="no chat template"):
@@ -166,7 +166,7 @@ def test_a_model_without_tokenizer_and_one_without_chat_template(model, chatty):
     without.tokenizer = None
     with pytest.raises(ModelError, match="no tokenizer"):
         with_own_template(study, without)
-    arrow = plan(suite_source=SUITE, n_prompts=8)
+    arrow = plan(suite=SUITE, n_prompts=8)
     assert with_own_template(arrow, chatty) is arrow
     # As many demonstrations as the study has.
     forgetful = in_chat(model, each("m['content']", of="messages[-9:]"))

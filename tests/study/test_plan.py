@@ -6,16 +6,16 @@ from counting import SUITE, counting_suite
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.results.records import PlanRecord
-from headcats.study.plan import check_options, plan
+from headcats.study.plan import plan
 
 
 def make(**options):
-    return plan(**({"suite_source": SUITE, "n_prompts": 4} | options))
+    return plan(**({"suite": SUITE, "n_prompts": 4} | options))
 
 
 def test_defaults():
     study = make()
-    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0, answers="whole")
+    assert study.record() == PlanRecord(suite="counting", metrics=("logit_diff",), n_prompts=4, template="arrow")
     assert [spec.label for spec in study.methods] == [
         "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
     ]  # fmt: skip
@@ -43,7 +43,7 @@ def test_names_given_twice_count_once():
 def test_what_is_wrong_is_named():
     """Errors suggest the name that was probably meant, and give the bound and the value of a number."""
     wrong = [
-        ({"suite_source": "countin"}, UnknownNameError, "'countin'.*'counting'"),
+        ({"suite": "countin"}, UnknownNameError, "'countin'.*'counting'"),
         ({"tasks": ["allways_a"]}, UnknownNameError, "'allways_a' .*'counting'.*'always_a'"),
         ({"tasks": ["plural"]}, UnknownNameError, "'plural' .*'counting'.*with_tasks"),
         ({"methods": ["denoise_patch"]}, UnknownNameError, "'denoise_patch'.*'denoising_patch'"),
@@ -53,11 +53,11 @@ def test_what_is_wrong_is_named():
         ({"template": "arow"}, UnknownNameError, "'arow'.*'arrow'"),
         ({"corruption": "other"}, UnknownNameError, "'other'.*'other_task'"),
         ({"answers": "first"}, UnknownNameError, "'first'.*'first_token'"),
-        ({"suite_source": []}, DataError, "empty"),
+        ({"suite": []}, DataError, "empty"),
         ({"n_prompts": 1}, OptionError, "n_prompts .*2; got 1"),
         ({"n_demos": 0}, OptionError, "n_demos .*1; got 0"),
         (
-            {"suite_source": "sentences", "methods": ["denoising_patch"]},
+            {"suite": "sentences", "methods": ["denoising_patch"]},
             OptionError,
             "got 0, .*'sentences'.*=5",
         ),
@@ -79,24 +79,15 @@ def test_what_is_wrong_is_named():
 
 
 def test_a_suite_brings_its_options():
-    chosen = plan(suite_source="greater_than", n_prompts=8)
+    chosen = plan(suite="greater_than", n_prompts=8)
     assert (chosen.min_accuracy, chosen.min_logit_diff, chosen.n_demos) == (0, 0, 5)
-    assert plan(suite_source="greater_than", n_prompts=8, min_accuracy=0.3).min_accuracy == 0.3
-    assert plan(suite_source="cognitive", n_prompts=8).n_demos == 4
+    assert plan(suite="greater_than", n_prompts=8, min_accuracy=0.3).min_accuracy == 0.3
+    assert plan(suite="cognitive", n_prompts=8).n_demos == 4
     only_named = hc.Suite("cognitive", hc.suite("cognitive").tasks, hc.suite("cognitive").categories)
-    assert plan(suite_source=only_named, n_prompts=8).n_demos == 5
+    assert plan(suite=only_named, n_prompts=8).n_demos == 5
 
 
 def test_a_suite_can_be_given_as_itself_or_as_tasks():
     suite = counting_suite()
-    assert make(suite_source=suite).suite is suite
-    assert make(suite_source=list(suite.tasks)).suite.name == "custom"
-
-
-def test_unknown_options_are_a_type_error_with_near_matches():
-    check_options(["tasks", "metrics", "n_demos", "template", "corruption"], function=hc.run)
-    with pytest.raises(TypeError, match=r"'n_promts'\. .* mean 'n_prompts'") as refused:
-        check_options(["tasks", "n_promts"], function=hc.run)
-    refused.match(r"Known: suite, .*, memory, .*, corruption")
-    with pytest.raises(TypeError, match="option 'suite_source'"):
-        check_options(["suite_source"], function=hc.run)
+    assert make(suite=suite).suite is suite
+    assert make(suite=list(suite.tasks)).suite.name == "custom"

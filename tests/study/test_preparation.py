@@ -20,7 +20,7 @@ from headcats.tasks.suites import make_suite
 
 
 def prepare(model, source=SUITE, **options):
-    study = plan(**({"suite_source": source, "n_prompts": 8, "n_demos": 2} | options))
+    study = plan(**({"suite": source, "n_prompts": 8, "n_demos": 2} | options))
     return Preparation(model, study)
 
 
@@ -230,7 +230,7 @@ def test_a_model_without_tokenizer_is_refused():
     bare = HookedModel(tiny_model("gpt2").model, name="bare")
     bare.tokenizer = None
     with pytest.raises(ModelError, match=r"'bare' .*no tokenizer"):
-        Preparation(bare, plan(suite_source=SUITE, n_prompts=2))
+        Preparation(bare, plan(suite=SUITE, n_prompts=2))
 
 
 def test_generated_tasks_are_asked_for_enough_pairs(model):

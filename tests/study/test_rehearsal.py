@@ -24,7 +24,7 @@ OPTIONS = {"n_prompts": 12, "n_demos": 2}
 
 
 def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
-    study = plan(suite_source="counting", methods=methods, **OPTIONS)
+    study = plan(suite="counting", methods=methods, **OPTIONS)
     return Preparation(model, study)
 
 

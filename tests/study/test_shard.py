@@ -60,7 +60,7 @@ def test_what_is_about_a_folder_is_refused_without_one(model, options):
 def test_more_shards_than_cells_are_refused_in_every_shard():
     for number in (1, 7):
         with pytest.raises(OptionError, match=r"4 tasks x 1 method"):
-            plan(suite_source="counting", methods=["denoising_patch"], n_prompts=8, n_demos=2, shard=f"{number}/7")
+            plan(suite="counting", methods=["denoising_patch"], n_prompts=8, n_demos=2, shard=f"{number}/7")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(model, optio
 
 def test_a_shard_writes_no_prompts_of_others(model, options):
     of_plan = {name: value for name, value in options.items() if name != "suite"}
-    study = plan(suite_source=options["suite"], shard="2/4", **of_plan)
+    study = plan(suite=options["suite"], shard="2/4", **of_plan)
     preparation = Preparation(model, study)
     assert memory_plan(model, study, preparation, limit=None).peak > 0
     assert list(preparation._prepared) == ["always_b"]

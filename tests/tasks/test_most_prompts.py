@@ -57,7 +57,7 @@ SUITES = ["icl", "ioi", "induction", "sentences", ["country_capital", "country_l
 @for_each("suite,n_prompts", spread(SUITES, [(ABSURD,), (10**400,), (10**5000,)]))
 def test_absurd_numbers_of_every_suite(suite: str | list[str], n_prompts: int) -> None:
     with pytest.raises(OptionError, match=r"^n_prompts is"):
-        plan(suite_source=suite, n_prompts=n_prompts)
+        plan(suite=suite, n_prompts=n_prompts)
 
 
 def test_absurd_numbers_of_texts() -> None:
@@ -67,13 +67,13 @@ def test_absurd_numbers_of_texts() -> None:
 
 def test_demonstrations_are_different_pairs() -> None:
     with pytest.raises(OptionError, match=r"n_demos is 120\b"):
-        plan(suite_source=[of_words(120), finished(300)], n_prompts=4, n_demos=120)
-    assert plan(suite_source=[of_words(121), finished(300)], n_prompts=4, n_demos=120).n_demos == 120
-    assert plan(suite_source=[finished(300)], n_prompts=4, n_demos=ABSURD).n_demos == ABSURD  # which have none
+        plan(suite=[of_words(120), finished(300)], n_prompts=4, n_demos=120)
+    assert plan(suite=[of_words(121), finished(300)], n_prompts=4, n_demos=120).n_demos == 120
+    assert plan(suite=[finished(300)], n_prompts=4, n_demos=ABSURD).n_demos == ABSURD  # which have none
 
 
 def test_seeds_have_64_bits() -> None:
-    assert plan(suite_source=["plural"], n_prompts=4, seed=-(2**62)).seed == -(2**62)
+    assert plan(suite=["plural"], n_prompts=4, seed=-(2**62)).seed == -(2**62)
     for seed in (2**63, -(10**5000)):
         with pytest.raises(OptionError, match=r"^seed"):
-            plan(suite_source=["plural"], n_prompts=4, seed=seed)
+            plan(suite=["plural"], n_prompts=4, seed=seed)

@@ -189,7 +189,7 @@ def _plan_differences(runs: Mapping[str, RunResults]) -> dict[str, dict[str, Any
     flat: dict[str, dict[str, Any]] = {}
     for folder, run in runs.items():
         plan, model = run.manifest_or_empty.plan.complete(), run.manifest_or_empty.model.complete()
-        flat[folder] = {key: value for key, value in plan.items() if key != "metrics"}
+        flat[folder] = {key: value for key, value in plan.items() if run.has_manifest and key != "metrics"}
         flat[folder] |= {key: model[key] for key in _MODEL_PARTS} | {"tasks": run.scored_tasks}
     first = next(iter(flat.values()), {})
     return {

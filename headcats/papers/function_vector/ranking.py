@@ -138,7 +138,7 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
     n_items = [len(set(blocks[str(task)]["item"].values.tolist())) for task in heads["task"].values]
     manifest = RunResults(results).manifest_or_empty
     plan, model = manifest.plan, manifest.model
-    attrs = {"template": plan.template, "n_demos": plan.n_demos}
+    attrs = {"template": plan.template, "n_demos": plan.n_demos} if plan.template else {}
     attrs |= {"model": model.name, "weights_hash": model.weights_hash}
     attrs = {name: value for name, value in attrs.items() if value not in (None, "")}
     return heads.assign(n_items=("task", n_items)).assign_attrs(attrs)

@@ -23,7 +23,7 @@ from headcats.results.records import LEAST_PROMPTS_PER_ROLE, ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import is_bundled
 from headcats.scores.reach import items_wanted
-from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.options import StudyOptions
 
 NAMED = 4
 """Heads or categories that a sentence names before it counts them."""
@@ -276,7 +276,8 @@ def prompts_lacking(maps: RunMaps) -> int:
     # Beside those that are scored, reference prompts and as many for a test: so `n` are scored, a power of two, also
     # where a run shares out a list, as it does where the default is asked for.
     wanted = n + 2 * LEAST_PROMPTS_PER_ROLE
-    return 0 if maps.longest_list >= (wanted if n == DEFAULT_PROMPTS else n + LEAST_PROMPTS_PER_ROLE + 1) else wanted
+    least = wanted if n == StudyOptions.n_prompts else n + LEAST_PROMPTS_PER_ROLE + 1
+    return 0 if maps.longest_list >= least else wanted
 
 
 def _more_prompts(maps: RunMaps, id: str, of_lists: str) -> Finding:

@@ -20,7 +20,7 @@ from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import can_be_named, located, shown_source
-from headcats.study.defaults import BITS, DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.study.options import SPREAD, usual_options
 from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
@@ -44,7 +44,7 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
     # A module or file of the user's is not run to look which tasks it has, so all of them are named.
     is_file = bool(source) and not suite_tasks
-    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and can_be_named(manifest.model)
+    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _loaded_by_command(manifest.model)
     named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
     if suite_tasks:
         of_suite = methods_of_suite(suite(source))
@@ -59,7 +59,7 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
         return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks, results=results)}"
     arguments = _changed(
         _plan_options(manifest, shown_source) | {"methods": named_methods, "tasks": named_tasks},
-        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(source, {}),
+        defaults=usual_options(source),
     )
     texts = {key: json.dumps(value) for key, value in arguments.items()}
     if not source:
@@ -78,7 +78,7 @@ def how_to_add(name: str, manifest: Manifest) -> Finding:
     if not has_what_it_needs(run_suite, run_suite.tasks):
         return line("suggestion.other_suite", need=need, suite=source, method=name, suite_that_has_it=declared.suite)
     tasks = [task for task in run_suite.tasks if task.name in run_tasks]
-    if not can_be_named(manifest.model) or len(tasks) < len(run_tasks):
+    if not _loaded_by_command(manifest.model) or len(tasks) < len(run_tasks):
         return repeat
     needs_all = not has_what_it_needs(run_suite, tasks)
     subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
@@ -192,6 +192,11 @@ def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by
     raise OptionError(str(message))
 
 
+def _loaded_by_command(model: ModelRecord) -> bool:
+    """True for a model that a command loads as the one of the results: it has a name, and is a TransformerBridge."""
+    return can_be_named(model) and model.model_class != "HookedTransformer"
+
+
 def _run_tasks(manifest: Manifest) -> set[str]:
     """Names of the tasks that a run was asked for."""
     joint = (task for record in manifest.joint_blocks.values() for task in record.tasks)
@@ -206,22 +211,20 @@ def _run_options(
     results: Path | None = None,
 ) -> str:
     model, shown = manifest.model, shown_source if results is None else partial(located, results=results)
-    backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
-    named = {"model": shown(model.source) or model.name}
-    loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend, **_placing(model)}
+    loading = {"model": shown(model.source) or model.name, "revision": model.revision, "dtype": model.dtype or None}
     options = _changed(
-        named | _plan_options(manifest, shown) | loading | {"tasks": tasks, "methods": methods},
-        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(manifest.suite_source, {}),
+        loading | _plan_options(manifest, shown) | _placing(model) | {"tasks": tasks, "methods": methods},
+        defaults=usual_options(manifest.suite_source),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
     return "".join(f" --{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in texts.items())
 
 
 def _placing(model: ModelRecord) -> dict[str, object]:
-    """Options of a command that place or quantise a model; other arguments of the loader have none."""
+    """Return options of a command that spread or quantise a model; other arguments of the loader have none."""
     device_map, quantisation = (model.loader.get(name) for name in ("device_map", "quantization_config"))
-    bits = [bits for bits in BITS if (quantisation or {}).get(f"load_in_{bits}")]
-    return {"device_map": device_map if isinstance(device_map, str) else None, "load_in": bits[0] if bits else None}
+    bits = [bits for bits in ("8bit", "4bit") if (quantisation or {}).get(f"load_in_{bits}")]
+    return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
 
 
 def _plan_options(manifest: Manifest, shown: Callable[[str], str]) -> dict[str, object]:

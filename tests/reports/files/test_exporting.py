@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             folder.write_block(task, label, block(differences, gaps=gaps).assign_attrs(positions=positions))
             differences = differences / 2
     manifest = Manifest(
-        plan=PlanRecord("icl", ("logit_diff",)),
+        plan=PlanRecord(suite="icl", metrics=("logit_diff",)),
         model=MODEL,
         categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES),
         tasks={task: TaskRecord(category) for task, category in TASKS.items()},

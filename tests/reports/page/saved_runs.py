@@ -26,7 +26,7 @@ def manifest_of(
 ) -> Manifest:
     """What a run leaves, with as little in it as can be."""
     return Manifest(
-        plan=PlanRecord("made_up", ("logit_diff",), 14, 2, "arrow", "other_task", 0),
+        plan=PlanRecord(suite="made_up", metrics=("logit_diff",), n_prompts=14, n_demos=2, template="arrow"),
         model=ModelRecord("made-up", layers=tuple(per_layer), heads=tuple(per_layer.values())),
         categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
         methods=tuple(methods),

@@ -59,7 +59,9 @@ def written_run(
     layers = range(shape[0])
     target.write_manifest(
         Manifest(
-            plan=PlanRecord("made_up", ("logit_diff",), N, 2, "arrow", "other_task", seed),
+            plan=PlanRecord(
+                suite="made_up", metrics=("logit_diff",), n_prompts=N, n_demos=2, template="arrow", seed=seed
+            ),
             model=ModelRecord(model, revision, weights, layers=tuple(layers), heads=(shape[1],) * len(layers)),
             categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
             methods=tuple(methods),

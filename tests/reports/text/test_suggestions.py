@@ -17,14 +17,13 @@ from headcats.results.declaration import Declaration, default_methods, registere
 from headcats.results.manifest import Manifest
 from headcats.results.records import DropCounts, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
 from headcats.tasks.suites import suite
 
 
 def advice(method, *, tasks=None, model=None, of="icl", **changed):
     """What is said where results of a run hold no such method."""
-    known = plan(n_prompts=DEFAULT_PROMPTS).record().complete() | {"suite": of} | changed
+    known = plan().record().complete() | {"suite": of} | changed
     names = [task.name for task in suite("icl").tasks] if tasks is None else tasks
     about = {"name": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
     results = xr.DataTree()
@@ -81,7 +80,7 @@ def test_the_command_has_the_tasks_of_the_folder():
 
 
 def test_every_option_that_is_named_is_one_of_run():
-    model = {"name": "gpt2", "revision": "6", "model_class": "HookedTransformer", "dtype": "float16"}
+    model = {"name": "gpt2", "revision": "6", "dtype": "float16"}
     changed = {
         "n_prompts": 3,
         "metrics": ["prob"],
@@ -93,12 +92,18 @@ def test_every_option_that_is_named_is_one_of_run():
     said = advice("head_gating", model=model, corruption="shuffled_labels", tasks=["plural"], **changed)
     named = [word.removeprefix("--").replace("-", "_") for word in said.split("`")[1].split() if word.startswith("--")]
     assert {*named} - {"out"} <= set(inspect.signature(run_command).parameters)
-    assert len(named) == 14
+    assert len(named) == 13
 
 
 def test_what_no_command_can_name_is_not_named():
-    """A model of a local folder, a suite or a task of a notebook."""
-    for changed in ({"model": {"name": "my-folder"}}, {"of": "mine"}, {"tasks": ["mine", "plural"]}):
+    """A model of a local folder or of a class that is loaded in Python, a suite or a task of a notebook."""
+    unprocessed = {"model_class": "HookedTransformer"}
+    for changed in (
+        {"model": {"name": "my-folder"}},
+        {"model": unprocessed},
+        {"of": "mine"},
+        {"tasks": ["mine", "plural"]},
+    ):
         said = advice("head_gating", **changed)
         assert said.startswith("repeat the run")
         assert "--methods head_gating " in said
@@ -179,7 +184,7 @@ def test_scored_tasks_and_empty_results_are_let_pass():
 
 
 ICL = [task.name for task in suite("icl").tasks]
-PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0, answers="whole")
+PLAN = PlanRecord(suite="icl", metrics=("logit_diff",), template="arrow")
 
 
 LABELS = [MethodSpec.parse(name).label for name in default_methods()]
