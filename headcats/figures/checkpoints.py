@@ -11,13 +11,13 @@ import xarray as xr
 
 from headcats.errors import DataError, pluralize
 from headcats.figures.checkpoint_rows import VARIABLES, followed_heads, revision_rows, shown_heads
-from headcats.figures.colours import FAINT, HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
+from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
+from headcats.figures.panels.bars import stacked_bars
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import SMALL, escaped, hover, text_width
 from headcats.figures.tables import require
 from headcats.results.visible import shortened
@@ -97,8 +97,7 @@ def checkpoints(
             Plot(x, effects, (width, _EFFECTS), _lines(rows, colour)),
         ]
         panels.append(Panel(name, plots, notes=[_followed_note(rows), _shown_note(rows, shown[name])]))
-    layout = {"barmode": "stack"}
-    return PanelGrid(panels, frame.drop(columns="place"), title, _caption(frame, revisions), layout=layout)
+    return PanelGrid(panels, frame.drop(columns="place"), title, _caption(frame, revisions))
 
 
 def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
@@ -121,27 +120,13 @@ def _step_text(step: float) -> str:
 def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.Scatter | None]:
     sizes = rows.drop_duplicates("place")
     judged, absent, some = sizes[sizes["size"].notna()], sizes[sizes["size"].isna()], sizes[sizes["n_skipped"] > 0]
-    outline = {"line": {"color": TEXT, "width": 0.8}}
-    looks = {
-        "size": outline | {"color": colour},
-        "undecided": outline | {"color": FAINT, "pattern": hatched(FAINT, HATCH)},
-    }
     template = (
         f"<b>%{{revision}}</b> {escaped(sizes['category'].iloc[0])}<br>in: %{{size:.0f}} heads, undecided: "
         "%{undecided:.0f}<br>tasks scored: %{n_tasks}, skipped: %{n_skipped}"
     )
-    bars: list[go.Bar | go.Scatter | None] = [
-        go.Bar(
-            x=judged["place"],
-            y=judged[name],
-            marker=look,
-            name=name,
-            width=0.8,
-            textposition="none",
-            **hover(template, judged.assign(revision=judged["revision"].map(escaped))),
-        )
-        for name, look in looks.items()
-    ]
+    counts = {name: judged[name] for name in ("size", "undecided")}
+    shown = hover(template, judged.assign(revision=judged["revision"].map(escaped)))
+    bars: list[go.Bar | go.Scatter | None] = [*stacked_bars(judged["place"], counts, width=0.8, colour=colour, **shown)]
     if len(some):
         texts = [f"{row.n_tasks}/{row.n_tasks + row.n_skipped}" for row in some.itertuples()]
         look = {"textposition": "bottom center", "textfont": {"size": SMALL, "color": TEXT}}

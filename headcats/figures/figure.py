@@ -5,6 +5,7 @@ import html
 import inspect
 import json
 import os
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -77,7 +78,12 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
                 named = ", ".join(f"{escaped(variable)} ({n})" for variable, n in infinite.items())
                 result = replace(result, caption=[*result.caption, f"infinite numbers are left out: {named}"])
             grid = _mark_approximation(result, next(iter(signature.bind(*args, **kwargs).arguments.values())))
-            return grid.draw(), grid.frame
+            fig = grid.draw()
+            if "ipykernel" in sys.modules:
+                from headcats.figures.static.renderer import keep_drawing  # imports IPython
+
+                keep_drawing(fig)
+            return fig, grid.frame
         return result
 
     @functools.wraps(draw)

@@ -1,24 +1,22 @@
 """In which layers the heads of each category lie, and how much the heads of a layer matter on average."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.colours import FAINT, HATCH, TEXT, named_palette, suite_colours
+from headcats.figures.colours import TEXT, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
+from headcats.figures.panels.bars import stacked_bars
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, n_cells, require
 from headcats.results.head_axes import noun, unit_of
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 _OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
-_THIN = 3  # pixels of a bar that has no room for an outline
+_THIN, _LARGEST = 3, 8  # pixels of a bar that has no room for an outline, and of one that has room beside it
 _WIDTH, _COUNTS, _EFFECTS = 260, 110, 100  # pixels
 
 
@@ -63,7 +61,7 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     frame = pd.concat([_profile(members.sel(category=name), name) for name in colours], ignore_index=True)
     layers = n_cells(members, "layer")
     cell = max(3, min(28, _WIDTH // layers))
-    width, size = max(170, cell * layers), max(3, min(8, cell))
+    width, size = max(170, cell * layers), max(_THIN, min(_LARGEST, cell))
     most = max(1, int((frame["n_in"] + frame["n_undecided"]).max()))
     cell_noun = noun(unit_of(members))
     counts = Scale(0.0, 1.06 * most, f"{cell_noun}s", format="d" if most > 4 else "")
@@ -79,7 +77,7 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     caption = [f"bars: {cell_noun}s in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
     unit = members.attrs.get("measure", "share of the gap")
     caption.append(f"● mean effect of all {cell_noun}s of a layer ({escaped(unit)})")
-    return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
+    return PanelGrid(panels, frame, title, caption)
 
 
 def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
@@ -101,21 +99,16 @@ def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
 
 
 def _bars(rows: pd.DataFrame, colour: str, size: int) -> list[go.Bar]:
-    outline = {"color": TEXT, "width": 0.8 if size > _THIN else 0}
-    hatching = hatched(FAINT, HATCH, size=size)
-    looks: dict[str, dict[str, Any]] = {
-        "n_in": {"color": colour, "line": outline},
-        "n_undecided": {"color": FAINT, "pattern": hatching, "line": outline},
-    }
     template = (
         f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "
         "(%{share_in:.0%})<br>undecided: %{n_undecided}"
     )
-    axes, values = {"x": rows["layer"].to_numpy()}, hover(template, rows, x="layer")
-    return [
-        go.Bar(y=rows[count].to_numpy(), marker=marker, name=count.removeprefix("n_"), **axes, **values)
-        for count, marker in looks.items()
-    ]
+    counts = {name: rows[f"n_{name}"].to_numpy() for name in ("in", "undecided")}
+    width, outline = 0.88 if size == _LARGEST else 1.0, 0.8 if size > _THIN else 0
+    return stacked_bars(
+        rows["layer"].to_numpy(), counts, width=width, colour=colour, outline=outline, lines=size,
+        **hover(template, rows, x="layer"),
+    )  # fmt: skip
 
 
 def _line(rows: pd.DataFrame, colour: str, size: int) -> go.Scatter:

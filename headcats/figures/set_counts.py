@@ -20,9 +20,9 @@ from headcats.figures.colours import (
 )
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
+from headcats.figures.panels.bars import stacked_bars
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel, Plot
-from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import SMALL, escaped, text_width
 from headcats.figures.tables import require
 from headcats.results.head_axes import noun, unit_of
@@ -110,7 +110,7 @@ def set_counts(
     dots = [*_numbers(columns, hover), *_dots(inside)]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
     caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least, cells=cells)
-    return PanelGrid([Panel("", plots)], frame, title, caption, layout={"barmode": "overlay"})
+    return PanelGrid([Panel("", plots)], frame, title, caption)
 
 
 def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) -> pd.DataFrame:
@@ -147,15 +147,11 @@ def _pointed(row: Any) -> str:
 def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Bar]:
     """Heads of each set: those that are out of all others, and on top those that are undecided in some."""
     colours, certain = list(columns["colour"]), columns["observed_least"].to_numpy()
-    outline = {"line": {"color": TEXT, "width": 0.8}}
-    undecided = outline | {"pattern": hatched(colours, [ink_on(colour) for colour in colours])}
-    return [
-        go.Bar(x=np.arange(len(columns)) + _BAR_AT, y=heads, base=base, width=_BAR, marker=marker, name=name, **hover)
-        for name, heads, base, marker in (
-            ("heads for certain", certain, 0, {"color": colours} | outline),
-            ("heads undecided elsewhere", columns["observed"].to_numpy() - certain, certain, undecided),
-        )
-    ]
+    counts = {"heads for certain": certain, "heads undecided elsewhere": columns["observed"].to_numpy() - certain}
+    return stacked_bars(
+        np.arange(len(columns)) + _BAR_AT, counts, width=_BAR, colour=colours,
+        undecided=colours, ink=[*map(ink_on, colours)], **hover,
+    )  # fmt: skip
 
 
 def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:

@@ -25,6 +25,8 @@ def test_bars_are_the_sizes_and_a_cross_is_not_zero():
     for bar, category in zip(bars, TABLE["category"].values, strict=True):
         assert bar.x.tolist() == [1, 2, 3]
         assert bar.y.tolist() == TABLE["size"].sel(category=category).values[1:].tolist()
+    undecided = [trace for trace in traces(fig, "undecided") if trace.type == "bar"]
+    assert [trace.base.tolist() for trace in undecided] == [bar.y.tolist() for bar in bars]
     assert [trace.x.tolist() for trace in traces(fig, "not judged")] == [[0]] * 4
     assert [trace.text for trace in traces(fig, "tasks scored")] == [("0/4", "3/4")] * 4
 

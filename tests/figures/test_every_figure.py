@@ -23,8 +23,8 @@ import headcats
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
 from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
-from headcats.figures.static.colours import rgba_of
 from headcats.figures.static.svg import svg
+from headcats.results.colour import as_hex
 from headcats.results.manifest import SUITE
 from headcats.results.run_results import suite_blocks
 
@@ -284,9 +284,9 @@ def texts_of(fig: go.Figure) -> list[str]:
 
 def is_neutral(text: str) -> bool:
     """Whether a text is a shade of grey, as plotly takes it."""
-    if not re.fullmatch(r"#[0-9a-fA-F]{6}|rgba?\([\d., ]+\)|white|black|gr[ae]y", text):
+    if not re.fullmatch(r"#[0-9a-fA-F]{6}|rgb\([\d., ]+\)|white|black|gr[ae]y", text):
         return False
-    return len(set(rgba_of(text)[:3])) == 1
+    return len(set(bytes.fromhex(as_hex(text, category="")[1:]))) == 1
 
 
 def test_a_plain_plotly_figure_may_be_registered_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,6 @@ def test_numbers_of_every_layer() -> None:
 def test_bars_stand_on_each_other_and_the_line_is_the_mean() -> None:
     fig = layer_profile(by_hand())
     frame = data(fig)
-    assert fig.layout.barmode == "stack"
     inside, still_open, means = (traces(fig, name) for name in ("in", "undecided", "mean effect"))
     assert [trace.marker.color for trace in inside] == list(TWO.values())
     assert {trace.marker.pattern.shape for trace in still_open} == {"/"}
@@ -43,6 +42,7 @@ def test_bars_stand_on_each_other_and_the_line_is_the_mean() -> None:
         here = frame[frame.category == name]
         assert inside[i].y.tolist() == here.n_in.tolist()
         assert still_open[i].y.tolist() == here.n_undecided.tolist()
+        assert still_open[i].base.tolist() == here.n_in.tolist()
         np.testing.assert_allclose(means[i].y, here.mean_effect)
         assert means[i].text.tolist() == here.strongest.tolist()
         np.testing.assert_allclose(means[i].customdata[:, 0], here.strongest_effect)

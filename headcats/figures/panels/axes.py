@@ -15,6 +15,8 @@ _TICK_ROOM = 15  # pixels between two labels of an axis
 _NUMBER_ROOM = 24  # pixels between two numbers of which plotly chooses the distance, which it rounds up
 _ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
 _ROUND = (1, 2, 5)  # of steps, times powers of ten
+_NUMBER = 10  # pixels of a number at a tick
+_FEW = 5  # most steps between the numbers of a scale
 _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its length
 
 
@@ -100,24 +102,45 @@ class Axis:
 
     def layout(self, *, named: bool) -> dict[str, Any]:
         """As plotly takes it, with or without its name."""
+        layout = _plain(self.name if named and not self.slanted else "", self.tick_size) | {
+            "tickangle": -45 if self.slanted else 0,
+            "range": list(self.ends),
+            "scaleanchor": False,  # pictures would make their cells square
+        }
+        if self._adapts:
+            # In the smallest parts plotly would number halves of cells too; pages then set the step to 1 (in_pages.js).
+            return layout | {"tickmode": "auto", "nticks": self.most}
+        layout["tickvals"] = [place for place, _ in self.marks]
+        if self.first or self.tick_texts or self.labels:
+            layout["ticktext"] = [text for _, text in self.marks]
+        return layout | ({"side": "top"} if self.slanted else {})
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Numbers at its left or lower end, and at the other."""
         # A tick at `n` itself, which `ticks` may hold, is not drawn where cells end before: room for it would read as
         # an empty layer.
         low, high = -0.5, self.length - 0.5
-        layout = _plain(self.name if named and not self.slanted else "") | {
-            "tickangle": -45 if self.slanted else 0,
-            "range": [high, low] if self.reverse else [low, high],
-            "scaleanchor": False,  # pictures would make their cells square
-        }
-        if self.most and self.most < self.n:
-            # In the smallest parts plotly would number halves of cells too; pages then set the step to 1 (in_pages.js).
-            return layout | {"tickmode": "auto", "nticks": self.most}
+        return (high, low) if self.reverse else (low, high)
+
+    @property
+    def marks(self) -> Sequence[tuple[float, str]]:
+        """Places and texts, as HTML, of its ticks before anybody zooms."""
+        if self._adapts:
+            return _round_marks(-0.5, self.length - 0.5, self.most)
         cells = range(len(self.labels) or self.n) if self.labels or self.most else self.ticks
-        layout["tickvals"] = list(cells)
-        if self.first or self.tick_texts:
-            layout["ticktext"] = [*map(escaped, self.tick_texts)] or [str(tick + self.first) for tick in self.ticks]
-        if self.labels:
-            layout |= {"ticktext": [*map(escaped, self._shown)], "tickfont": {"size": SMALL}}
-        return layout | ({"side": "top"} if self.slanted else {})
+        texts = self._shown or self.tick_texts or [str(cell + self.first) for cell in cells]
+        return list(zip(cells, map(escaped, texts), strict=True))
+
+    @property
+    def tick_size(self) -> int:
+        """Pixels of the letters at its ticks."""
+        return SMALL if self.labels else _NUMBER
+
+    @property
+    def _adapts(self) -> bool:
+        """Whether plotly chooses the numbers, by what part of the axis one looks at."""
+        return 0 < self.most < self.n
 
     @property
     def _shown(self) -> list[str]:
@@ -136,17 +159,29 @@ class Scale:
     """Of the ticks, as d3 writes it: "d" for whole numbers."""
     room: int = 44
     """Pixels that ticks take across the axis."""
+    tick_size: int = _NUMBER
+    """Pixels of the letters at its ticks."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Numbers at its lower end and at the upper."""
+        return self.low, self.high
+
+    @property
+    def marks(self) -> Sequence[tuple[float, str]]:
+        """Places and texts of its ticks before anybody zooms."""
+        return _round_marks(self.low, self.high, _FEW)
 
     def layout(self, *, named: bool) -> dict[str, Any]:
         """As plotly takes it, with or without its name."""
-        return _plain(self.name if named else "") | {
+        return _plain(self.name if named else "", self.tick_size) | {
             "showgrid": True,
             "gridcolor": GRID,
             "zeroline": True,
             "zerolinecolor": TICK,
             "zerolinewidth": 1,
             "range": [self.low, self.high],
-            "nticks": 5,
+            "nticks": _FEW,
             "tickformat": self.format,
         }
 
@@ -165,7 +200,16 @@ def ticks(n: int) -> list[int]:
     return list(range(0, n + 1, max(1, n // 5)))
 
 
-def _plain(name: str) -> dict[str, Any]:
+def _round_marks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """At most `most` steps between round numbers, as plotly chooses them."""
+    rough = (high - low) / most
+    magnitude = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * magnitude for factor in (2, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
+    steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(round(n * step, 12), f"{round(n * step, 12):g}".replace("-", "−")) for n in steps]
+
+
+def _plain(name: str, tick_size: int) -> dict[str, Any]:
     return {
         "showgrid": False,
         "zeroline": False,
@@ -173,7 +217,7 @@ def _plain(name: str) -> dict[str, Any]:
         "ticks": "outside",
         "ticklen": 3,
         "tickcolor": TICK,
-        "tickfont": {"size": 10},
+        "tickfont": {"size": tick_size},
         # Figures have room for their labels; plotly would measure every one, and leave out those that reach far.
         "ticklabeloverflow": "allow",
         "title": {"text": name, "standoff": 4, "font": {"size": MEDIUM}},

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
-from headcats.figures.panels.layout import Canvas
-from headcats.figures.panels.text import MEDIUM, SMALL
+from headcats.figures.panels.drawing import Placed
 
 _CLIP_QUANTILE = 0.99
 # Ends of a scale in powers of ten -> step of its ticks: 3 to 6 ticks above 0, two digits each.
 _ENDS = {1.0: 0.2, 1.2: 0.2, 1.5: 0.5, 2.0: 0.5, 2.5: 0.5, 3.0: 0.5, 4.0: 1.0, 5.0: 1.0, 6.0: 1.0, 8.0: 2.0}
 _FEW = 100
-# Plotly sets the name of a bar two pixels from the ticks' texts, where it reads as part of them.
+# Plotly sets the name of a bar two pixels from the ticks' texts.
 _APART = "\N{NO-BREAK SPACE}" * 2
+BAR_WIDTH = 14  # pixels
 _WIDTH, _LONGEST, _SHORTEST = 104, 600, 150  # pixels: width of a bar with its name, and its lengths
 
 
@@ -47,6 +47,11 @@ class ColourScale:
         texts[-1] = f"{texts[-1]}+" if self.clipped[1] else texts[-1]
         return texts
 
+    @property
+    def labels(self) -> list[str]:
+        """The same with room behind them, where the name of the bar would read as part of them."""
+        return [text + _APART for text in self.texts]
+
     def ink(self, values: Any) -> np.ndarray:
         """Black or white for marks on cells of these values: diverging scales and Blues are dark at their ends."""
         low, high = self.ticks[0], self.ticks[-1]
@@ -65,27 +70,9 @@ class ColourScale:
         """As `Beside` says."""
         return self
 
-    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+    def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
         """As `Beside` says."""
-        x, y = canvas.at(*at)
-        bar = {
-            "x": x,
-            "y": y,
-            "xanchor": "left",
-            "yanchor": "top",
-            "xpad": 0,
-            "ypad": 0,
-            "lenmode": "pixels",
-            "len": length,
-            "thickness": 14,
-            "outlinewidth": 0,
-            "tickvals": self.ticks,
-            "ticktext": [f"{text}{_APART}" for text in self.texts],
-            "tickfont": {"size": SMALL},
-            "title": {"text": self.name, "side": "right", "font": {"size": MEDIUM}},
-        }
-        scale = {"colorscale": self.colours, "cmin": self.ticks[0], "cmax": self.ticks[-1], "colorbar": bar}
-        canvas.layout["coloraxis"] = scale
+        return [Placed(self, at, length)]
 
 
 def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUANTILE) -> ColourScale:

@@ -4,7 +4,7 @@ A figure declares what its panels hold; where things stand, and how large they a
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,8 +13,10 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
+from headcats.figures.panels.drawing import Drawing, Placed, Text
 from headcats.figures.panels.groups import GROUPS
-from headcats.figures.panels.layout import APART, WIDEST, Canvas, Layout, Panel, Plot, arranged, name_size
+from headcats.figures.panels.interactive import plotly_figure
+from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, Plot, arranged, name_size
 from headcats.figures.panels.marks import MARKED, UNMARKED, unmarked
 from headcats.figures.panels.text import (
     EDGE,
@@ -40,8 +42,8 @@ class Beside(Protocol):
     def size(self, length: int) -> tuple[int, int]:
         """Width and height in pixels beside plots of that height."""
 
-    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
-        """Draw it, that long, with its upper left corner at a place in pixels."""
+    def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
+        """Its parts, that long, with its upper left corner at a place in pixels."""
 
     def unmarked(self) -> "Beside":
         """The same for cells without marks."""
@@ -84,24 +86,24 @@ class PanelGrid:
 
     def draw(self) -> go.Figure:
         """The figure, as wide as its panels, its title and its caption need."""
-        return self._unmarked()._draw() if self.marks == UNMARKED else self._draw()
+        return plotly_figure((self._unmarked() if self.marks == UNMARKED else self)._drawing())
 
     def _unmarked(self) -> "PanelGrid":
         panels = [unmarked(panel) for panel in self.panels]
         beside = self.beside.unmarked() if self.beside else None
         return replace(self, panels=panels, caption=(), least=0, beside=beside)
 
-    def _draw(self) -> go.Figure:
+    def _drawing(self) -> Drawing:
         beside = self.beside.size(0)[0] if self.beside else 0
         places = arranged(self.panels, columns=self.columns, one_row=self.one_row, beside=beside)
         title_width = min(WIDEST, 2 * EDGE + text_width(html.unescape(self.title or ""), TITLE))
         width = max(places.right, self.least, title_width)
-        parts = list(self.caption)
-        if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):
-            parts.append(f"× {MISSING}")
-        if any(trace.name == GROUPS for trace in self.traces):
-            parts.append("lines between groups of heads that share keys and values")
-        caption = fold_caption(parts, width=width - 2 * EDGE)
+        said, kinds = list(self.caption), {trace.name for trace in self.traces}
+        if MISSING in kinds and not any(part.startswith("×") for part in said):
+            said.append(f"× {MISSING}")
+        if GROUPS in kinds:
+            said.append("lines between groups of heads that share keys and values")
+        caption = fold_caption(said, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
         views_top = caption_top + _CAPTION_LINE * len(caption) + 8
         below_caption = views_top + (_VIEWS_ROOM if self.views else 0)
@@ -109,47 +111,45 @@ class PanelGrid:
         length = self.beside.size(places.last_row_bottom - places.corners[0][1])[1] if self.beside else 0
         height = max(below_caption + places.bottom, top + length) + _BOTTOM
 
-        canvas = Canvas(width, height, title=self.title, grey=self.grey)
-        for i, line in enumerate(caption):
-            canvas.write(line, at=(EDGE, caption_top + _CAPTION_LINE * i), quiet=True)
+        lines = enumerate(caption)
+        parts = [Placed(Text(line, quiet=True), (EDGE, caption_top + _CAPTION_LINE * i)) for i, line in lines]
         for place in range(len(self.panels)):
-            self._draw_panel(canvas, place, places, below_caption)
-        if self.views:
-            canvas.choose(self.views, at=(EDGE, views_top))
+            parts += self._panel(place, places, below_caption)
         if self.beside:
-            self.beside.add(canvas, at=(places.beside_left, top), length=length)
-        return canvas.figure().update_layout(**self.layout)
+            parts += self.beside.placed((places.beside_left, top), length)
+        for trace, shown in zip(self.traces, next(iter(self.views.values()), ()), strict=False):
+            trace.visible = shown
+        return Drawing(width, height, self.title, parts, self.grey, self.views, views_top, self.layout)
 
-    def _draw_panel(self, canvas: Canvas, place: int, places: Layout, below_caption: int) -> None:
+    def _panel(self, place: int, places: Layout, below_caption: int) -> Iterator[Placed]:
         panel, (left, top) = self.panels[place], places.corners[place]
         top += below_caption
         y = top - places.heading
         if panel.section and (place == 0 or panel.section != self.panels[place - 1].section):
-            canvas.write(f"<b>{escaped(panel.section)}</b>", at=(EDGE, y - line_height(LARGE) - 4), size=LARGE)
+            yield Placed(Text(f"<b>{escaped(panel.section)}</b>", LARGE), (EDGE, y - line_height(LARGE) - 4))
         size = name_size(panel)
         lines = [(escaped(line), size) for line in places.names[place]] if panel.name else []
         # Names of one line stand beside the last line of longer ones.
         y += places.name_height - line_height(size) * len(lines)
         for text, size in [*lines, *((note, SMALL) for note in panel.notes)]:
-            canvas.write(text, at=(left, y), size=size, quiet=size == SMALL)
+            yield Placed(Text(text, size, quiet=size == SMALL), (left, y))
             y += line_height(size)
         for i, plot in enumerate(panel.plots):
             last = i == len(panel.plots) - 1
-            axis_names = (places.outer[place][0] and last, places.outer[place][1])
-            axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=axis_names)
-            for trace in [*plot.traces, *(_behind_cells(plot) if self.grey else [])]:
-                if trace is not None:
-                    canvas.traces.append(_silent(trace).update(axes))
+            named = (places.outer[place][0] and last, places.outer[place][1])
+            traces = [trace for trace in plot.traces if trace is not None]
+            traces += _behind_cells(plot) if self.grey else []
+            yield Placed(replace(plot, traces=traces), (left, top), named=named)
             top += plot.size[1] + APART
             start = 0
             for name, n in plot.x.groups:
                 width = n * plot.size[0] // plot.x.n
                 middle = left + (2 * start + n) * plot.size[0] // (2 * plot.x.n)
                 text = f"<b>{escaped(fold(name, width=width)[0])}</b>"
-                canvas.write(text, at=(middle, top - APART + 4), anchor="center")
+                yield Placed(Text(text, anchor="center"), (middle, top - APART + 4))
                 start += n
             if plot.x.slanted and plot.x.name and not plot.x.groups:
-                canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")
+                yield Placed(Text(plot.x.name, anchor="center"), (left + plot.size[0] // 2, top - APART + 6))
 
 
 def _behind_cells(plot: Plot) -> list[go.Scatter]:
@@ -164,10 +164,3 @@ def _behind_cells(plot: Plot) -> list[go.Scatter]:
         go.Scatter(x=[x0, x1, x1, x0, x0], y=[y0, y0, y1, y1, y0], name="behind the last cells", **area)
         for (x0, y0), (x1, y1) in boxes
     ]
-
-
-def _silent(trace: Any) -> Any:
-    """Without an entry in the legend, which is made of swatches, and without a hover where none was written."""
-    if isinstance(trace, go.Scatter | go.Bar):
-        trace.showlegend = False
-    return trace if trace.hovertemplate else trace.update(hoverinfo="skip")

@@ -4,13 +4,10 @@ import itertools
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import plotly.graph_objects as go
-
-from headcats.figures.colours import MARK, OUTLINE
-from headcats.figures.panels.layout import Canvas
-from headcats.figures.panels.text import MEDIUM, escaped, text_width
+from headcats.figures.colours import MARK
+from headcats.figures.panels.drawing import Placed
+from headcats.figures.panels.text import escaped, text_width
 from headcats.results.visible import shortened, visible
 
 _SWATCH = 44  # pixels of a swatch and the spaces around it
@@ -51,17 +48,19 @@ class Legend:
         """As `Beside` says: colours alone."""
         return Legend([entry for entry in self.entries if not entry.hatch and not entry.symbol])
 
-    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+    def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
         """As `Beside` says."""
-        for entry in self.entries:
-            letter = self.letters.get(entry.name)
-            name = shortened(entry.name)
-            canvas.traces.append(_swatch(entry, with_letter(name, letter) if letter else escaped(name)))
-        # The entries explain colours; nothing would be hidden by clicking them.
-        fixed = {"itemclick": False, "itemdoubleclick": False, "traceorder": "normal", "borderwidth": 0}
-        x, y = canvas.at(at[0], at[1] - 4)
-        place = {"x": x, "y": y, "xanchor": "left", "yanchor": "top"}
-        canvas.layout["legend"] = place | fixed | {"font": {"size": MEDIUM}}
+        return [Placed(self, (at[0], at[1] - 4))]
+
+    @property
+    def lines(self) -> list[tuple[Entry, str]]:
+        """Every entry with its text as HTML."""
+        names = [shortened(entry.name) for entry in self.entries]
+        letters = [self.letters.get(entry.name) for entry in self.entries]
+        texts = [
+            with_letter(name, letter) if letter else escaped(name) for name, letter in zip(names, letters, strict=True)
+        ]
+        return list(zip(self.entries, texts, strict=True))
 
 
 def category_letters(names: Sequence[str]) -> dict[str, str]:
@@ -90,23 +89,6 @@ def with_letter(label: str, letter: str) -> str:
     """A legend entry as HTML with its letter in bold: its beginning, or in front of it."""
     after_letter = label[len(letter) :] if label.startswith(letter) else f" {label}"
     return f"<b>{escaped(letter)}</b>{escaped(after_letter)}"
-
-
-def hatched(colour: str | list[str], lines: str | list[str], *, size: int = 5) -> dict[str, Any]:
-    """Diagonal lines on a bar or swatch, or on each of several, as plotly's `marker.pattern` takes them."""
-    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
-
-
-def _swatch(entry: Entry, name: str) -> go.Bar | go.Scatter:
-    common: dict[str, Any] = {"x": [None], "y": [None], "name": name, "showlegend": True, "hoverinfo": "skip"}
-    if entry.symbol:
-        return go.Scatter(mode="markers", marker={"symbol": entry.symbol, "size": 9, "color": entry.colour}, **common)
-    marker: dict[str, Any] = {"color": entry.colour}
-    if entry.outlined:
-        marker["line"] = {"color": OUTLINE, "width": 0.5}
-    if entry.hatch:
-        marker["pattern"] = hatched(entry.colour, entry.hatch)
-    return go.Bar(marker=marker, **common)
 
 
 def _prefix(name: str, rivals: Sequence[str]) -> str:

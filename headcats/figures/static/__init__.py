@@ -1,4 +1,4 @@
-"""A figure as a picture without a browser: SVG, for pages without scripts, notebooks on the web and mails.
+"""Figures as pictures without a browser: SVG, for pages without scripts, notebooks on the web and mails.
 
-Draws what the figures of headcats are made of: heatmaps, images, lines, markers, bars, texts, axes, legend, colour bar.
+Draws panels, which plotly draws too: their axes, cells, curves, bars and texts, the legend and the colour bar.
 """

@@ -1,92 +1,121 @@
 """A figure of headcats as SVG, without a browser."""
 
 import html
-import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from headcats.errors import HeadcatsError
-from headcats.figures.static.arrays import numbers
-from headcats.figures.static.axes import axis_svg, spans
-from headcats.figures.static.beside import colour_bar_svg, is_swatch, legend_svg
-from headcats.figures.static.colours import css_colour
-from headcats.figures.static.text import plain_text, svg_text
-from headcats.figures.static.traces import trace_svg
+from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
+from headcats.figures.panels.colour_scale import BAR_WIDTH, ColourScale
+from headcats.figures.panels.drawing import TITLE_TOP, Drawing, Placed, Text
+from headcats.figures.panels.interactive import drawing_of
+from headcats.figures.panels.layout import Plot
+from headcats.figures.panels.legend import Legend
+from headcats.figures.panels.text import EDGE, MEDIUM, SMALL, TITLE
+from headcats.figures.static.axes import Box, axis_svg, rectangle
+from headcats.figures.static.cells import area_svg, bar_svg, heatmap_svg, image_svg
+from headcats.figures.static.colours import scale_colours
+from headcats.figures.static.scatter import scatter_svg
+from headcats.figures.static.symbols import look, outline
+from headcats.figures.static.text import label_width, plain_text, svg_text
+
+_ROW, _FIRST, _SWATCH, _TEXT = 19, 15.6, 12, 40  # pixels: as plotly sets entries of 12 pixels
+_STEPS = 64  # of a colour bar
 
 
 def svg(fig: go.Figure) -> str | None:
-    """The figure as it looks before anybody points at it; None for one that is not made of what headcats draws.
+    """The picture of a figure that was drawn from panels (`PanelGrid`), as it was drawn; None for any other.
 
-    Buttons above a figure are left out: the first view is shown.
-
-    Args:
-        fig: With a width and a height, and axes with ranges and domains, as the figures of headcats have them.
+    Buttons above a figure are left out: the first view is shown. Changes made to the figure since are not seen.
     """
-    layout = fig.layout
-    if not layout.width or not layout.height:
-        return None
+    drawing = drawing_of(fig)
+    return None if drawing is None else svg_of(drawing)
+
+
+def svg_of(drawing: Drawing) -> str | None:
+    """The picture of a drawing; None for one with traces or colours that only plotly knows, of somebody else's."""
+    width, height = drawing.width, drawing.height
+    scale = next((placed.part for placed in drawing.of_kind(ColourScale)), None)
     try:
-        content = "".join(_parts(fig))
-    # A user's figure, of other traces or with axes, colours or places that plotly chooses in the browser.
+        content = "".join(piece for placed in drawing.parts for piece in _part(placed, drawing, scale))
     except (AttributeError, HeadcatsError, KeyError, TypeError, ValueError):
         return None
-    width, height = int(layout.width), int(layout.height)
-    name = html.escape(plain_text(layout.title.text or "figure"))
-    family = html.escape(layout.font.family or "Arial, Helvetica, sans-serif")
+    if drawing.title:
+        # plotly sets a title a quarter of its size higher than other texts.
+        content += svg_text(drawing.title, (EDGE, TITLE_TOP - TITLE / 4), size=TITLE, colour=TEXT)
+    name = html.escape(plain_text(drawing.title or "figure"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="{family}" role="img" aria-label="{name}">'
-        f'<rect width="{width}" height="{height}" fill="{css_colour(layout.paper_bgcolor)}"/>{content}</svg>'
+        f'font-family="Arial, Helvetica, sans-serif" role="img" aria-label="{name}">'
+        f'<rect width="{width}" height="{height}" fill="{BACKGROUND}"/>{content}</svg>'
     )
 
 
-def _parts(fig: go.Figure) -> Iterator[str]:
-    layout = fig.layout
-    text = css_colour(layout.font.color)
-    drawn = [trace for trace in _stacked(fig) if trace.visible in (None, True) and not is_swatch(trace)]
-    for number in dict.fromkeys(_axes_of(trace) for trace in drawn):
-        x, y = spans(fig, number)
-        (left, right), (top, bottom) = x.ends, y.ends
-        box = f'x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{bottom - top:.2f}"'
-        yield f'<rect {box} fill="{css_colour(layout.plot_bgcolor)}"/>'
-        yield from axis_svg(x, y, text=text)
-        # What leaves a panel is cut off by a picture in the picture: a clip path needs a name, and several pictures of
-        # one page would share it.
-        panel = f'<svg {box} viewBox="{left:.2f} {top:.2f} {right - left:.2f} {bottom - top:.2f}">'
-        for trace in drawn:
-            if _axes_of(trace) == number:
-                marks = trace_svg(fig, trace, x, y)
-                free = trace.type == "scatter" and trace.cliponaxis is False
-                yield marks if free or not marks else f"{panel}{marks}</svg>"
-    if title := layout.title.text:
-        # plotly sets a title a quarter of its size higher than other texts.
-        at = (layout.title.x * layout.width, (1 - layout.title.y) * layout.height - layout.title.font.size / 4)
-        yield svg_text(title, at, size=layout.title.font.size, colour=text)
-    for note in layout.annotations:
-        at = (note.x * layout.width, (1 - note.y) * layout.height)
-        look = {"size": note.font.size, "colour": note.font.color or text}
-        yield svg_text(note.text, at, anchor=note.xanchor or "left", valign=note.yanchor or "top", **look)
-    yield from legend_svg(fig, text=text)
-    yield from colour_bar_svg(fig, text=text)
+def _part(placed: Placed, drawing: Drawing, scale: ColourScale | None) -> Iterator[str]:
+    part = placed.part
+    if isinstance(part, Plot):
+        return _plot(placed, scale, ground=NO_VALUE if drawing.grey else BACKGROUND)
+    if isinstance(part, Legend):
+        return _legend(part, *placed.at)
+    if isinstance(part, ColourScale):
+        return _colour_bar(part, *placed.at, placed.length)
+    text: Text = part
+    colour = QUIET_TEXT if text.quiet else TEXT
+    return iter([svg_text(text.html, placed.at, size=text.size, colour=colour, anchor=text.anchor)])
 
 
-def _axes_of(trace: Any) -> str:
-    """Number of a trace's axes, "" for the first."""
-    return str(trace.xaxis or "x")[1:]
+def _plot(placed: Placed, scale: ColourScale | None, *, ground: str) -> Iterator[str]:
+    box = Box(placed.part, *placed.at)
+    yield f'<rect {box.corners} fill="{ground}"/>'
+    yield from axis_svg(box, placed)
+    # What leaves a plot is cut off by a picture in the picture: a clip path needs a name, and several pictures of one
+    # page would share it.
+    (left, top), (width, height) = placed.at, box.plot.size
+    inside = f'<svg {box.corners} viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
+    for trace in filter(None, box.plot.traces):
+        if trace.visible in (None, True) and (marks := _trace(trace, box, scale, ground)):
+            free = isinstance(trace, go.Scatter) and trace.cliponaxis is False
+            yield marks if free else f"{inside}{marks}</svg>"
 
 
-def _stacked(fig: go.Figure) -> list[Any]:
-    """The traces, bars of a stack with the base at which they stand."""
-    traces, tops = [], dict[tuple[Any, ...], float]()
-    for trace in fig.data:
-        if trace.type == "bar" and fig.layout.barmode == "stack" and not is_swatch(trace):
-            base = []
-            for place, length in zip(numbers(trace.x).tolist(), numbers(trace.y).tolist(), strict=True):
-                at = (trace.xaxis, place, length < 0)
-                base.append(tops.get(at, 0.0))
-                tops[at] = base[-1] + (0.0 if math.isnan(length) else length)
-            trace = go.Bar(trace).update(base=base)
-        traces.append(trace)
-    return traces
+def _trace(trace: Any, box: Box, scale: ColourScale | None, ground: str) -> str:
+    """A trace over its axes; a `KeyError` for a kind that headcats does not draw."""
+    marks = {
+        "heatmap": lambda: heatmap_svg(trace, box, scale, ground=ground),
+        "image": lambda: image_svg(trace, box),
+        "scatter": lambda: scatter_svg(trace, box, scale),
+        "bar": lambda: bar_svg(trace, box),
+    }[trace.type]()
+    content = "".join(marks)
+    return content if trace.opacity in (None, 1) else f'<g opacity="{trace.opacity:g}">{content}</g>'
+
+
+def _legend(legend: Legend, left: int, top: int) -> Iterator[str]:
+    """A line for every entry, from top to bottom."""
+    for row, (entry, text) in enumerate(legend.lines):
+        y = top + _FIRST + _ROW * row
+        if entry.symbol:
+            drawn = look(entry.symbol, colour=entry.colour, edge=entry.colour, width=0)
+            yield f'<path d="{outline(entry.symbol, (left + 20, y), 9)}" {drawn}/>'
+        else:
+            corners = (left + 20 - _SWATCH / 2, y - _SWATCH / 2, _SWATCH, _SWATCH)
+            yield area_svg(corners, entry.colour, entry.hatch, OUTLINE, 0.5 if entry.outlined else 0)
+        yield svg_text(text, (left + _TEXT, y), size=MEDIUM, colour=TEXT, valign="middle")
+
+
+def _colour_bar(scale: ColourScale, left: int, top: int, length: int) -> Iterator[str]:
+    """The bar of the colours, the largest number on top, with its ticks and its name."""
+    low, high = scale.ticks[0], scale.ticks[-1]
+    step = length / _STEPS
+    for place, rgba in enumerate(scale_colours(np.linspace(high, low, _STEPS), scale.colours, (low, high))):
+        # A little over the next one: no gap shows between them at any zoom.
+        corners = rectangle(left, top + place * step, BAR_WIDTH, step + 0.3)
+        yield f'<rect {corners} fill="#{bytes(rgba[:3]).hex()}"/>'
+    for value, label in zip(scale.ticks, scale.labels, strict=True):
+        y = top + length * (high - value) / (high - low)
+        yield svg_text(label, (left + BAR_WIDTH + 4, y), size=SMALL, colour=TEXT, valign="middle")
+    at = (left + BAR_WIDTH + 12 + max(label_width(label, SMALL) for label in scale.labels), top + length / 2)
+    yield svg_text(scale.name, at, size=MEDIUM, colour=TEXT, anchor="center", valign="middle", angle=90)

@@ -1,16 +1,30 @@
 """Marks of plotly's scatter traces as SVG paths."""
 
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
 # Corners in shares of the radius, as plotly draws them.
 _POLYGONS = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "triangle-down": ((-1.15, -0.5), (1.15, -0.5), (0, 1)),
     "triangle-up": ((-1.15, 0.5), (1.15, 0.5), (0, -1)),
-}
+    "cross": (
+        (-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4),
+        (0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4),
+    ),
+}  # fmt: skip
 _LINES = {
     "x-thin": (((-1, -1), (1, 1)), ((-1, 1), (1, -1))),
     "line-ew": (((-1.4, 0), (1.4, 0)),),
 }
+
+
+def each(value: Any, n: int, default: Any = None) -> Shaped[np.ndarray, " mark"]:
+    """One entry per mark, of one per mark or of one for all; the `default` where a figure says nothing."""
+    return np.broadcast_to(np.asarray(default if value is None else value, dtype=object), n)
 
 
 def outline(symbol: str, at: tuple[float, float], size: float) -> str:

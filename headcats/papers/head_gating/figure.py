@@ -16,6 +16,7 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
+from headcats.figures.panels.drawing import Placed, Text
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import (
     LAYERS_ACROSS,
@@ -24,7 +25,7 @@ from headcats.figures.panels.heads import (
     in_round_steps,
     layer_head_cells,
 )
-from headcats.figures.panels.layout import Canvas, Panel, Plot
+from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.marks import MARKED, check_marks
 from headcats.figures.panels.text import escaped
@@ -250,19 +251,21 @@ class ColourSquare:
         """As `Beside` says: nothing is hatched."""
         return dataclasses.replace(self, hatched_from=math.inf)
 
-    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+    def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
         """As `Beside` says."""
         labels = ["0", *[""] * (_STEPS // 2 - 1), "0.5", *[""] * (_STEPS // 2 - 1), "1"]
         across, upwards = (Axis(name, _STEPS + 1, name, labels=labels) for name in ("facilitation", "interference"))
         left, top = at[0] + _LEFT, at[1] + _TOP
-        axes = canvas.add_axes((left, top), (_SQUARE, _SQUARE), x=across, y=upwards)
-        canvas.write("Colours", at=(at[0], at[1] - 2), size=13)
         # From top to bottom the rows of a picture follow its y axis, as cells of heads do.
         colours = composite(*np.meshgrid(*[np.linspace(0, 1, _STEPS + 1)] * 2), palette=self.palette)
-        canvas.traces.append(go.Image(z=colours, colormodel="rgba", hoverinfo="skip", name="colours", **axes))
+        square = go.Image(z=colours, colormodel="rgba", name="colours")
         hatches = {name: ON_LIGHT if CORNERS[name][1] >= self.hatched_from else "" for name in CORNERS}
         entries = [
             Entry(name, corner_colour(name, palette=self.palette), hatch, outlined=True)
             for name, hatch in hatches.items()
         ]
-        Legend(entries).add(canvas, at=(at[0], top + _SQUARE + _LEGEND), length=length)
+        return [
+            Placed(Plot(across, upwards, (_SQUARE, _SQUARE), [square]), (left, top)),
+            Placed(Text("Colours", 13), (at[0], at[1] - 2)),
+            *Legend(entries).placed((at[0], top + _SQUARE + _LEGEND), length),
+        ]

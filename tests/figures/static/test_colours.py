@@ -1,23 +1,8 @@
-"""Colours as plotly writes them, and numbers as colours of a scale."""
+"""Numbers as colours of a scale."""
 
 import numpy as np
-import pytest
 
-from headcats.errors import DataError
-from headcats.figures.static.colours import css_colour, rgba_of, scale_colours
-
-
-def test_every_way_to_write_a_colour_is_read() -> None:
-    assert rgba_of("#1f77b4") == (31, 119, 180, 255)
-    assert rgba_of("teal") == (0, 128, 128, 255)
-    assert rgba_of("rgb(1, 2, 3)") == (1, 2, 3, 255)
-    assert rgba_of("rgba(1,2,3,0.2)") == (1, 2, 3, 51)
-    assert (css_colour("teal"), css_colour("rgba(1,2,3,0.2)")) == ("#008080", "rgba(1,2,3,0.200)")
-
-
-def test_what_is_no_colour_is_refused() -> None:
-    with pytest.raises(DataError, match="blu-ish"):
-        rgba_of("blu-ish")
+from headcats.figures.static.colours import scale_colours
 
 
 def test_numbers_are_coloured_between_the_stops_and_clipped_outside() -> None:

@@ -59,7 +59,9 @@ def test_outside_a_notebook_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> 
     assert pio.renderers.default == "browser"
 
 
-def test_another_kind_of_figure_is_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_that_was_changed_and_one_of_another_kind_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     in_a_notebook(monkeypatch, default="plotly_mimetype")
     show_pictures()
-    assert set(go.Figure(go.Pie(values=[1, 2]))._repr_mimebundle_()) == {PLOTLY}
+    changed = headcats.figures.head_grid(EXAMPLES["head_grid"](2, 3)).add_hline(1)
+    for fig in (changed, go.Figure(go.Pie(values=[1, 2]))):
+        assert set(fig._repr_mimebundle_()) == {PLOTLY}

@@ -2,6 +2,7 @@
 
 import base64
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,67 +10,65 @@ from figures.chromium import read_png
 from figures.examples import EXAMPLES, mixed_overlap
 
 import headcats.figures
-from headcats.figures.static.svg import svg
+from headcats.figures.panels.axes import Axis, Scale
+from headcats.figures.panels.bars import stacked_bars
+from headcats.figures.panels.drawing import Drawing, Placed
+from headcats.figures.panels.layout import Plot
+from headcats.figures.static.svg import svg, svg_of
 
 NS = "{http://www.w3.org/2000/svg}"
-LAYOUT = {
-    "width": 400,
-    "height": 200,
-    "font": {"color": "black"},
-    "paper_bgcolor": "white",
-    "plot_bgcolor": "white",
-    "xaxis": {"range": [-0.5, 3.5], "domain": [0.25, 0.75]},
-    "yaxis": {"range": [1.5, -0.5], "domain": [0.25, 0.75]},
-}
+CELLS = Axis("layer", 4), Axis("head", 2, reverse=True)
+RED_BLUE = [[0, "red"], [0.5, "red"], [0.5, "blue"], [1, "blue"]]
 
 
-def picture(*traces: object, **layout: object) -> ElementTree.Element:
-    drawn = svg(go.Figure(list(traces), LAYOUT | layout))
-    assert drawn is not None
-    return ElementTree.fromstring(drawn)
+def drawn(*traces: Any, axes: tuple[Axis, Axis | Scale] = CELLS) -> str | None:
+    """Traces on a plot of 200 x 100 pixels, 100 from the left and 50 from the top."""
+    return svg_of(Drawing(400, 200, None, [Placed(Plot(*axes, (200, 100), traces), (100, 50))]))
+
+
+def picture(*traces: Any, axes: tuple[Axis, Axis | Scale] = CELLS) -> ElementTree.Element:
+    return ElementTree.fromstring(drawn(*traces, axes=axes) or "")
 
 
 def numbers_of(element: ElementTree.Element, *names: str) -> list[float]:
     return [float(element.get(name, "")) for name in names]
 
 
+def pixels_of(image: ElementTree.Element) -> np.ndarray:
+    return read_png(base64.b64decode(image.get("href", "").partition(",")[2]))
+
+
 def test_a_large_map_is_an_image_of_a_pixel_a_cell() -> None:
-    drawn = svg(headcats.figures.overlap_map(EXAMPLES["overlap_map"](80, 64)))
-    assert " id=" not in drawn, "pictures of one page share no names"
-    assert len(drawn) < 200_000
-    images = list(ElementTree.fromstring(drawn).iter(f"{NS}image"))
+    written = svg(headcats.figures.overlap_map(EXAMPLES["overlap_map"](80, 64)))
+    assert " id=" not in written, "pictures of one page share no names"
+    assert len(written) < 200_000
+    images = list(ElementTree.fromstring(written).iter(f"{NS}image"))
     assert {image.get("href", "")[:22] for image in images} == {"data:image/png;base64,"}
-    pixels = read_png(base64.b64decode(images[0].get("href", "").partition(",")[2]))
-    assert pixels.shape[:2] == (64, 80)
+    assert pixels_of(images[0]).shape[:2] == (64, 80)
 
 
 def test_cells_have_their_colours_and_places() -> None:
-    scale = [[0, "red"], [0.5, "red"], [0.5, "blue"], [1, "blue"]]
     z = [[0, 1, 1, 1], [1, 1, None, 0]]
-    root = picture(go.Heatmap(z=z, colorscale=scale, zmin=-0.5, zmax=1.5, showscale=False))
-    (image,) = root.iter(f"{NS}image")
+    (image,) = picture(go.Heatmap(z=z, colorscale=RED_BLUE, zmin=-0.5, zmax=1.5)).iter(f"{NS}image")
     assert numbers_of(image, "x", "y", "width", "height") == [100, 50, 200, 100]
-    pixels = read_png(base64.b64decode(image.get("href", "").partition(",")[2]))
     red, blue, nothing = [255, 0, 0], [0, 0, 255], [0, 0, 0]
-    np.testing.assert_array_equal(pixels, [[red, blue, blue, blue], [blue, blue, nothing, red]])
+    np.testing.assert_array_equal(pixels_of(image), [[red, blue, blue, blue], [blue, blue, nothing, red]])
 
 
 def test_cells_of_an_axis_that_runs_upwards_are_turned() -> None:
-    upwards = {"range": [-0.5, 1.5], "domain": [0.25, 0.75]}
-    scale = [[0, "red"], [1, "blue"]]
-    root = picture(go.Heatmap(z=[[0], [1]], colorscale=scale, zmin=0, zmax=1, showscale=False), yaxis=upwards)
-    (image,) = root.iter(f"{NS}image")
-    pixels = read_png(base64.b64decode(image.get("href", "").partition(",")[2]))
-    np.testing.assert_array_equal(pixels, [[[0, 0, 255]], [[255, 0, 0]]])
+    axes = Axis("layer", 1), Axis("head", 2)
+    (image,) = picture(go.Heatmap(z=[[0], [1]], colorscale=RED_BLUE, zmin=0, zmax=1), axes=axes).iter(f"{NS}image")
+    np.testing.assert_array_equal(pixels_of(image), [[[0, 0, 255]], [[255, 0, 0]]])
 
 
-def test_stacked_bars_stand_on_each_other() -> None:
-    axes = {"xaxis": {"range": [0, 2], "domain": [0.25, 0.75]}, "yaxis": {"range": [0, 10], "domain": [0.25, 0.75]}}
-    bars = [go.Bar(x=[1], y=[height], marker={"color": colour}) for height, colour in ((4, "red"), (2, "blue"))]
-    root = picture(*bars, barmode="stack", bargap=0.5, **axes)
-    first, second = (rect for rect in root.iter(f"{NS}rect") if rect.get("fill") in ("#ff0000", "#0000ff"))
-    assert numbers_of(first, "x", "y", "width", "height") == [175, 110, 50, 40]
-    assert numbers_of(second, "x", "y", "width", "height") == [175, 90, 50, 20]
+def test_undecided_heads_stand_hatched_on_those_that_are_sure() -> None:
+    bars = stacked_bars([1], {"in": [4], "undecided": [2]}, width=0.5, colour="red", undecided="blue", ink="lime")
+    root = picture(*bars, axes=(Axis("layer", 2), Scale(0, 10)))
+    first, second = (rect for rect in root.iter(f"{NS}rect") if rect.get("fill") in ("red", "blue"))
+    assert numbers_of(first, "x", "y", "width", "height") == [225, 110, 50, 40]
+    assert numbers_of(second, "x", "y", "width", "height") == [225, 90, 50, 20]
+    (lines,) = (path for path in root.iter(f"{NS}path") if path.get("stroke") == "lime")
+    assert lines.get("d", "").startswith("M225.00 95.00L230.00 90.00")
 
 
 def test_points_without_a_number_break_a_line() -> None:
@@ -86,17 +85,26 @@ def test_marks_that_look_alike_are_one_path() -> None:
     assert paths["blue"] == "M221.00 121.00L229.00 121.00L229.00 129.00L221.00 129.00Z"
 
 
+def test_intervals_reach_from_end_to_end() -> None:
+    ends = {"array": [1], "arrayminus": [3], "color": "red", "width": 2}
+    root = picture(go.Scatter(x=[0], y=[5], mode="markers", error_y=ends), axes=(Axis("layer", 4), Scale(0, 10)))
+    (path,) = (path for path in root.iter(f"{NS}path") if path.get("stroke") == "red")
+    assert path.get("d") == "M125.00 130.00V90.00M123.00 130.00h4M123.00 90.00h4"
+
+
 def test_hidden_traces_are_not_drawn() -> None:
     look = {"mode": "lines", "x": [0, 1], "y": [0, 1]}
     hidden = [go.Scatter(**look, line={"color": "red"}, visible=visible) for visible in (False, "legendonly")]
     root = picture(*hidden, go.Scatter(**look, line={"color": "blue"}))
-    assert [path.get("stroke") for path in root.iter(f"{NS}path")] == ["blue"]
+    strokes = {path.get("stroke") for path in root.iter(f"{NS}path")}
+    assert "blue" in strokes
+    assert "red" not in strokes
 
 
 def test_names_with_markup_are_text() -> None:
     hostile = {"<script>alert(1)</script>": "#1f77b4", "a\"b'&<b>": "#ff7f0e"}
-    drawn = svg(headcats.figures.overlap_map(mixed_overlap(2, 2, categories=hostile), title="<img src=x>")) or ""
-    root = ElementTree.fromstring(drawn)
+    written = svg(headcats.figures.overlap_map(mixed_overlap(2, 2, categories=hostile), title="<img src=x>")) or ""
+    root = ElementTree.fromstring(written)
     known = {"svg", "rect", "path", "text", "tspan", "image", "g"}
     assert {element.tag.removeprefix(NS) for element in root.iter()} <= known
     texts = ["".join(text.itertext()) for text in root.iter(f"{NS}text")]
@@ -104,12 +112,11 @@ def test_names_with_markup_are_text() -> None:
     assert root.get("aria-label") == "<img src=x>"
 
 
-def test_a_figure_of_another_kind_has_no_picture() -> None:
-    size = {"width": 300, "height": 200}
-    for fig in (
-        go.Figure(go.Scatter(x=[1], y=[2])),  # without a size
-        go.Figure(go.Scatter(x=[1], y=[2]), size),  # its axes are plotly's to choose
-        go.Figure(go.Pie(values=[1, 2]), size),
-        go.Figure(go.Scatter(x=["a"], y=["b"]), LAYOUT),
+def test_what_only_plotly_can_draw_has_no_picture() -> None:
+    assert svg(go.Figure(go.Scatter(x=[1], y=[2]))) is None
+    for trace in (
+        go.Pie(values=[1, 2]),
+        go.Scatter(x=["a"], y=["b"]),
+        go.Heatmap(z=[[1]], coloraxis="coloraxis"),  # of a figure without a colour scale
     ):
-        assert svg(fig) is None
+        assert drawn(trace) is None
