@@ -16,6 +16,7 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
 from headcats.figures.panels.bars import stacked_bars
 from headcats.figures.panels.cells import Cells
+from headcats.figures.panels.curves import marked_line
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import SMALL, escaped, hover, text_width
@@ -177,35 +178,17 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
     lines = []
     for (name, measured), (symbol, dash, _) in zip(followed_heads(rows), _LOOKS, strict=False):
         other = measured["n_tasks"] != measured["n_tasks"].iloc[-1]
-        symbols = [f"{symbol}-open" if few else symbol for few in other]
-        ends = {
-            "array": measured["mean_high"] - measured["mean_effect"],
-            "symmetric": False,
-            "width": 2,
-            "thickness": 1,
-        }
-        ends |= {"arrayminus": measured["mean_effect"] - measured["mean_low"], "color": TEXT}
+        up, down = measured["mean_high"] - measured["mean_effect"], measured["mean_effect"] - measured["mean_low"]
+        ends = {"array": up, "arrayminus": down, "symmetric": False, "width": 2, "thickness": 1, "color": TEXT}
         template = (
             f"<b>{name}</b> %{{revision}}<br>mean effect %{{mean_effect:.3f}} [%{{mean_low:.3f}}, %{{mean_high:.3f}}]"
             "<br>over %{n_tasks} tasks"
         )
-        lines.append(
-            go.Scatter(
-                x=measured["place"],
-                y=measured["mean_effect"],
-                error_y=ends,
-                mode="lines+markers",
-                line={"color": TEXT, "width": 1, "dash": dash},
-                marker={
-                    "symbol": symbols,
-                    "size": _MARKER,
-                    "color": [TEXT if few else colour for few in other],
-                    "line": {"color": TEXT, "width": 0.8},
-                },
-                name=name,
-                **hover(template, measured.assign(revision=measured["revision"].map(escaped)), y="mean_effect"),
-            )
-        )
+        shown = hover(template, measured.assign(revision=measured["revision"].map(escaped)), y="mean_effect")
+        places, values = measured["place"].to_numpy(), measured["mean_effect"].to_numpy()
+        look = (colour, symbol, dash)
+        line = marked_line(places, values, look=look, name=name, is_open=other.to_numpy(), size=_MARKER, hover=shown)
+        lines.append(line.update(error_y=ends))
     return lines
 
 

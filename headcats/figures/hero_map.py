@@ -1,14 +1,25 @@
 """The overlap map as one large panel: stripes for heads of several categories, a view for each category alone."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.colours import NO_CATEGORY, ON_DARK, OUTLINE, UNCLASSIFIED, ink_on
+from headcats.categories.membership import SETTLED
+from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, ON_DARK, OUTLINE, UNCLASSIFIED, ink_on
 from headcats.figures.contrast import EDGE
+from headcats.figures.overlap_rows import (
+    ALL,
+    GRID,
+    checked_overlap,
+    count_notes,
+    map_warnings,
+    overlap_frame,
+    pointed_rows,
+)
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import layer_head_cells
@@ -20,55 +31,49 @@ UNSURE, OPEN, SUPPRESSES = "unsure", "undecided", "suppresses"
 WITHIN = (640, 450)
 """Pixels of the panel."""
 _LEAST = (240, 120)
+_MOST = 100  # categories
 _NAMED = (40, 22)  # pixels of a cell that holds the name of its head
 _SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open", SUPPRESSES: "triangle-down"}
 
 
 def hero_grid(
-    overlap: xr.Dataset,
-    first: pd.DataFrame,
-    categories: Mapping[str, pd.DataFrame],
-    colours: Mapping[str, str],
-    *,
-    all_name: str,
-    template: str,
-    title: str | None,
-    frame: pd.DataFrame,
-    notes: list[str],
-    caption: list[str],
-    within: tuple[int, int] = WITHIN,
+    overlap: xr.Dataset, *, palette: str = "headcats", title: str | None = None, within: tuple[int, int] = WITHIN
 ) -> PanelGrid:
-    """One panel with a view of all categories and one of each.
-
-    Args:
-        overlap: For its layers and heads.
-        first: One row per head, with what the pointer shows.
-        categories: Category -> one row per head with `outcome`, `hatched`, `suppresses` and `unsure`.
-        colours: Category -> colour.
-        all_name: Of the first view.
-        template: What the pointer shows.
-        title: Of the figure.
-        frame: Behind the figure.
-        notes: Below the name of the panel.
-        caption: Below the title.
-        within: Pixels that the panel may take.
-    """
+    """One panel, `within` so many pixels, with a view of all categories and one of each; the rest as `overlap_map`."""
+    overlap, known = checked_overlap(overlap, palette, most=_MOST)
+    colours, frame = known.categories, overlap_frame(overlap, known)
+    unsure = overlap.get("probability", xr.ones_like(overlap["effect"])) < SETTLED
+    categories = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
+    first = categories.pop(ALL)
+    for name, rows in categories.items():
+        categories[name] = rows.assign(unsure=unsure.sel(category=name).transpose(*GRID).to_numpy().ravel())
+    # Of so many categories the pointer names those of a head; their numbers would fill the screen.
+    named = list(categories) if len(categories) <= MOST_CATEGORIES else []
+    pointed, template = pointed_rows(first, categories, named, overlap)
     cells = layer_head_cells(overlap, within=within, least=(min(_LEAST[0], within[0]), min(_LEAST[1], within[1])))
-    exists = first.assign(ground=np.where(first["label"] == "", "", NO_CATEGORY))
+    exists = pointed.assign(ground=np.where(first["label"] == "", "", NO_CATEGORY))
     ground = cells.heatmap(exists, "ground", name=NO_CATEGORY, template=template, colours={NO_CATEGORY: UNCLASSIFIED})
     letters = category_letters(list(colours))
-    views = {all_name: _all(cells, first, categories, colours, letters)}
+    views = {ALL: _all(cells, first, categories, colours, letters)}
     views |= {name: _single(cells, name, rows, colours[name]) for name, rows in categories.items()}
-    drawn = [trace for traces in views.values() for trace in traces]
+    traces = [trace for of_view in views.values() for trace in of_view]
     shown = {
-        name: [True, *(any(trace is each for each in traces) for trace in drawn)] for name, traces in views.items()
+        name: [True, *(any(trace is each for each in of_view) for trace in traces)] for name, of_view in views.items()
     }
-    kinds = {trace.name for trace in drawn}
+    kinds = {trace.name for trace in traces}
     entries = [Entry(name, colour, outlined=True) for name, colour in colours.items()]
     entries += [Entry(name, symbol=symbol) for name, symbol in _SYMBOLS.items() if name in kinds]
-    written = letters if fits(letters, cells.size) else {}
-    panel = Panel(all_name, [cells.plot([ground, *drawn])], notes=notes)
-    return PanelGrid([panel], frame, title, caption, one_row=True, beside=Legend(entries, written), views=shown)
+    beside = Legend(entries, letters if fits(letters, cells.size) else {})
+    panel = Panel(ALL, [cells.plot([ground, *traces])], notes=count_notes(first, overlap))
+    caption = list(map_warnings(overlap, frame))
+    return PanelGrid([panel], frame, title, caption, one_row=True, beside=beside, views=shown)
+
+
+def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:
+    """The same without what stands around it, for a page that has its own title, legend and buttons."""
+    grid = hero_grid(overlap, within=within)
+    bare = [replace(panel, name="", notes=()) for panel in grid.panels]
+    return replace(grid, panels=bare, caption=(), beside=None, least=0)
 
 
 def _all(

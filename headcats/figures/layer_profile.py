@@ -4,10 +4,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.colours import TEXT, named_palette, suite_colours
+from headcats.figures.colours import named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
 from headcats.figures.panels.bars import stacked_bars
+from headcats.figures.panels.curves import marked_line
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -116,15 +117,10 @@ def _line(rows: pd.DataFrame, colour: str, size: int) -> go.Scatter:
         f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>mean effect %{{mean_effect:.3f}}"
         "<br>strongest: %{strongest} %{strongest_effect:.3f}"
     )
-    return go.Scatter(
-        x=rows["layer"].to_numpy(),
-        y=rows["mean_effect"].to_numpy(),
-        mode="lines+markers",
-        line={"color": TEXT, "width": 1},
-        marker={"color": colour, "size": size, "line": {"color": TEXT, "width": 0.8}},
-        name="mean effect",
-        **hover(template, rows, x="layer", y="mean_effect"),
-    )
+    return marked_line(
+        rows["layer"].to_numpy(), rows["mean_effect"].to_numpy(), look=(colour, "circle", "solid"), size=size,
+        name="mean effect", hover=hover(template, rows, x="layer", y="mean_effect"),
+    )  # fmt: skip
 
 
 def _count(rows: pd.DataFrame, cell_noun: str) -> str:

@@ -1,4 +1,6 @@
-"""The numbers behind an overlap map: one row per panel and head."""
+"""The numbers behind an overlap map, one row per panel and head, and the words that stand beside them."""
+
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -6,11 +8,20 @@ import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
 from headcats.errors import DataError
-from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, Palette, category_colours, entry_of, named_palette
-from headcats.figures.panels.text import MISSING
+from headcats.figures.colours import (
+    MOST_CATEGORIES,
+    NO_CATEGORY,
+    Palette,
+    category_colours,
+    entry_of,
+    named_palette,
+    recoloured,
+)
+from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.head_axes import KV_HEAD
+from headcats.results.head_axes import KV_HEAD, noun, unit_of
+from headcats.results.visible import shortened
 
 ALL = "All Categories"
 GRID = ("layer", "head")
@@ -18,6 +29,11 @@ _VARIABLES = {
     **dict.fromkeys(("n_categories", "set"), GRID),
     **dict.fromkeys(("member", "undecided", *NUMBERS, "tasks"), ("category", *GRID)),
 }
+# Descriptors at the pointer; the others stand in the numbers.
+_POINTED = ("previous_token", "duplicate_token", "induction", "copying")
+_NAMED = 4  # categories in a caption
+_NUMBERS_SHOWN = "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
+_SCORE_SHOWN = "score %{{effect{0}:.3f}}".format  # of methods without tests: weights, gates, probes
 _COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
 
 
@@ -71,3 +87,64 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
 def described_by(overlap: xr.Dataset) -> list[str]:
     """What an overlap says of every head whatever the category: names of its descriptors `(layer, head)`."""
     return [name for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(GRID)]
+
+
+def pointed_rows(
+    rows: pd.DataFrame, categories: Mapping[str, pd.DataFrame], shown: Sequence[str], overlap: xr.Dataset
+) -> tuple[pd.DataFrame, str]:
+    """Rows of a panel with what the pointer shows of `shown` categories, and its template."""
+    numbers = _NUMBERS_SHOWN if "measure" not in overlap.attrs else _SCORE_SHOWN
+    pointed, template = rows.copy(), ["<b>%{pointed}</b>"]
+    inside = _marked({name: row["outcome"] == "in" for name, row in categories.items()}, " + ")
+    pointed["pointed"] = rows["name"] + ": " + inside.replace("", "no category")
+    for column, word in (("hatched", "undecided"), ("suppresses", "suppresses")):
+        names = _marked({name: row[column] for name, row in categories.items()}, ", ")
+        pointed["pointed"] += (f" ({word}: " + names + ")").where(names != "", "")
+    columns, tasks_by_category = dict[str, pd.Series](), pd.Series("", pointed.index)
+    for i, category in enumerate(shown):
+        row = categories[category]
+        for number in NUMBERS:
+            columns[f"{number}{i}"] = row[number]
+        has_numbers = row["effect"].notna().any()
+        template.append(f"{escaped(category)}: {numbers(i) if has_numbers else 'not judged'}")
+        tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
+        tasks_by_category += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
+    pointed = pd.concat([pointed.drop(columns="tasks"), pd.DataFrame(columns | {"tasks": tasks_by_category})], axis=1)
+    known = [name for name in _POINTED if name in rows and rows["panel"].iloc[0] == ALL]
+    does = ", ".join(f"{DESCRIPTORS[name].label} %{{{name}:.2f}}" for name in known)
+    return pointed, "<br>".join(template) + "%{tasks}" + (f"<br>{does}" if does else "")
+
+
+def _marked(marks: dict[str, pd.Series], separator: str) -> pd.Series:
+    """Names of the categories that mark each head."""
+    names = np.array([escaped(name) for name in marks])
+    by_head = np.stack([mark.to_numpy(dtype=bool) for mark in marks.values()], axis=1)
+    return pd.Series([separator.join(names[marked]) for marked in by_head])
+
+
+def count_notes(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:
+    """Notes of a panel: its heads, and those that are undecided."""
+    n, total, undecided = (int(m.sum()) for m in (rows["outcome"] == "in", rows["outcome"] != MISSING, rows["hatched"]))
+    if not total:
+        return ["not judged"]
+    heads = f"{n or 'no'} {_kind(overlap)}{noun(unit_of(overlap))}{'s' * (n > 1)} of {total}"
+    return [heads, f"{undecided} undecided{' in some' * (rows['panel'].iloc[0] == ALL)}"] if undecided else [heads]
+
+
+def _kind(overlap: xr.Dataset) -> str:
+    return "suppressing " if overlap.attrs.get("sign") == "suppressing" else ""
+
+
+def map_warnings(overlap: xr.Dataset, frame: pd.DataFrame) -> Iterator[str]:
+    """Lines of the caption on colours that were replaced, and on a map without any head."""
+    if names := recoloured(overlap):
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        shown = ", ".join(escaped(shortened(name, most=24)) for name in names[:_NAMED])
+        yield f"in another colour than given, which an earlier category has: {shown}{more}"
+    if not (overlap["member"] == 1).any():
+        first = frame[frame["panel"] == ALL]
+        undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())
+        not_out = f"{undecided} undecided (hatched)" if undecided else "none undecided"
+        rule = f"the rule {escaped(overlap.attrs.get('rule', ''))}".strip()
+        cell = noun(unit_of(overlap))
+        yield f"No {_kind(overlap)}{cell} passed {rule} in any category; {not_out} of {heads} {cell}s."

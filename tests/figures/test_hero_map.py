@@ -10,7 +10,7 @@ from figures.examples import ICL, mixed_overlap, overlap_of
 
 from headcats.errors import DataError
 from headcats.figures import data, overlap_map
-from headcats.figures.overlap_map import hero_panel
+from headcats.figures.hero_map import hero_panel
 
 # Categories x layers x heads. L0H0: Algorithmic; L0H1: Algorithmic and Knowledge; L1H0: Knowledge, and undecided in
 # Algorithmic; L1H1: undecided in both.

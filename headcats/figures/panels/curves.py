@@ -63,6 +63,7 @@ def marked_line(
     name: str,
     is_open: Bool[np.ndarray, " k"] | None = None,
     every: int = 1,
+    size: int = _MARK,
     hover: dict[str, Any],
 ) -> go.Scatter:
     """A line with a mark at each place, or each few; `look` is the colour of marks, their symbol, the line's dash."""
@@ -76,7 +77,7 @@ def marked_line(
         marker={
             "symbol": [f"{symbol}-open" if empty else symbol for empty in opened],
             **({} if every == 1 else {"opacity": 1}),  # plotly's own for marks of several sizes is .7
-            "size": _MARK if every == 1 else [0 if place % every else _MARK for place in range(len(places))],
+            "size": size if every == 1 else [0 if place % every else size for place in range(len(places))],
             "color": [TEXT if empty else colour for empty in opened],
             "line": {"color": TEXT, "width": 0.8},
         },

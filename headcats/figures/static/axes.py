@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headcats.figures.colours import GRID, TEXT, TICK
+from headcats.figures.colours import BACKGROUND, GRID, TEXT, TICK
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.drawing import Placed
+from headcats.figures.panels.colour_scale import ColourScale
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MEDIUM
 from headcats.figures.static.text import label_width, svg_text
@@ -22,28 +22,19 @@ class Box:
     plot: Plot
     left: float
     top: float
-
-    @property
-    def right(self) -> float:
-        """Its right edge."""
-        return self.left + self.plot.size[0]
-
-    @property
-    def bottom(self) -> float:
-        """Its lower edge."""
-        return self.top + self.plot.size[1]
-
-    @property
-    def corners(self) -> str:
-        """Its rectangle as attributes of SVG."""
-        return rectangle(self.left, self.top, *self.plot.size)
+    right: float
+    bottom: float
+    ground: str = BACKGROUND
+    """Colour where nothing is drawn."""
+    scale: ColourScale | None = None
+    """Of the figure."""
 
     def x(self, values: Any) -> Float[np.ndarray, "..."]:
-        """Pixels of numbers on the x axis; NaN for None."""
+        """Return the pixels of numbers on the x axis; NaN for None."""
         return _between(self.plot.x, values, self.left, self.right)
 
     def y(self, values: Any) -> Float[np.ndarray, "..."]:
-        """Pixels of numbers on the y axis; NaN for None."""
+        """Return the pixels of numbers on the y axis; NaN for None."""
         return _between(self.plot.y, values, self.bottom, self.top)
 
 
@@ -53,12 +44,12 @@ def _between(axis: Axis | Scale, values: Any, start: float, stop: float) -> Floa
 
 
 def rectangle(left: float, top: float, width: float, height: float) -> str:
-    """Attributes of SVG."""
+    """Attributes of a rectangle in SVG."""
     return f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
 
 
-def axis_svg(box: Box, placed: Placed) -> Iterator[str]:
-    """Grid lines, ticks, their texts and the names of both axes of a plot."""
+def axis_svg(box: Box, named: tuple[bool, bool]) -> Iterator[str]:
+    """Grid lines, ticks and texts of both axes of a plot, and their names where they are `named`."""
     x, y = box.plot.x, box.plot.y
     edge, out = (box.top, -1) if x.slanted else (box.bottom, 1)
     for value, label in x.marks:
@@ -80,9 +71,9 @@ def axis_svg(box: Box, placed: Placed) -> Iterator[str]:
             yield f'<path d="M{box.left:.2f} {place:.2f}h-3" stroke="{TICK}"/>'
             yield svg_text(label, (box.left - 6, place), size=y.tick_size, colour=TEXT, anchor="right", valign="middle")
             longest = max(longest, label_width(label, y.tick_size))
-    if placed.named[0] and x.name and not x.slanted:
+    if named[0] and x.name and not x.slanted:
         at = ((box.left + box.right) / 2, box.bottom + 20)
         yield svg_text(x.name, at, size=MEDIUM, colour=TEXT, anchor="center")
-    if placed.named[1] and y.name:
+    if named[1] and y.name:
         at = (box.left - 18 - longest, (box.top + box.bottom) / 2)
         yield svg_text(y.name, at, size=MEDIUM, colour=TEXT, anchor="center", valign="middle", angle=-90)

@@ -9,7 +9,6 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import UInt8
 
-from headcats.figures.panels.colour_scale import ColourScale
 from headcats.figures.static.axes import Box, rectangle
 from headcats.figures.static.colours import figure_colours, scale_colours
 from headcats.figures.static.symbols import each
@@ -18,13 +17,12 @@ _BAR = 0.8  # width where a figure says nothing, as plotly has it
 _HATCH = 5.0  # pixels between the lines of hatching
 
 
-def heatmap_svg(trace: go.Heatmap, box: Box, scale: ColourScale | None, *, ground: str) -> Iterator[str]:
-    """Cells in the colours of their numbers, and the gaps between them, which show the `ground`."""
+def heatmap_svg(trace: go.Heatmap, box: Box) -> Iterator[str]:
+    """Cells in the colours of their numbers, and the gaps between them."""
     z = np.asarray(trace.z, dtype=float)
-    if trace.coloraxis is None:
-        yield _picture(scale_colours(z, trace.colorscale, (trace.zmin, trace.zmax)), box)
-    else:
-        yield _picture(figure_colours(z, scale), box)
+    own = trace.coloraxis is None
+    rgba = scale_colours(z, trace.colorscale, (trace.zmin, trace.zmax)) if own else figure_colours(z, box.scale)
+    yield _picture(rgba, box)
     for gap, n, place, line in (
         (trace.xgap, z.shape[1], box.x, f"M{{:.2f}} {box.top:.2f}V{box.bottom:.2f}"),
         (trace.ygap, z.shape[0], box.y, f"M{box.left:.2f} {{:.2f}}H{box.right:.2f}"),
@@ -32,7 +30,7 @@ def heatmap_svg(trace: go.Heatmap, box: Box, scale: ColourScale | None, *, groun
         if gap:
             # A line of odd width on the border of two pixels would be smeared over both.
             lines = map(line.format, place(np.arange(n + 1) - 0.5) - (gap % 2) / 2)
-            yield f'<path d="{"".join(lines)}" stroke="{ground}" stroke-width="{gap:g}"/>'
+            yield f'<path d="{"".join(lines)}" stroke="{box.ground}" stroke-width="{gap:g}"/>'
 
 
 def image_svg(trace: go.Image, box: Box) -> Iterator[str]:

@@ -21,7 +21,7 @@ _ANCHORS = {"left": "right", "center": "center", "right": "left"}
 Pixels = Float[np.ndarray, " point"]
 
 
-def scatter_svg(trace: go.Scatter, box: Box, scale: ColourScale | None) -> Iterator[str]:
+def scatter_svg(trace: go.Scatter, box: Box) -> Iterator[str]:
     """What the `mode` of a trace names, intervals first; points without a number are left out."""
     mode = trace.mode or "lines+markers"
     xs, ys = box.x(trace.x), box.y(trace.y)
@@ -30,7 +30,7 @@ def scatter_svg(trace: go.Scatter, box: Box, scale: ColourScale | None) -> Itera
     if "lines" in mode or trace.fill:
         yield _lines(trace, xs, ys, drawn="lines" in mode)
     if "markers" in mode:
-        yield from _markers(trace, xs, ys, scale)
+        yield from _markers(trace, xs, ys, box.scale)
     if "text" in mode:
         yield from _texts(trace, xs, ys)
 

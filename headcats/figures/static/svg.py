@@ -1,7 +1,7 @@
 """A figure of headcats as SVG, without a browser."""
 
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from headcats.figures.static.text import label_width, plain_text, svg_text
 
 _ROW, _FIRST, _SWATCH, _TEXT = 19, 15.6, 12, 40  # pixels: as plotly sets entries of 12 pixels
 _STEPS = 64  # of a colour bar
+_KINDS: dict[str, Callable[[Any, Box], Iterator[str]]] = {
+    "heatmap": heatmap_svg, "image": image_svg, "scatter": scatter_svg, "bar": bar_svg
+}  # fmt: skip
 
 
 def svg(fig: go.Figure) -> str | None:
@@ -38,9 +41,8 @@ def svg(fig: go.Figure) -> str | None:
 def svg_of(drawing: Drawing) -> str | None:
     """The picture of a drawing; None for one with traces or colours that only plotly knows, of somebody else's."""
     width, height = drawing.width, drawing.height
-    scale = next((placed.part for placed in drawing.of_kind(ColourScale)), None)
     try:
-        content = "".join(piece for placed in drawing.parts for piece in _part(placed, drawing, scale))
+        content = "".join(piece for placed in drawing.parts for piece in _part(placed, drawing))
     except (AttributeError, HeadcatsError, KeyError, TypeError, ValueError):
         return None
     if drawing.title:
@@ -54,43 +56,34 @@ def svg_of(drawing: Drawing) -> str | None:
     )
 
 
-def _part(placed: Placed, drawing: Drawing, scale: ColourScale | None) -> Iterator[str]:
+def _part(placed: Placed, drawing: Drawing) -> Iterator[str]:
     part = placed.part
     if isinstance(part, Plot):
-        return _plot(placed, scale, ground=NO_VALUE if drawing.grey else BACKGROUND)
-    if isinstance(part, Legend):
-        return _legend(part, *placed.at)
-    if isinstance(part, ColourScale):
-        return _colour_bar(part, *placed.at, placed.length)
-    text: Text = part
-    colour = QUIET_TEXT if text.quiet else TEXT
-    return iter([svg_text(text.html, placed.at, size=text.size, colour=colour, anchor=text.anchor)])
+        yield from _plot(placed, drawing)
+    elif isinstance(part, Legend):
+        yield from _legend(part, *placed.at)
+    elif isinstance(part, ColourScale):
+        yield from _colour_bar(part, *placed.at, placed.length)
+    elif isinstance(part, Text):
+        colour = QUIET_TEXT if part.quiet else TEXT
+        yield svg_text(part.html, placed.at, size=part.size, colour=colour, anchor=part.anchor)
 
 
-def _plot(placed: Placed, scale: ColourScale | None, *, ground: str) -> Iterator[str]:
-    box = Box(placed.part, *placed.at)
-    yield f'<rect {box.corners} fill="{ground}"/>'
-    yield from axis_svg(box, placed)
+def _plot(placed: Placed, drawing: Drawing) -> Iterator[str]:
+    plot, (left, top), (width, height) = placed.part, placed.at, placed.part.size
+    scale = next((other.part for other in drawing.of_kind(ColourScale)), None)
+    box = Box(plot, left, top, left + width, top + height, NO_VALUE if drawing.grey else BACKGROUND, scale)
+    corners = rectangle(left, top, width, height)
+    yield f'<rect {corners} fill="{box.ground}"/>'
+    yield from axis_svg(box, placed.named)
     # What leaves a plot is cut off by a picture in the picture: a clip path needs a name, and several pictures of one
     # page would share it.
-    (left, top), (width, height) = placed.at, box.plot.size
-    inside = f'<svg {box.corners} viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
-    for trace in filter(None, box.plot.traces):
-        if trace.visible in (None, True) and (marks := _trace(trace, box, scale, ground)):
+    inside = f'<svg {corners} viewBox="{left:.2f} {top:.2f} {width:.2f} {height:.2f}">'
+    for trace in plot.traces:
+        if trace.visible in (None, True) and (marks := "".join(_KINDS[trace.type](trace, box))):
+            marks = marks if trace.opacity in (None, 1) else f'<g opacity="{trace.opacity:g}">{marks}</g>'
             free = isinstance(trace, go.Scatter) and trace.cliponaxis is False
             yield marks if free else f"{inside}{marks}</svg>"
-
-
-def _trace(trace: Any, box: Box, scale: ColourScale | None, ground: str) -> str:
-    """A trace over its axes; a `KeyError` for a kind that headcats does not draw."""
-    marks = {
-        "heatmap": lambda: heatmap_svg(trace, box, scale, ground=ground),
-        "image": lambda: image_svg(trace, box),
-        "scatter": lambda: scatter_svg(trace, box, scale),
-        "bar": lambda: bar_svg(trace, box),
-    }[trace.type]()
-    content = "".join(marks)
-    return content if trace.opacity in (None, 1) else f'<g opacity="{trace.opacity:g}">{content}</g>'
 
 
 def _legend(legend: Legend, left: int, top: int) -> Iterator[str]:

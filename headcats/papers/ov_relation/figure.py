@@ -10,7 +10,6 @@ from headcats.categories.shared import overlap as overlap_of
 from headcats.errors import StatisticsWarning
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
-from headcats.figures.overlap_rows import checked_overlap, overlap_frame
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout
 from headcats.figures.panels.marks import MARKED, UNMARKED, check_marks
@@ -90,14 +89,10 @@ def ov_map(
             caption.append(escaped(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    overlap, colours = checked_overlap(overlap_of(members), palette)
-    frame = overlap_frame(overlap, colours)
     heading = title if marks == UNMARKED else f"{title or 'OV relations'}: {_settings(relations, threshold)}"
-    grid = overlap_grid(
-        overlap, frame, colours, title=heading, letters=letters, marks=marks, caption=caption,
-        numbers="score %{{effect{}:.3f}}".format,
-    )  # fmt: skip
-    frame = frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
+    overlap = overlap_of(members).assign_attrs(measure="score")
+    grid = overlap_grid(overlap, palette=palette, title=heading, letters=letters, marks=marks, caption=caption)
+    frame = grid.frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
     return dataclasses.replace(grid, frame=frame)
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.errors import pluralize
 from headcats.figures.head_tasks import head_tasks
-from headcats.figures.overlap_map import hero_panel
+from headcats.figures.hero_map import hero_panel
 from headcats.reports.page.cards import MARKS, Card, cards
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
-from headcats.figures.overlap_map import hero_panel
+from headcats.figures.hero_map import hero_panel
 from headcats.figures.overlap_rows import ALL
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel
