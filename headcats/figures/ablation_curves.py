@@ -1,4 +1,4 @@
-"""What ablating the heads of a category one after the other does to its own tasks, and to others."""
+"""Damage to a category's own tasks, and to others, as its heads are ablated one after the other."""
 
 import math
 
@@ -142,7 +142,7 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
 
 
 def _n_tasks(rows: pd.DataFrame) -> str:
-    """Over how many tasks the curves of a panel are means, at the first head."""
+    """Numbers of tasks over which the curves of a panel are means, at the first head."""
     first = rows[rows["k"] == rows["k"].min()].set_index("side")["n_tasks"]
     return f"{first[OWN]} own, {first[OTHERS]} other tasks" if first.sum() else "no task with these heads"
 

@@ -1,4 +1,4 @@
-"""The numbers behind the figure `checkpoints`: one row per category, revision and head that is shown."""
+"""Numbers behind the figure `checkpoints`: one row per category, revision and head that is shown."""
 
 import math
 from collections.abc import Sequence

@@ -102,7 +102,7 @@ def checkpoints(
 
 
 def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
-    """The revisions from left to right, and how many pixels one takes; labels that would touch are left out."""
+    """Revisions from left to right, and how many pixels one takes; labels that would touch are left out."""
     places = frame.drop_duplicates("place")
     by_step = bool(places["step"].notna().all())
     texts = [_step_text(step) for step in places["step"]] if by_step else [*map(shortened, places["revision"])]
@@ -167,7 +167,7 @@ def _strip(rows: pd.DataFrame, cells: Cells, colour: str) -> list[go.Heatmap | g
 
 
 def _details(row: Any) -> str:
-    """What the pointer shows of the difference from the revision before."""
+    """Text at the pointer on the difference from the revision before."""
     if not row.before or math.isnan(row.difference):
         return ""
     q = "not trusted" if math.isnan(row.difference_q) else f"{row.difference_q:.2g}"

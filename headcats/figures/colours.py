@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.figures.contrast import DARK_GROUND, LIGHT_GROUND, luminance, told_apart
+from headcats.figures.contrast import DARK_GROUND, LIGHT_GROUND, distinguishable_colours, luminance
 from headcats.registry import unknown_name_message
 from headcats.results.colour import as_hex
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
@@ -106,7 +106,7 @@ def entry_of(n: pd.Series, category: Any) -> np.ndarray:
 
 
 def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CATEGORIES) -> Palette:
-    """The palette of that name for categories and their colours in the suite, as `category_colours` returns them.
+    """Palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
     `"headcats"` keeps these colours; `"colour_blind"` has some, in the order of the categories, that people with any
     common colour blindness can tell apart. A DataError for no category, or more than `most`: 8 by default, the number
@@ -124,7 +124,7 @@ def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CAT
     colours, counts = _PALETTES[name]
     in_order = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]
     return Palette(
-        told_apart(dict(zip(categories, in_order, strict=False))),
+        distinguishable_colours(dict(zip(categories, in_order, strict=False))),
         {k: counts[min(k, MOST_CATEGORIES)] for k in range(2, len(categories) + 1)},
     )
 
@@ -156,7 +156,7 @@ def listed_colours(data: xr.Dataset) -> dict[str, str]:
 
     Of colours that could be taken for one another the later ones are replaced (`recoloured` names them).
     """
-    return told_apart(_given_colours(data))
+    return distinguishable_colours(_given_colours(data))
 
 
 def recoloured(data: xr.Dataset) -> list[str]:
@@ -178,7 +178,7 @@ def _given_colours(data: xr.Dataset) -> dict[str, str]:
 
 
 def suite_colours(data: xr.Dataset) -> dict[str, str]:
-    """As `category_colours`; without the attribute the colours that a suite gives: standard ones, and spare ones."""
+    """Colours as of `category_colours`; without the attribute those that a suite gives, standard and spare ones."""
     if "categories" in data.attrs:
         return category_colours(data)
     standard = {category.name: category.colour for category in STANDARD_CATEGORIES}

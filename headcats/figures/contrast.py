@@ -1,4 +1,4 @@
-"""Contrast as WCAG 2.2 defines it, edges that give it to any colour, and colours that are told apart.
+"""Contrast as WCAG 2.2 defines it, edges that give it to any colour, and colours that can be distinguished.
 
 The rule for coloured cells: around each runs an edge, dark on bright colours and light on dark ones, of at least 3:1
 with the colour inside. On light and on dark pages alike the colour or its edge is at least 3:1 with the ground of
@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Mapping
 
 LEAST = 3.0
-"""Contrast of what has to be told apart: WCAG 2.2, success criterion 1.4.11."""
+"""Contrast of what has to be distinguished: WCAG 2.2, success criterion 1.4.11."""
 LIGHT_GROUND, DARK_GROUND = "#e9ebee", "#212428"
 """Cells of unclassified heads on a light and on a dark page."""
 EDGE, EDGE_OF_DARK = "#16181b", "#f5f6f8"
@@ -33,12 +33,12 @@ def contrast(one: str, other: str) -> float:
 
 
 def edge_on(colour: str) -> str:
-    """What goes around an area of this colour: dark where the colour stands out on a dark page by itself."""
+    """Colour of the line around an area: dark where the area stands out on a dark page by itself."""
     return EDGE if contrast(colour, DARK_GROUND) >= LEAST else EDGE_OF_DARK
 
 
-def told_apart(colours: Mapping[str, str]) -> dict[str, str]:
-    """The same colours; one that could be taken for an earlier one is replaced by the one farthest from all others."""
+def distinguishable_colours(colours: Mapping[str, str]) -> dict[str, str]:
+    """Replace every colour that could be taken for an earlier one by the one farthest from all others."""
     return dict(zip(colours, _apart(tuple(colours.values())), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What every figure shares: registration, the numbers behind it, and writing it to a file that opens offline."""
+"""Registration of figures, the numbers behind them, and writing them to files that open offline."""
 
 import functools
 import html
@@ -128,7 +128,7 @@ def reads(draw: Callable[..., Any]) -> str:
 
 
 def data(fig: go.Figure) -> pd.DataFrame:
-    """The tidy frame behind a figure: one row per panel and head, columns named in the figure's docstring.
+    """Tidy frame behind a figure: one row per panel and head, columns named in the figure's docstring.
 
     Args:
         fig: A figure as returned by one of `hc.figures`.
@@ -197,7 +197,7 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
 
 
 def _finite(value: Any, infinite: dict[str, int]) -> Any:
-    """A table whose infinite numbers are missing, and are counted by variable; anything else as it is."""
+    """Replace the infinite numbers of a table by NaN, and count them by variable; anything else stays as it is."""
     if not isinstance(value, xr.Dataset):
         return value
     floats = {name: values for name, values in value.data_vars.items() if values.dtype.kind == "f"}
@@ -207,7 +207,7 @@ def _finite(value: Any, infinite: dict[str, int]) -> Any:
 
 
 def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
-    """Effects that are first-order approximations (attribute of the table) say so in title, hover and numbers."""
+    """Say in title, hover and numbers that effects are first-order approximations (attribute of the table)."""
     kind = grid.approximation or getattr(table, "attrs", {}).get("approximation")
     if not kind:
         return grid

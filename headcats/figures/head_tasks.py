@@ -1,4 +1,4 @@
-"""What each head of a category does, task by task."""
+"""Effects of each head of a category, task by task."""
 
 import math
 
@@ -161,7 +161,7 @@ def _frame(
 
 
 def _coloured(cells: Cells, rows: pd.DataFrame, category: str, colour: str, limit: float) -> go.Heatmap:
-    """The cells of a category's tasks, from dark grey at -limit over the ground to the category's colour at limit."""
+    """Cells of a category's tasks, from dark grey at -limit over the ground to the category's colour at limit."""
     template = (
         f"<b>%{{head}}</b> on %{{spoken}} ({escaped(category)})<br>"
         "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"

@@ -1,4 +1,4 @@
-"""The overlap map as one large panel: stripes for heads of several categories, a view for each category alone."""
+"""Overlap map as one large panel: stripes for heads of several categories, a view for each category alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,7 @@ _SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open", SUPPRESSES: "triangle-dow
 def hero_grid(
     overlap: xr.Dataset, *, palette: str = "headcats", title: str | None = None, within: tuple[int, int] = WITHIN
 ) -> PanelGrid:
-    """One panel, `within` so many pixels, with a view of all categories and one of each; the rest as `overlap_map`."""
+    """Panel of `within` so many pixels with a view of all categories and one of each; the rest as in `overlap_map`."""
     overlap, known = checked_overlap(overlap, palette, most=_MOST)
     colours, frame = known.categories, overlap_frame(overlap, known)
     unsure = overlap.get("probability", xr.ones_like(overlap["effect"])) < SETTLED
@@ -70,7 +70,7 @@ def hero_grid(
 
 
 def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:
-    """The same without what stands around it, for a page that has its own title, legend and buttons."""
+    """Panel of the hero layout alone, for a page that has its own title, legend and buttons."""
     grid = hero_grid(overlap, within=within)
     bare = [replace(panel, name="", notes=()) for panel in grid.panels]
     return replace(grid, panels=bare, caption=(), beside=None, least=0)
@@ -102,7 +102,7 @@ def _all(
 
 
 def _single(cells: Cells, name: str, rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
-    """The heads of one category, whatever else they serve."""
+    """Heads of one category, whatever else they serve."""
     inside = rows["outcome"] == "in"
     traces = [
         cells.areas(rows[inside], colour, name=name),
@@ -140,7 +140,7 @@ def _names(cells: Cells, rows: pd.DataFrame, *, above: float = 0.0) -> go.Scatte
 def _letters(
     cells: Cells, stripes: list[pd.DataFrame], colours: Mapping[str, str], letters: Mapping[str, str]
 ) -> go.Scatter | None:
-    """The letters of each stripe's category, where it has room for them: below the name of the head if there is one."""
+    """Letters of each stripe's category, where it has room for them: below the name of the head if there is one."""
     rows, (width, height) = pd.concat(stripes), cells.size
     room = [
         fits({name: letters[name]}, (int(width * share), height))

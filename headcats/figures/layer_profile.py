@@ -1,4 +1,4 @@
-"""In which layers the heads of each category lie, and how much the heads of a layer matter on average."""
+"""Heads of each category by layer, and the mean effect of the heads of a layer."""
 
 import pandas as pd
 import plotly.graph_objects as go

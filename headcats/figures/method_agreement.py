@@ -1,4 +1,4 @@
-"""How far methods agree on the heads: a table of correlations per group of tasks, and the heads they disagree on."""
+"""Agreement of methods on the heads: a table of correlations per group of tasks, and the heads they disagree on."""
 
 import itertools
 import math

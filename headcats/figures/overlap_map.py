@@ -1,4 +1,4 @@
-"""The category overlap map: which heads serve which categories of tasks, and which serve several."""
+"""Category overlap map: which heads serve which categories of tasks, and which serve several."""
 
 from collections.abc import Sequence
 
@@ -126,7 +126,7 @@ def overlap_grid(
     marks: str = MARKED,
     caption: Sequence[str] = (),
 ) -> PanelGrid:
-    """The panels of an overlap map; arguments and errors are those of `overlap_map`, `caption` begins the lines below.
+    """Panels of an overlap map; arguments and errors are those of `overlap_map`, `caption` begins the lines below.
 
     Where the overlap has an attribute `measure`, its effects are scores without tests.
     """

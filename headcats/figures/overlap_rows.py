@@ -1,4 +1,4 @@
-"""The numbers behind an overlap map, one row per panel and head, and the words that stand beside them."""
+"""Numbers behind an overlap map, one row per panel and head, and the words that stand beside them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,7 +38,7 @@ _COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "c
 
 
 def checked_overlap(overlap: xr.Dataset, palette: str, *, most: int = MOST_CATEGORIES) -> tuple[xr.Dataset, Palette]:
-    """The overlap with its categories in order, `most` at most, and its colours; errors are those of `overlap_map`."""
+    """Overlap with its categories in order, `most` at most, and its colours; errors are those of `overlap_map`."""
     require(overlap, _VARIABLES, figure="overlap_map", table="hc.overlap(hc.categorize(hc.score(results)))")
     colours = named_palette(palette, category_colours(overlap), most=most)
     overlap = overlap.sel(category=list(colours.categories))
@@ -51,7 +51,7 @@ def checked_overlap(overlap: xr.Dataset, palette: str, *, most: int = MOST_CATEG
 
 
 def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
-    """One row per panel and head, as `overlap_map` documents it."""
+    """Rows of all panels, one per head, as `overlap_map` documents them."""
     names = np.array([str(name) for name in overlap["category"].values])
     inside = (overlap["member"] == 1).transpose(*GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
@@ -85,7 +85,7 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
 
 
 def described_by(overlap: xr.Dataset) -> list[str]:
-    """What an overlap says of every head whatever the category: names of its descriptors `(layer, head)`."""
+    """Names of the descriptors `(layer, head)` of an overlap, which say of a head what it does in any category."""
     return [name for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(GRID)]
 
 

@@ -135,7 +135,7 @@ def _position_head_cells(heads: list[str], labels: list[str], first: int) -> Cel
 
 
 def _effects(sweep: xr.Dataset) -> xr.DataArray:
-    """Over (position, layer, head), in shares of the gap."""
+    """Effects over (position, layer, head), in shares of the gap."""
     gap = float((sweep["clean"] - sweep["corrupted"]).mean("prompt"))
     if not gap > 0:
         raise DataError(
@@ -149,7 +149,7 @@ def _effects(sweep: xr.Dataset) -> xr.DataArray:
 
 
 def _frame(sweep: xr.Dataset, effect: xr.DataArray, *, heads: int) -> tuple[pd.DataFrame, list[str], int]:
-    """One row per head and position, the label of every position, and how many heads have numbers."""
+    """Rows, one per head and position; the label of every position; and the number of heads with numbers."""
     largest = abs(effect).max("position").to_series().dropna()
     chosen = sorted(largest.sort_values(ascending=False, kind="stable").index[:heads]) or [
         (int(effect["layer"][0]), int(effect["head"][0]))
@@ -190,7 +190,7 @@ def _names(sweep: xr.Dataset) -> tuple[list[str], list[str], list[str]]:
 
 
 def _spoken(frame: pd.DataFrame) -> pd.Series:
-    """What the pointer says of a position: its number, token and role."""
+    """Text at the pointer on a position: its number, token and role."""
     token = frame["token"].map(lambda text: escaped(f" {visible(text)!r}") if text else "")
     role = frame["role"].map(lambda text: escaped(f", {text}") if text else "")
     return "position " + frame["position"].astype(str) + token + role

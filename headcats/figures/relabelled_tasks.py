@@ -1,4 +1,4 @@
-"""How large the statistics of the categories are beside those that relabelled tasks give."""
+"""Statistics of the categories beside those that relabelled tasks give."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _SPREAD = 0.38  # of the dots, in cells
 
 @figure
 def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
-    """Both statistics of every category beside the largest ones that relabelled tasks have in any category.
+    """Statistics of every category, of both tests, beside the largest ones that relabelled tasks have in any category.
 
     One panel per test. First column: a dot for every relabelling, at the largest statistic of any of its categories;
     dark where the procedure would have called one of them supported. Dotted line: 5 % of these lie above it. Then the

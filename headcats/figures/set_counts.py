@@ -1,4 +1,4 @@
-"""How many heads serve exactly which categories, beside the number that chance would give."""
+"""Numbers of heads in exactly each set of categories, beside those that chance would give."""
 
 from typing import Any
 
@@ -131,7 +131,7 @@ def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) ->
 
 
 def _pointed(row: Any) -> str:
-    """What is said of a set when the pointer is over it."""
+    """Text at the pointer on a set."""
     values = row._asdict()
     chances = (
         f"<br>{name}: {values[f'expected{suffix}']:.2f} [{values[f'low{suffix}']}, {values[f'high{suffix}']}], "
@@ -169,7 +169,7 @@ def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:
 
 
 def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
-    """The rows of numbers between bars and dots."""
+    """Rows of numbers between bars and dots."""
     texts = [[f"<b>{number}</b>" for number in columns["observed"]]]
     texts.append([_span(*bounds) for bounds in columns[["observed_least", "observed_most"]].to_numpy().tolist()])
     texts += [[_number(value) for value in columns[f"expected{suffix}"]] for suffix in _CHANCES]
@@ -182,7 +182,7 @@ def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
 
 
 def _dots(inside: np.ndarray) -> list[go.Scatter]:
-    """Which categories a set has: filled dots, joined by a line; light ones elsewhere."""
+    """Dots of the categories that a set has, joined by a line; light ones elsewhere."""
     ends = [(len(_ROWS) + row.argmax(), len(_ROWS) + len(row) - 1 - row[::-1].argmax(), np.nan) for row in inside]
     xs = np.repeat(np.arange(float(len(inside))), 3)
     line = go.Scatter(x=xs, y=np.ravel(ends), mode="lines", line={"color": TEXT, "width": 2}, name="sets")

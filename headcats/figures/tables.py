@@ -1,4 +1,4 @@
-"""What figures ask of the tables that they read, the order of their panels, and one row per head."""
+"""Checks of the tables that figures read, the order of their panels, and one row per head."""
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def require(
 def pick_variable(
     data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, table: str
 ) -> tuple[str, str | None]:
-    """The first of these variables that lies over the grid, and its dimension that gives panels (None: one panel).
+    """Name of the first of these variables over the grid, and its dimension that gives panels (None: one panel).
 
     Both dimensions of `grid` are needed; one of `rows` may come besides, and `seed`. Errors are those of `require`.
     """
@@ -82,7 +82,7 @@ def n_cells(data: xr.Dataset, dim: str) -> int:
 
 
 def head_rows(table: xr.Dataset, columns: Mapping[str, xr.DataArray]) -> pd.DataFrame:
-    """One row per head of a table: `layer, head, name` and, for each column, the values over layer and head.
+    """Rows of a table, one per head: `layer, head, name` and, for each column, the values over layer and head.
 
     With `kv_head` where the table has that coordinate.
     """
@@ -101,7 +101,7 @@ def _check_dataset(data: Any, *, figure: str, expected: str, table: str) -> None
 
 
 def _received(data: xr.Dataset, names: Iterable[Any]) -> str:
-    """The first of these variables with their dimensions."""
+    """List the first of these variables with their dimensions."""
     variables = [f"{name} ({', '.join(map(str, data[name].dims))})" for name in names]
     more = f" and {len(variables) - _NAMED} more" if len(variables) > _NAMED else ""
     return f"{', '.join(variables[:_NAMED]) or 'no variable'}{more}"

@@ -12,7 +12,15 @@ from figures.examples import mixed_overlap, overlap_of
 
 from headcats.figures import data, overlap_map
 from headcats.figures.colours import BACKGROUND, DARK, OUTLINE, QUIET_TEXT, TEXT, UNCLASSIFIED, ink_on, named_palette
-from headcats.figures.contrast import DARK_GROUND, EDGE, EDGE_OF_DARK, LIGHT_GROUND, contrast, edge_on, told_apart
+from headcats.figures.contrast import (
+    DARK_GROUND,
+    EDGE,
+    EDGE_OF_DARK,
+    LIGHT_GROUND,
+    contrast,
+    distinguishable_colours,
+    edge_on,
+)
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 
 STANDARD = [category.colour for category in STANDARD_CATEGORIES]
@@ -70,7 +78,7 @@ def distance(one: str, other: str) -> int:
 @pytest.mark.parametrize("n", [7, pytest.param(30, marks=pytest.mark.slow)])
 def test_colours_that_clash_are_replaced_by_others_far_from_all(n: int) -> None:
     given = {f"c{i}": ["#1f77b4", "#1f77b5", "#ff7f0e"][i % 3] for i in range(n)}
-    chosen = told_apart(given)
+    chosen = distinguishable_colours(given)
     assert list(chosen) == list(given)
     assert (chosen["c0"], chosen["c2"]) == ("#1f77b4", "#ff7f0e")
     least = min(distance(*pair) for pair in itertools.combinations(chosen.values(), 2))
@@ -80,7 +88,7 @@ def test_colours_that_clash_are_replaced_by_others_far_from_all(n: int) -> None:
 def test_colours_clash_below_a_distance_of_60() -> None:
     for apart, stays in ((59, False), (60, True)):
         given = {"a": "#1f77b4", "b": f"#1f77{0xB4 - apart:02x}"}
-        assert (told_apart(given) == given) is stays
+        assert (distinguishable_colours(given) == given) is stays
 
 
 def clashing(n: int) -> xr.Dataset:

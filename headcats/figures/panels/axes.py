@@ -22,7 +22,7 @@ _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis over unit cells, centred on 0 .. n - 1."""
+    """Axis over unit cells, centred on 0 .. n - 1."""
 
     column: str
     """Column of the frame with each row's cell: a number from 0, or one of the labels."""
@@ -35,7 +35,7 @@ class Axis:
     most: int = 0
     """In place of `ticks`: most numbers at a time, of cells that lie at round distances in what one looks at."""
     tick_texts: Sequence[str] = ()
-    """What stands at the ticks, in place of the numbers of their cells."""
+    """Texts at the ticks, in place of the numbers of their cells."""
     labels: Sequence[str] = ()
     """Names of the cells, of the first ones at least, written in place of the ticks."""
     reverse: bool = False
@@ -45,12 +45,12 @@ class Axis:
     slanted: bool = False
     """Whether the labels of an x axis stand above the panel at 45 degrees."""
     after: float = 0.0
-    """How far the axis goes on behind its last cell, in cells."""
+    """Length behind its last cell, in cells."""
     groups: Sequence[tuple[str, int]] = ()
     """Names of neighbouring cells of an x axis, and how many: written below the panel, with a gap between groups."""
 
     def every(self, step: int, cell: float, *, few: int = _ALL_LABELLED) -> "Axis":
-        """The same with ticks at 0, `step`, ... for cells of that many pixels.
+        """Set ticks at 0, `step`, ... for cells of that many pixels.
 
         Every cell of up to `few` is labelled where the labels have room. Where they have not, a grid too small for
         three ticks gets finer steps (every cell below 7 of them, else every second), and one whose labels would touch
@@ -64,7 +64,7 @@ class Axis:
         return dataclasses.replace(self, ticks=range(0, self.n, step))
 
     def in_round_steps(self, *, most: int = 5) -> "Axis":
-        """The same with ticks at 0, `step`, ...: the smallest step of 1, 2, 5, 10, 20, 50 ... with `most` at most.
+        """Set ticks at 0, `step`, ...: the smallest step of 1, 2, 5, 10, 20, 50 ... with `most` at most.
 
         Of 24 cells 0, 5, 10, 15 and 20 are ticks, of 28 cells 0, 10 and 20.
         """
@@ -73,18 +73,18 @@ class Axis:
         return dataclasses.replace(self, ticks=range(0, self.n, step))
 
     def with_last_tick(self, cell: float = 2) -> "Axis":
-        """The same, longer by half a cell of that many pixels, rounded up to a whole one, where a tick is at `n`."""
+        """Make it longer by half a cell of that many pixels, rounded up to a whole one, where a tick is at `n`."""
         after = math.ceil(cell / 2) / cell if self.n in self.ticks else 0.0
         return dataclasses.replace(self, after=after)
 
     def numbered(self, cell: float) -> "Axis":
-        """The same with numbers that adapt to zoom, as many as cells of so many pixels have room for."""
+        """Let its numbers adapt to zoom, as many as cells of so many pixels have room for."""
         all_fit = self.n <= _ALL_LABELLED and cell >= _TICK_ROOM
         return dataclasses.replace(self, most=self.n if all_fit else max(1, int(self.n * cell) // _NUMBER_ROOM))
 
     @property
     def length(self) -> float:
-        """In cells."""
+        """Length in cells."""
         return self.n + self.after
 
     @property
@@ -101,7 +101,7 @@ class Axis:
         return math.ceil(max(0, *ends)) if self.slanted else 0
 
     def layout(self, *, named: bool) -> dict[str, Any]:
-        """As plotly takes it, with or without its name."""
+        """Describe it to plotly, with or without its name."""
         layout = _plain(self.name if named and not self.slanted else "", self.tick_size) | {
             "tickangle": -45 if self.slanted else 0,
             "range": list(self.ends),
@@ -139,7 +139,7 @@ class Axis:
 
     @property
     def _adapts(self) -> bool:
-        """Whether plotly chooses the numbers, by what part of the axis one looks at."""
+        """True if plotly chooses the numbers, by the part of the axis one looks at."""
         return 0 < self.most < self.n
 
     @property
@@ -149,7 +149,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis over numbers; plotly chooses its ticks, with a light line at each."""
+    """Axis over numbers; plotly chooses its ticks, with a light line at each."""
 
     low: float
     high: float
@@ -173,7 +173,7 @@ class Scale:
         return _round_marks(self.low, self.high, _FEW)
 
     def layout(self, *, named: bool) -> dict[str, Any]:
-        """As plotly takes it, with or without its name."""
+        """Describe it to plotly, with or without its name."""
         return _plain(self.name if named else "", self.tick_size) | {
             "showgrid": True,
             "gridcolor": GRID,
@@ -187,7 +187,7 @@ class Scale:
 
 
 def scale_over(low: float, high: float, name: str, *, room: float = 0.06, default: tuple[float, float]) -> Scale:
-    """A scale that holds 0 and both ends, with a share of room beyond them; `default` where both are 0 or NaN."""
+    """Scale that holds 0 and both ends, with a share of room beyond them; `default` where both are 0 or NaN."""
     low, high = (0.0 if math.isnan(end) else end for end in (low, high))
     low, high = min(0.0, low), max(0.0, high)
     if not high > low:

@@ -1,4 +1,4 @@
-"""A panel of unit cells, such as layers and heads, and what is drawn on them. Colour is never the only cue."""
+"""Unit cells of a panel, such as layers and heads, and the marks on them. Colour is never the only cue."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Cells:
 
     @property
     def smallest(self) -> float:
-        """The shorter side of a cell."""
+        """Shorter side of a cell."""
         return min(self.size)
 
     @property
@@ -134,7 +134,7 @@ class Cells:
         colour: Any = MARK,
         **marker: Any,
     ) -> go.Scatter | None:
-        """A symbol on every cell of the frame, with more of plotly's `marker`; `colour` is one, or one per row.
+        """Symbol on every cell of the frame, with more of plotly's `marker`; `colour` is one, or one per row.
 
         Its size is a share of the cell's shorter side, from `least` to 16 pixels.
         """
@@ -145,7 +145,7 @@ class Cells:
         return go.Scatter(x=columns, y=rows, mode="markers", marker=marker, name=name)
 
     def crosses(self, frame: pd.DataFrame) -> go.Scatter | None:
-        """A thin cross on cells without a number, which the caption then explains; a grey panel makes them grey."""
+        """Thin cross on cells without a number, which the caption then explains; a grey panel makes them grey."""
         line = {"color": QUIET_TEXT, "width": 1}
         return self.symbols(frame, name=MISSING, symbol="x-thin", share=0.4, colour=QUIET_TEXT, line=line)
 
@@ -161,7 +161,7 @@ class Cells:
         return _lines(xs, ys, name=name, line=line, opacity=opacity)
 
     def letters(self, frame: pd.DataFrame, letters: Mapping[str, str]) -> go.Scatter | None:
-        """Its letters on every cell whose `label` has some, in black or white on its `colour`."""
+        """Letters on every cell whose `label` has some, in black or white on its `colour`."""
         marked = frame[frame["label"].isin(list(letters))]
         texts = [escaped(letters[label]) for label in marked["label"]]
         size = min(14, max(10, int(0.55 * self.smallest)))
@@ -192,7 +192,7 @@ class Cells:
         return go.Scatter(x=columns + right, y=rows + down, mode="text", text=texts, textfont=font, name=name)
 
     def box(self, column: str, first: int, last: int, *, name: str) -> go.Scatter:
-        """A rectangle around neighbouring cells of an axis; drawn over the edge of the panel, not cut at it."""
+        """Rectangle around neighbouring cells of an axis; drawn over the edge of the panel, not cut at it."""
         (left, right), (top, bottom) = (
             (first - 0.5, last + 0.5) if axis.column == column else (-0.5, axis.n - 0.5) for axis in (self.x, self.y)
         )
@@ -207,7 +207,7 @@ class Cells:
         return self.rectangles(frame, line, name=name, colour=colour, start=start, stop=stop, inset=line["width"] / 2)
 
     def edges(self, frame: pd.DataFrame, *, name: str) -> list[go.Scatter | None]:
-        """An edge around every cell of the frame, for its `colour`; none where cells have no room for it."""
+        """Edge around every cell of the frame, for its `colour`; none where cells have no room for it."""
         if self.smallest < TINY:
             return []
         edges = frame["colour"].map({colour: edge_on(colour) for colour in set(frame["colour"])})
@@ -231,7 +231,7 @@ class Cells:
         stop: Any = 1.0,
         inset: float = 0.0,
     ) -> go.Scatter | None:
-        """A rectangle on every cell of the frame, from a share `start` of its width to `stop`.
+        """Rectangle on every cell of the frame, from a share `start` of its width to `stop`.
 
         `line` is plotly's, `colour` inside it; `inset` are pixels between the middle of the line and the edge of its
         cell, beside the gap of cells.

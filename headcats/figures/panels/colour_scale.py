@@ -36,12 +36,12 @@ class ColourScale:
 
     @property
     def limit(self) -> float:
-        """The largest value with a colour of its own."""
+        """Largest value with a colour of its own."""
         return self.ticks[-1]
 
     @property
     def texts(self) -> list[str]:
-        """Written at the ticks."""
+        """Texts at the ticks."""
         texts = [f"{tick:.{self.digits}f}" for tick in self.ticks]
         texts[0] = f"≤ {texts[0]}" if self.clipped[0] else texts[0]
         texts[-1] = f"{texts[-1]}+" if self.clipped[1] else texts[-1]
@@ -49,7 +49,7 @@ class ColourScale:
 
     @property
     def labels(self) -> list[str]:
-        """The same with room behind them, where the name of the bar would read as part of them."""
+        """Texts with room behind them, where the name of the bar would read as part of them."""
         return [text + _APART for text in self.texts]
 
     def ink(self, values: Any) -> np.ndarray:
@@ -63,20 +63,20 @@ class ColourScale:
         return np.where(dark, ON_DARK, ON_LIGHT)
 
     def size(self, length: int) -> tuple[int, int]:
-        """As `Beside` says."""
+        """Size as `Beside` says."""
         return _WIDTH, max(_SHORTEST, min(length, _LONGEST))
 
     def unmarked(self) -> "ColourScale":
-        """As `Beside` says."""
+        """Stay as it is, without marks to explain."""
         return self
 
     def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
-        """As `Beside` says."""
+        """Place it as `Beside` says."""
         return [Placed(self, at, length)]
 
 
 def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUANTILE) -> ColourScale:
-    """Red below 0, blue above, symmetric around 0.
+    """Scale that is red below 0 and blue above, symmetric around 0.
 
     Its limit is a quantile of the absolute effects; their largest where that is 0 (few heads act); 1 where all are 0.
     """
@@ -90,7 +90,7 @@ def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUAN
 
 
 def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | None = None) -> ColourScale:
-    """From 0 to `clip`, or a limit of its own; four decimals, more where they would give two ticks the same text.
+    """Scale from 0 to `clip`, or a limit of its own; four decimals, more where they would give two ticks the same text.
 
     The limit is the 99th percentile of the values above 0, rounded down to a whole number of ticks, so that the largest
     are clipped, or up where there are fewer than 100 (their percentile is their largest); 1 where none lies above 0.
@@ -117,5 +117,5 @@ def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | N
 def fixed_scale(
     ends: tuple[float, float], *, colours: str, name: str, clipped: tuple[bool, bool] = (False, False), steps: int = 5
 ) -> ColourScale:
-    """Between declared ends, with `steps` steps from tick to tick."""
+    """Scale between declared ends, with `steps` steps from tick to tick."""
     return ColourScale(colours, tuple(np.linspace(*ends, steps + 1).tolist()), name, digits=1, clipped=clipped)

@@ -20,7 +20,7 @@ def band(
     name: str,
     opacity: float = 0.8,
 ) -> go.Scatter:
-    """The area between two curves; of a single place, which has no area, a bar."""
+    """Area between two curves; of a single place, which has no area, a bar."""
     return go.Scatter(
         x=np.concatenate([places, places[::-1]]),
         y=np.concatenate([high, low[::-1]]),
@@ -41,7 +41,7 @@ def band_and_mean(
     *,
     name: str,
 ) -> list[go.Scatter]:
-    """Grey from `low` to `high` and a dotted line for the mean; nothing without a place."""
+    """Band from `low` to `high` and a dotted line for the mean; nothing without a place."""
     if not len(places):
         return []
     line = go.Scatter(
@@ -66,7 +66,7 @@ def marked_line(
     size: int = _MARK,
     hover: dict[str, Any],
 ) -> go.Scatter:
-    """A line with a mark at each place, or each few; `look` is the colour of marks, their symbol, the line's dash."""
+    """Line with a mark at each place, or each few; `look` is the colour of marks, their symbol, the line's dash."""
     colour, symbol, dash = look
     opened: Sequence[bool] = [False] * len(places) if is_open is None else is_open.tolist()
     return go.Scatter(

@@ -1,4 +1,4 @@
-"""A figure in pixels: what stands where. plotly draws it (`interactive`), and so does the static picture (`static`)."""
+"""Figures in pixels, of which `interactive` makes plotly figures and `static` pictures without a browser."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ TITLE_TOP = 12
 
 @dataclass(frozen=True)
 class Text:
-    """One line of HTML, placed by its top."""
+    """Line of HTML, placed by its top."""
 
     html: str
     size: int = MEDIUM
     anchor: str = "left"
-    """Which part of it is at its place: "left" or "center"."""
+    """Part of it that is at its place: "left" or "center"."""
     quiet: bool = False
     """Whether it stands back."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A part of a figure and its upper left corner."""
+    """Part of a figure and its upper left corner."""
 
     part: Any
     """A `Plot`, `Text`, `Legend` or `ColourScale`."""
@@ -54,5 +54,5 @@ class Drawing:
     """Of plotly, beside what the parts say."""
 
     def of_kind(self, kind: type) -> Iterable[Placed]:
-        """The parts of a kind."""
+        """Parts of a kind."""
         return (placed for placed in self.parts if isinstance(placed.part, kind))

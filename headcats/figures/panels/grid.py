@@ -1,4 +1,4 @@
-"""The renderer of all figures: panels in rows, with their axes, names, caption, legend or colour bar.
+"""Layout of all figures: panels in rows, with their axes, names, caption, legend or colour bar.
 
 A figure declares what its panels hold; where things stand, and how large they are, is decided here alone.
 """
@@ -37,21 +37,21 @@ _TITLE_ROOM, _CAPTION_LINE, _VIEWS_ROOM = 28, 18, 40
 
 @runtime_checkable
 class Beside(Protocol):
-    """What stands beside the panels, such as a `ColourScale` or a `Legend`."""
+    """Thing beside the panels, such as a `ColourScale` or a `Legend`."""
 
     def size(self, length: int) -> tuple[int, int]:
         """Width and height in pixels beside plots of that height."""
 
     def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
-        """Its parts, that long, with its upper left corner at a place in pixels."""
+        """Parts of it, that long, with its upper left corner at a place in pixels."""
 
     def unmarked(self) -> "Beside":
-        """The same for cells without marks."""
+        """Leave out what explains marks."""
 
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """What a figure shows; `@figure` draws it."""
+    """Panels and the words around them, which `@figure` draws."""
 
     panels: Sequence[Panel]
     frame: pd.DataFrame
@@ -81,11 +81,11 @@ class PanelGrid:
 
     @property
     def traces(self) -> list[Any]:
-        """Those of all plots."""
+        """Traces of all plots."""
         return [trace for panel in self.panels for plot in panel.plots for trace in plot.traces if trace is not None]
 
     def draw(self) -> go.Figure:
-        """The figure, as wide as its panels, its title and its caption need."""
+        """Figure, as wide as its panels, its title and its caption need."""
         return plotly_figure((self._unmarked() if self.marks == UNMARKED else self)._drawing())
 
     def _unmarked(self) -> "PanelGrid":

@@ -23,7 +23,7 @@ HOVER = "<br>keys and values of L%{layer}H%{group_first}–L%{layer}H%{group_las
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a table."""
+    """Groups of heads of a table."""
 
     number: Int[np.ndarray, "layer head"]
     """Key-value head of every head, from layer 0 and head 0; `ABSENT` where there is no head."""
@@ -32,7 +32,7 @@ class Groups:
 
     @classmethod
     def of(cls, table: xr.Dataset, *, layers_across: bool) -> "Groups | None":
-        """The groups of a table; None where it names none."""
+        """Read the groups of a table; None where it names none."""
         if KV_HEAD not in table.coords:
             return None
         number = np.full((n_cells(table, "layer"), n_cells(table, "head")), ABSENT)
@@ -55,7 +55,7 @@ class Groups:
         ]
 
     def named(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame, one row per head, with the columns that `HOVER` names."""
+        """Add the columns that `HOVER` names to a frame of one row per head."""
         numbers = self.number[frame["layer"].to_numpy(), frame["head"].to_numpy()]
         of_layer = self.number[frame["layer"].to_numpy()] == numbers[:, None]
         last = of_layer.shape[1] - 1 - of_layer[:, ::-1].argmax(axis=1)

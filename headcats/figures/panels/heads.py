@@ -69,7 +69,7 @@ def head_layer_cells(
     reverse: bool = False,
     marks: str = MARKED,
 ) -> Cells:
-    """As in papers: square cells of heads across and layers upwards, or with `reverse` down.
+    """Square cells as in papers: heads across and layers upwards, or with `reverse` down.
 
     Every sixth is numbered, or of up to 16 all; in a copy for publication those of `published_ticks`.
     """
@@ -85,7 +85,7 @@ def head_layer_cells(
 
 
 def for_publication(layout: str, marks: str) -> bool:
-    """Whether a figure is a copy for a paper: its axes, and nothing on the cells but their colours."""
+    """True if a figure is a copy for a paper: its axes, and nothing on the cells but their colours."""
     return layout == PAPER and marks == UNMARKED
 
 

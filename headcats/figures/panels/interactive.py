@@ -1,4 +1,4 @@
-"""A figure of panels as plotly draws it.
+"""Plotly figures of drawings.
 
 The plotting area is the whole figure (no margins), so a place in pixels is a place in paper units and nothing moves
 when a font or a title changes.
@@ -23,7 +23,7 @@ _CORNER: dict[str, Any] = {"xanchor": "left", "yanchor": "top"}
 
 
 def plotly_figure(drawing: Drawing) -> go.Figure:
-    """The figure, which keeps what it was drawn from (`drawing_of`).
+    """Figure of a drawing, which it keeps (`drawing_of`).
 
     plotly checks traces and layout once, at the end: trace by trace and text by text takes several times as long.
     """
@@ -52,7 +52,7 @@ def plotly_figure(drawing: Drawing) -> go.Figure:
 
 
 def drawing_of(fig: go.Figure) -> Drawing | None:
-    """What a figure was drawn from; None for one that is not of panels, and for copies that plotly makes."""
+    """Drawing that a figure was made of; None for one that is not of panels, and for copies that plotly makes."""
     return getattr(fig, "_headcats_drawing", None)
 
 
@@ -103,7 +103,7 @@ def _link(axis: Axis | Scale, name: str, links: dict[tuple[Any, ...], str]) -> d
 
 
 def _silent(trace: Any) -> Any:
-    """Without an entry in the legend, which is made of swatches, and without a hover where none was written."""
+    """Keep a trace out of the legend, which is made of swatches, and from the pointer where no hover was written."""
     if isinstance(trace, go.Scatter | go.Bar):
         trace.showlegend = False
     return trace if trace.hovertemplate else trace.update(hoverinfo="skip")

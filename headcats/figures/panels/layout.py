@@ -33,7 +33,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Panel:
-    """A name, what stands below it, and plots on top of each other, of the same sizes in all panels of a grid."""
+    """Name, notes below it, and plots on top of each other, of the same sizes in all panels of a grid."""
 
     name: str
     plots: Sequence[Plot]
@@ -57,7 +57,7 @@ class Layout:
     heading: int
     """Height of name, notes and the labels above a panel."""
     beside_left: int
-    """Left edge of what is beside the panels."""
+    """Left edge of the thing beside the panels."""
     right: int
     """Of panels and what is beside them, with the space behind."""
     last_row_bottom: int
@@ -69,7 +69,7 @@ class Layout:
 def arranged(
     panels: Sequence[Panel], *, columns: int, one_row: bool = False, beside: int = 0, room: int = WIDEST
 ) -> Layout:
-    """Panels in as few rows as `columns` and `room` allow, these rows in as few columns as they need.
+    """Arrange panels in as few rows as `columns` and `room` allow, these rows in as few columns as they need.
 
     No panel is left alone on a row: 5 panels in at most 4 columns stand as 3 + 2. Pixels of what is `beside` them stay
     free on the right, or after the first panel of `one_row`.
@@ -138,5 +138,5 @@ def arranged(
 
 
 def name_size(panel: Panel) -> int:
-    """Of the letters of a panel's name: smaller below the name of a section."""
+    """Size of the letters of a panel's name: smaller below the name of a section."""
     return MEDIUM if panel.section else LARGE

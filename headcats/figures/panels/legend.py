@@ -1,4 +1,4 @@
-"""The legend of a figure, and the letters on cells by which a category is told without its colour."""
+"""Legend of a figure, and the letters on cells by which a category is told without its colour."""
 
 import itertools
 import string
@@ -40,16 +40,16 @@ class Legend:
     """Entry -> what is written on its cells, in bold."""
 
     def size(self, length: int = 0) -> tuple[int, int]:
-        """As `Beside` says; the same beside plots of any height."""
+        """Size as `Beside` says; the same beside plots of any height."""
         widest = max(text_width(shortened(entry.name)) for entry in self.entries)
         return _SWATCH + widest, _ENTRY * len(self.entries)
 
     def unmarked(self) -> "Legend":
-        """As `Beside` says: colours alone."""
+        """Leave out all but colours."""
         return Legend([entry for entry in self.entries if not entry.hatch and not entry.symbol])
 
     def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
-        """As `Beside` says."""
+        """Place it as `Beside` says."""
         return [Placed(self, (at[0], at[1] - 4))]
 
     @property
@@ -81,12 +81,12 @@ def category_letters(names: Sequence[str]) -> dict[str, str]:
 
 
 def fits(letters: Mapping[str, str], cell: tuple[float, float]) -> bool:
-    """Whether every letter can be read on a cell of that width and height in pixels."""
+    """True if every letter can be read on a cell of that width and height in pixels."""
     return cell[1] >= _HEIGHT and cell[0] >= 4 + _WIDTH * max(map(len, letters.values()))
 
 
 def with_letter(label: str, letter: str) -> str:
-    """A legend entry as HTML with its letter in bold: its beginning, or in front of it."""
+    """Legend entry as HTML with its letter in bold: its beginning, or in front of it."""
     after_letter = label[len(letter) :] if label.startswith(letter) else f" {label}"
     return f"<b>{escaped(letter)}</b>{escaped(after_letter)}"
 

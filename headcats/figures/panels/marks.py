@@ -1,4 +1,4 @@
-"""Whether marks stand on cells and words explain them, or colours stand alone, as in most published figures.
+"""Figures with marks on their cells and words that explain them, or with colours alone, as most published ones.
 
 A figure without marks tells by colour alone what others tell twice: it is made for a paper whose text explains it. What
 the pointer shows, and the numbers, stay.
@@ -25,7 +25,7 @@ def check_marks(marks: str) -> None:
 
 
 def unmarked(panel: Panel) -> Panel:
-    """The panel with its name and the colours of its cells alone, without gaps between them; frames stay."""
+    """Leave a panel its name and the colours of its cells, without gaps between them; frames stay."""
     return replace(panel, notes=(), plots=[_coloured(plot) for plot in panel.plots])
 
 
@@ -38,7 +38,7 @@ def _coloured(plot: Plot) -> Plot:
 
 
 def _is_coloured(trace: Any) -> bool:
-    """Whether a trace colours cells or frames some of them, as the papers' figures do."""
+    """True if a trace colours cells or frames some of them, as the papers' figures do."""
     if isinstance(trace, go.Heatmap | go.Image):
         return True
     return isinstance(trace, go.Scatter) and trace.line.color == FRAME

@@ -1,4 +1,4 @@
-"""Text in figures: how wide it is, where it folds, and what stands beside the pointer.
+"""Text in figures: its width, its lines, and the texts at the pointer.
 
 Arial's letters are at most .55 of its size wide on average.
 """
@@ -25,7 +25,7 @@ _COLUMN = re.compile(r"%\{(\w+)(:[^}]*)?\}")
 
 
 def escaped(text: object) -> str:
-    """Any text so that plotly shows it as it is: no tag, entity, formula or place of a number in it, nothing invisible.
+    """Escape any text: plotly shows it as it is, without a tag, entity, formula, place of a number or invisible letter.
 
     Example:
         >>> escaped("<b>%{x}</b> & $y$")
@@ -45,7 +45,7 @@ def line_height(size: int) -> int:
 
 
 def fold(text: str, *, width: int, size: int = MEDIUM) -> list[str]:
-    """Text on as few lines of `width` pixels as hold it; a word that is longer is cut.
+    """Fold a text on as few lines of `width` pixels as hold it; a word that is longer is cut.
 
     Example:
         >>> fold("Syntactic Understanding", width=120, size=14)

@@ -1,4 +1,4 @@
-"""A plot in pixels, and its two axes as SVG."""
+"""Plots in pixels, and their two axes as SVG."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from headcats.figures.static.text import label_width, svg_text
 
 @dataclass(frozen=True)
 class Box:
-    """A plot between its edges in pixels."""
+    """Plot between its edges in pixels."""
 
     plot: Plot
     left: float

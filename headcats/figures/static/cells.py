@@ -51,7 +51,7 @@ def _picture(rgba: UInt8[np.ndarray, "row column rgba"], box: Box) -> str:
 
 
 def _png(rgba: UInt8[np.ndarray, "row column rgba"]) -> str:
-    """A picture of one pixel a cell, as an address that stands for its content."""
+    """PNG of one pixel a cell, as an address that stands for its content."""
     rows, columns, _ = rgba.shape
     lines = np.concatenate([np.zeros((rows, 1), np.uint8), rgba.reshape(rows, -1)], axis=1)  # filter 0 of every line
     header = struct.pack(">IIBBBBB", columns, rows, 8, 6, 0, 0, 0)
@@ -80,7 +80,7 @@ def bar_svg(trace: go.Bar, box: Box) -> Iterator[str]:
 def area_svg(
     corners: tuple[float, float, float, float], colour: str, ink: str, edge: str | None = None, width: float | None = 0
 ) -> str:
-    """A rectangle (left, top, width, height) with hatching in that `ink` and an edge, where it has them."""
+    """Rectangle (left, top, width, height) with hatching in that `ink` and an edge, where it has them."""
     left, top, wide, high = corners
     line = f' stroke="{edge}" stroke-width="{width:g}"' if width else ""
     area = f'<rect {rectangle(*corners)} fill="{colour}"{line}/>'

@@ -32,7 +32,7 @@ def scale_colours(
 
 
 def figure_colours(values: Float[np.ndarray, "*shape"], scale: ColourScale | None) -> UInt8[np.ndarray, "*shape rgba"]:
-    """The same on the scale of the figure; a `ValueError` for a figure without one, of which plotly makes one up."""
+    """Colours of numbers on the scale of the figure; a `ValueError` where it has none, and plotly makes one up."""
     if scale is None:
         raise ValueError("The figure has no colour scale.")
     return scale_colours(values, scale.colours, (scale.ticks[0], scale.ticks[-1]))

@@ -28,7 +28,7 @@ class StaticRenderer(MimetypeRenderer):
 
 
 def show_pictures() -> None:
-    """In a notebook, add the pictures to what plotly shows there by default; elsewhere do nothing."""
+    """Add the pictures to what plotly shows in a notebook by default; elsewhere do nothing."""
     if "ipykernel" not in sys.modules or NAME in pio.renderers:
         return
     pio.renderers[NAME] = StaticRenderer()

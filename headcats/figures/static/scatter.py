@@ -22,7 +22,7 @@ Pixels = Float[np.ndarray, " point"]
 
 
 def scatter_svg(trace: go.Scatter, box: Box) -> Iterator[str]:
-    """What the `mode` of a trace names, intervals first; points without a number are left out."""
+    """Marks that the `mode` of a trace names, intervals first; points without a number are left out."""
     mode = trace.mode or "lines+markers"
     xs, ys = box.x(trace.x), box.y(trace.y)
     if trace.error_y.array is not None:

@@ -1,4 +1,4 @@
-"""A figure of headcats as SVG, without a browser."""
+"""Figures of panels as SVG, without a browser."""
 
 import html
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ _KINDS: dict[str, Callable[[Any, Box], Iterator[str]]] = {
 
 
 def svg(fig: go.Figure) -> str | None:
-    """The picture of a figure that was drawn from panels (`PanelGrid`), as it was drawn; None for any other.
+    """Picture of a figure that was drawn from panels (`PanelGrid`), as it was drawn; None for any other.
 
     Buttons above a figure are left out: the first view is shown. Changes made to the figure since are not seen.
     """
@@ -39,7 +39,7 @@ def svg(fig: go.Figure) -> str | None:
 
 
 def svg_of(drawing: Drawing) -> str | None:
-    """The picture of a drawing; None for one with traces or colours that only plotly knows, of somebody else's."""
+    """Picture of a drawing; None for one with traces or colours that only plotly knows, of somebody else's."""
     width, height = drawing.width, drawing.height
     try:
         content = "".join(piece for placed in drawing.parts for piece in _part(placed, drawing))
@@ -87,7 +87,7 @@ def _plot(placed: Placed, drawing: Drawing) -> Iterator[str]:
 
 
 def _legend(legend: Legend, left: int, top: int) -> Iterator[str]:
-    """A line for every entry, from top to bottom."""
+    """Line for every entry, from top to bottom."""
     for row, (entry, text) in enumerate(legend.lines):
         y = top + _FIRST + _ROW * row
         if entry.symbol:
@@ -100,7 +100,7 @@ def _legend(legend: Legend, left: int, top: int) -> Iterator[str]:
 
 
 def _colour_bar(scale: ColourScale, left: int, top: int, length: int) -> Iterator[str]:
-    """The bar of the colours, the largest number on top, with its ticks and its name."""
+    """Bar of the colours, the largest number on top, with its ticks and its name."""
     low, high = scale.ticks[0], scale.ticks[-1]
     step = length / _STEPS
     for place, rgba in enumerate(scale_colours(np.linspace(high, low, _STEPS), scale.colours, (low, high))):

@@ -23,12 +23,12 @@ _LINES = {
 
 
 def each(value: Any, n: int, default: Any = None) -> Shaped[np.ndarray, " mark"]:
-    """One entry per mark, of one per mark or of one for all; the `default` where a figure says nothing."""
+    """Repeat what is said once for all marks, and the `default` where nothing is said: one entry per mark."""
     return np.broadcast_to(np.asarray(default if value is None else value, dtype=object), n)
 
 
 def outline(symbol: str, at: tuple[float, float], size: float) -> str:
-    """The path of a mark of that diameter around a place; a circle for marks without a shape here.
+    """Path of a mark of that diameter around a place; a circle for marks without a shape here.
 
     Args:
         symbol: As plotly calls it; the dot of `-dot` is left out.
