@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,8 +78,7 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
     for test, name in _TESTS.items():
         rows = frame[frame["test"] == test]
         y = scale_over(rows["statistic"].min(), rows["statistic"].max(), "statistic", default=(-1.0, 1.0))
-        traces = [_relabelled(rows), _critical(rows, x.n), _categories(rows, colours)]
-        panels.append(Panel(name, [Plot(x, y, (_CELL * x.n, _HEIGHT), traces)]))
+        panels.append(Panel(name, [Plot(x, y, (_CELL * x.n, _HEIGHT), list(_traces(rows, colours)))]))
     return PanelGrid(panels, frame, title, [*_caption(relabelling), *_left_out(frame)])
 
 
@@ -98,56 +98,36 @@ def _frame(relabelling: xr.Dataset) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).astype({"supported": bool})
 
 
-def _relabelled(rows: pd.DataFrame) -> go.Scatter | None:
-    drawn = rows[(rows["label"] == RELABELLED) & np.isfinite(rows["statistic"])]
-    if not len(drawn):
-        return None
-    outcomes = "would have had a supported category", "no category would have been supported"
-    meaning = np.where(drawn["supported"], *outcomes)
-    template = "<b>relabelled tasks</b>, largest statistic %{statistic:.3f}<br>%{meaning}"
-    return go.Scatter(
-        x=np.linspace(-_SPREAD, _SPREAD, len(drawn)),
-        y=drawn["statistic"].to_numpy(),
-        mode="markers",
-        marker={"size": 5, "color": [TEXT if supported else OUTLINE for supported in drawn["supported"]]},
-        name="relabelled tasks",
-        **hover(template, drawn.assign(meaning=meaning), y="statistic"),
-    )
-
-
-def _critical(rows: pd.DataFrame, n: int) -> go.Scatter | None:
-    drawn = rows.loc[(rows["label"] == RELABELLED) & np.isfinite(rows["statistic"]), "statistic"]
-    if not len(drawn):
-        return None
-    level = float(np.quantile(drawn, _LEVEL))
-    line = {"color": HATCH, "width": 1, "dash": "dot"}
-    return go.Scatter(x=[-0.5, n - 0.5], y=[level, level], mode="lines", line=line, name="5 % above", hoverinfo="skip")
-
-
-def _categories(rows: pd.DataFrame, colours: dict[str, str]) -> go.Scatter | None:
-    observed = rows[(rows["label"] != RELABELLED) & np.isfinite(rows["statistic"])]
-    if not len(observed):
-        return None
-    places = {name: place for place, name in enumerate(colours, start=1)}
-    template = "<b>%{label}</b>, true labels<br>statistic %{statistic:.3f}, family-wise p %{p:.3g}"
-    return go.Scatter(
-        x=[places[name] for name in observed["label"]],
-        y=observed["statistic"].to_numpy(),
-        mode="markers",
-        marker={
+def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]:
+    rows = rows[np.isfinite(rows["statistic"])]
+    drawn, observed = rows[rows["label"] == RELABELLED], rows[rows["label"] != RELABELLED]
+    if len(drawn):
+        outcomes = "would have had a supported category", "no category would have been supported"
+        template = "<b>relabelled tasks</b>, largest statistic %{statistic:.3f}<br>%{meaning}"
+        shown = hover(template, drawn.assign(meaning=np.where(drawn["supported"], *outcomes)), y="statistic")
+        marker = {"size": 5, "color": np.where(drawn["supported"], TEXT, OUTLINE)}
+        places = np.linspace(-_SPREAD, _SPREAD, len(drawn))
+        yield _dots(places, drawn, marker=marker, name="relabelled tasks", **shown)
+        level = float(np.quantile(drawn["statistic"], _LEVEL))
+        line = {"color": HATCH, "width": 1, "dash": "dot"}
+        yield go.Scatter(x=[-0.5, len(colours) + 0.5], y=[level] * 2, mode="lines", line=line, name="5 % above")
+    if len(observed):
+        places = 1 + pd.Index(list(colours)).get_indexer(observed["label"])
+        supported = observed["supported"].to_numpy()
+        template = "<b>%{label}</b>, true labels<br>statistic %{statistic:.3f}, family-wise p %{p:.3g}"
+        marker = {
             "size": 13,
-            "symbol": ["diamond" if supported else "diamond-open" for supported in observed["supported"]],
+            "symbol": np.where(supported, "diamond", "diamond-open"),
             # An open symbol is drawn in its colour alone, which may be faint on the page.
-            "color": [
-                colours[name] if supported else TEXT
-                for name, supported in zip(observed["label"], observed["supported"], strict=True)
-            ],
+            "color": np.where(supported, observed["label"].map(colours), TEXT),
             "line": {"color": TEXT, "width": 1.5},
-        },
-        name="true labels",
-        cliponaxis=False,
-        **hover(template, observed.assign(label=[escaped(name) for name in observed["label"]]), y="statistic"),
-    )
+        }
+        shown = hover(template, observed.assign(label=observed["label"].map(escaped)), y="statistic")
+        yield _dots(places, observed, marker=marker, name="true labels", cliponaxis=False, **shown)
+
+
+def _dots(places: np.ndarray, rows: pd.DataFrame, **more: Any) -> go.Scatter:
+    return go.Scatter(x=places, y=rows["statistic"].to_numpy(), mode="markers", **more)
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[str]:
