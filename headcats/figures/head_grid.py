@@ -16,7 +16,7 @@ from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, layer_head_cells
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED, check_marks
+from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.head_axes import KV_HEAD, letter, unit_of
@@ -89,7 +89,6 @@ def head_grid(
     if not min_effect >= 0:
         raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
     check_layout(layout)
-    check_marks(marks)
     scores = score(scores, alpha=alpha) if is_blocks(scores) else scores
     grid = _drawn(scores, alpha=alpha, min_effect=min_effect, layout=layout, marks=marks)
     return replace(grid, title=title)

@@ -9,13 +9,7 @@ import xarray as xr
 
 from headcats.bounds import check_count
 from headcats.categories.membership import categorize
-from headcats.figures.colours import (
-    BACKGROUND,
-    QUIET_TEXT,
-    UNCLASSIFIED,
-    category_colours,
-    named_palette,
-)
+from headcats.figures.colours import BACKGROUND, QUIET_TEXT, UNCLASSIFIED, category_colours, named_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells

@@ -5,26 +5,15 @@ from collections.abc import Sequence
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.figures.colours import (
-    HATCH,
-    UNCLASSIFIED,
-    ink_on,
-)
+from headcats.figures.colours import HATCH, UNCLASSIFIED, ink_on
 from headcats.figures.figure import figure
 from headcats.figures.hero_map import hero_grid
-from headcats.figures.overlap_rows import (
-    ALL,
-    checked_overlap,
-    count_notes,
-    map_warnings,
-    overlap_frame,
-    pointed_rows,
-)
+from headcats.figures.overlap_rows import ALL, checked_overlap, count_notes, map_warnings, overlap_frame, pointed_rows
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout, layer_head_cells
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
-from headcats.figures.panels.marks import MARKED, UNMARKED, check_marks
+from headcats.figures.panels.marks import MARKED, UNMARKED
 from headcats.registry import unknown_name_message
 
 AUTO, NONE = "auto", "none"
@@ -106,7 +95,6 @@ def overlap_map(
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
     check_layout(layout, (PAPER, HERO))
-    check_marks(marks)
     if layout == PAPER:
         return overlap_grid(overlap, palette=palette, title=title, letters=letters, marks=marks)
     if marks == UNMARKED:

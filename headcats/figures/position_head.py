@@ -14,7 +14,7 @@ from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel
-from headcats.figures.panels.marks import MARKED, check_marks
+from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import require
 from headcats.registry import unknown_name_message
@@ -87,7 +87,6 @@ def position_head(
     if not isinstance(heads, int) or heads < 1:
         raise OptionError(f"heads is the most heads that position_head draws, a number of at least 1; got {heads!r}.")
     check_layout(layout)
-    check_marks(marks)
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):
         raise UnknownNameError(unknown_name_message("metric of this sweep", metric, known))

@@ -9,18 +9,11 @@ import xarray as xr
 
 from headcats.categories.shared import exact_sets
 from headcats.errors import OptionError, pluralize
-from headcats.figures.colours import (
-    FAINT,
-    TEXT,
-    Palette,
-    entry_of,
-    ink_on,
-    named_palette,
-    suite_colours,
-)
+from headcats.figures.colours import FAINT, TEXT, Palette, entry_of, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.bars import stacked_bars
+from headcats.figures.panels.curves import broken_lines
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel, Plot
 from headcats.figures.panels.text import SMALL, escaped, text_width
@@ -183,9 +176,9 @@ def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
 
 def _dots(inside: np.ndarray) -> list[go.Scatter]:
     """Dots of the categories that a set has, joined by a line; light ones elsewhere."""
-    ends = [(len(_ROWS) + row.argmax(), len(_ROWS) + len(row) - 1 - row[::-1].argmax(), np.nan) for row in inside]
-    xs = np.repeat(np.arange(float(len(inside))), 3)
-    line = go.Scatter(x=xs, y=np.ravel(ends), mode="lines", line={"color": TEXT, "width": 2}, name="sets")
+    places, last = np.arange(len(inside)), len(_ROWS) + inside.shape[1] - 1
+    xs, ys = broken_lines((places, len(_ROWS) + inside.argmax(1)), (places, last - inside[:, ::-1].argmax(1)))
+    line = go.Scatter(x=xs, y=ys, mode="lines", line={"color": TEXT, "width": 2}, name="sets")
     dots = [
         go.Scatter(x=columns, y=rows + len(_ROWS), mode="markers", marker={"size": 10, "color": colour}, name=name)
         for name, (columns, rows), colour in (

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Shaped, UInt8
 from headcats.figures.colours import BACKGROUND, FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
 from headcats.figures.contrast import EDGE, EDGE_OF_DARK, edge_on
 from headcats.figures.panels.axes import Axis
+from headcats.figures.panels.curves import broken_lines
 from headcats.figures.panels.groups import HOVER, Groups
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
@@ -59,12 +60,10 @@ class Cells:
         return Plot(self.x, self.y, self.pixels, [*traces, *lines, self._gaps_between_groups()])
 
     def _gaps_between_groups(self) -> go.Scatter | None:
-        ends = np.cumsum([n for _, n in self.x.groups])[:-1]
+        ends = np.cumsum([n for _, n in self.x.groups])[:-1] - 0.5
         if not len(ends):
             return None
-        xs = np.repeat(ends - 0.5, 3).astype(float)
-        xs[2::3] = np.nan
-        ys = np.tile([-0.5, self.y.n - 0.5, np.nan], len(ends))
+        xs, ys = broken_lines((ends, -0.5), (ends, self.y.n - 0.5))
         return _lines(xs, ys, name="between groups of columns", line={"color": BACKGROUND, "width": 4})
 
     def places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -116,11 +115,11 @@ class Cells:
         """Light lines between the cells of an image, as wide as the gaps of a heatmap."""
         # A line of odd width on the border of two pixels would be smeared over both.
         across, down = (0.5 * (self.gap % 2) / side for side in self.size)
-        ends = [((x - 0.5 + across, -0.5), (x - 0.5 + across, self.y.n - 0.5)) for x in range(1, self.x.n)]
-        ends += [((-0.5, y - 0.5 + down), (self.x.n - 0.5, y - 0.5 + down)) for y in range(1, self.y.n)]
-        if not self.gap or not ends:
+        left, top = np.arange(1, self.x.n) - 0.5 + across, np.arange(1, self.y.n) - 0.5 + down
+        if not self.gap or not (left.size or top.size):
             return None
-        xs, ys = zip(*(point for start, end in ends for point in (start, end, (np.nan, np.nan))), strict=True)
+        upright, flat = ((left, -0.5), (left, self.y.n - 0.5)), ((-0.5, top), (self.x.n - 0.5, top))
+        xs, ys = np.concatenate([broken_lines(*upright), broken_lines(*flat)], axis=1)
         return _lines(xs, ys, name="cell lines", line={"color": NO_VALUE, "width": self.gap})
 
     def symbols(
@@ -244,10 +243,10 @@ class Cells:
         margin = (self.gap / 2 + inset) / np.array(self.size)
         left, right = (columns - 0.5 + margin[0] + (1 - 2 * margin[0]) * np.asarray(share) for share in (start, stop))
         top, bottom = rows - 0.5 + margin[1], rows + 0.5 - margin[1]
-        nothing = np.full(len(frame), np.nan)
-        xs = np.stack([left, right, right, left, left, nothing], axis=1).ravel()
-        ys = np.stack([top, top, bottom, bottom, top, nothing], axis=1).ravel()
-        return _lines(xs.astype(np.float32), ys.astype(np.float32), name=name, line=dict(line), **area)
+        xs, ys = broken_lines((left, top), (right, top), (right, bottom), (left, bottom), (left, top)).astype(
+            np.float32
+        )
+        return _lines(xs, ys, name=name, line=dict(line), **area)
 
     def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}

@@ -1,4 +1,4 @@
-"""Curves over a number of heads: a line with marks, and the band of random heads that it is compared with."""
+"""Lines, and curves over a number of heads: a line with marks, and the band of random heads that it is compared with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -85,3 +85,10 @@ def marked_line(
         cliponaxis=False,
         **hover,
     )
+
+
+def broken_lines(*points: tuple[Any, Any]) -> Float[np.ndarray, "xy point"]:
+    """Coordinates of lines through the first, the second, ... of all `points`; NaN after each line."""
+    sides = np.broadcast_arrays(*(side for point in points for side in point))
+    nothing = np.full(sides[0].shape, np.nan)
+    return np.array([np.stack([*sides[xy::2], nothing], axis=1).ravel() for xy in (0, 1)])

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import plotly.graph_objects as go
 
+from headcats.errors import UnknownNameError
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
 from headcats.figures.panels.drawing import Drawing, Placed, Text
@@ -30,6 +31,7 @@ from headcats.figures.panels.text import (
     line_height,
     text_width,
 )
+from headcats.registry import unknown_name_message
 
 _BOTTOM = 12
 _TITLE_ROOM, _CAPTION_LINE, _VIEWS_ROOM = 28, 18, 40
@@ -78,6 +80,11 @@ class PanelGrid:
     """`UNMARKED` leaves out what is drawn on the colours of cells, and the notes and the caption that explain it."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
     """Name of a view -> which of the `traces` it shows: buttons above the panels choose one, the first at the start."""
+
+    def __post_init__(self) -> None:
+        """Raise `UnknownNameError` for a choice of marks that does not exist."""
+        if self.marks not in (MARKED, UNMARKED):
+            raise UnknownNameError(unknown_name_message("choice of marks", self.marks, (MARKED, UNMARKED)))
 
     @property
     def traces(self) -> list[Any]:

@@ -9,19 +9,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from headcats.errors import UnknownNameError
 from headcats.figures.colours import FRAME
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.registry import unknown_name_message
 
 MARKED, UNMARKED = "all", "none"
 """Values of the option `marks`: every mark of a figure; none."""
-
-
-def check_marks(marks: str) -> None:
-    """Raise `UnknownNameError` for a choice that does not exist."""
-    if marks not in (MARKED, UNMARKED):
-        raise UnknownNameError(unknown_name_message("choice of marks", marks, (MARKED, UNMARKED)))
 
 
 def unmarked(panel: Panel) -> Panel:

@@ -21,7 +21,7 @@ from headcats.figures.panels.heads import (
     layer_head_cells,
 )
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED, check_marks
+from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.papers.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
@@ -100,7 +100,6 @@ def importance_grid(
     if variable is not None and variable not in SCORES:
         raise OptionError(f"importance_grid shows one of {', '.join(SCORES)}; got variable={variable!r}.")
     check_layout(layout)
-    check_marks(marks)
     name, row = pick_variable(
         importance,
         (variable,) if variable else tuple(SCORES),

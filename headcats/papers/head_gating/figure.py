@@ -27,7 +27,7 @@ from headcats.figures.panels.heads import (
 )
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import Entry, Legend
-from headcats.figures.panels.marks import MARKED, check_marks
+from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, require
 from headcats.papers.head_gating.over_seeds import GATE_SCORES
@@ -119,7 +119,6 @@ def always_any(
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
     check_layout(layout)
-    check_marks(marks)
     variables = dict.fromkeys(GATE_SCORES, ("dataset", "seed", "layer", "head"))
     require(gates, variables, figure="always_any", table='hc.suite_blocks(results)["head_gating"]')
     reduced = reduced_gates(gates, threshold=threshold)

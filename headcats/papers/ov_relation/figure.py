@@ -12,7 +12,7 @@ from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout
-from headcats.figures.panels.marks import MARKED, UNMARKED, check_marks
+from headcats.figures.panels.marks import MARKED, UNMARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 from headcats.papers.ov_relation.members import relation_members
@@ -78,7 +78,6 @@ def ov_map(
     """
     variables = {"score": ("task", "layer", "head"), "k": ("task",), "null": ("task",), "threshold": ("task",)}
     check_layout(layout, (PAPER,))
-    check_marks(marks)
     require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

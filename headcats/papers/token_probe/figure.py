@@ -18,7 +18,7 @@ from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, risin
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED, check_marks
+from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q
@@ -126,7 +126,6 @@ def layer_token(
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
     check_layout(layout)
-    check_marks(marks)
     name, row = pick_variable(
         token_map,
         (variable,) if variable else ("auc", "effect", "attention"),
