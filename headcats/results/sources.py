@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from headcats.errors import OptionError
-from headcats.registry import names
 from headcats.results.records import ModelRecord
 
 _BUNDLED = ("mini", "mini-cognitive")
@@ -49,18 +48,13 @@ def source_of(record: ModelRecord, results: Path) -> str:
         OptionError: The results do not say where the model is, or it is not there any more. Its name is not sent to
             the hub: it may be private.
     """
-    if not can_be_named(record):
+    if not record.source:
         problem = f"These results do not say where their model {record.name!r} was loaded from"
     elif _is_path(record.source) and not (results.resolve() / record.source).exists():
         problem = f"The model of these results was loaded from {located(record.source, results)!r}, which is not there"
     else:
-        return located(record.source, results) or record.name
+        return located(record.source, results)
     raise OptionError(f"{problem}: name it with --model path/to/folder (or load it yourself and pass it).")
-
-
-def can_be_named(record: ModelRecord) -> bool:
-    """Whether results say where their model is."""
-    return bool(record.source) or record.revision is not None or record.name in names("model")
 
 
 def is_bundled(record: ModelRecord) -> bool:

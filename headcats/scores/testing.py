@@ -13,12 +13,12 @@ from headcats.statistics.pooled_null import rank_p
 Effects = Float[np.ndarray, "*draw task layer head"]
 
 
-def p_above(scores: xr.Dataset, least: float, effects: Effects | None = None) -> Effects:
-    """P of "the effect is at most `least`", for the effects of the scores or others on the same tasks.
+def p_above(scores: xr.Dataset, least: float) -> Effects:
+    """P of "the effect is at most `least`".
 
     At least half the smallest two-sided p that the task's items can reach. 1 for a single item; NaN without an effect.
     """
-    effects = _values(scores, "effect") if effects is None else effects
+    effects = _values(scores, "effect")
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = (effects - least) / (_values(scores, "standard_error") + scores.attrs["error_floor"])
     return p_of_statistic(scores, np.where(statistic == 0, 0.0, statistic), effects)

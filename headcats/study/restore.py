@@ -51,7 +51,7 @@ def restored_model(run: RunResults, source: Any) -> HookedModel:
         options = restored_loader(record.loader) | {
             "dtype": record.dtype or "float32",
             "backend": "hooked" if record.model_class == "HookedTransformer" else "bridge",
-            "revision": record.revision if os.fspath(source) == (record.source or record.name) else None,
+            "revision": record.revision if os.fspath(source) == record.source else None,
             "tokenizer": (located(record.tokenizer, place.folder) if place else record.tokenizer) or None,
         }
     model: HookedModel = load_model(source, **options)

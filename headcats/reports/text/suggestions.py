@@ -19,7 +19,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.results.sources import can_be_named, located, shown_source
+from headcats.results.sources import located, shown_source
 from headcats.study.options import SPREAD, usual_options
 from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
@@ -194,7 +194,7 @@ def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by
 
 def _loaded_by_command(model: ModelRecord) -> bool:
     """True for a model that a command loads as the one of the results: it has a name, and is a TransformerBridge."""
-    return can_be_named(model) and model.model_class != "HookedTransformer"
+    return bool(model.source) and model.model_class != "HookedTransformer"
 
 
 def _run_tasks(manifest: Manifest) -> set[str]:
@@ -211,7 +211,7 @@ def _run_options(
     results: Path | None = None,
 ) -> str:
     model, shown = manifest.model, shown_source if results is None else partial(located, results=results)
-    loading = {"model": shown(model.source) or model.name, "revision": model.revision, "dtype": model.dtype or None}
+    loading = {"model": shown(model.source), "revision": model.revision, "dtype": model.dtype or None}
     options = _changed(
         loading | _plan_options(manifest, shown) | _placing(model) | {"tasks": tasks, "methods": methods},
         defaults=usual_options(manifest.suite_source),

@@ -25,7 +25,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
     """What is said where results of a run hold no such method."""
     known = plan().record().complete() | {"suite": of} | changed
     names = [task.name for task in suite("icl").tasks] if tasks is None else tasks
-    about = {"name": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
+    about = {"source": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
     results = xr.DataTree()
     results.attrs["manifest"] = json.dumps(
         {
@@ -74,13 +74,13 @@ def test_the_command_has_the_tasks_of_the_folder():
     _, options = reason_and_options(advice("head_gating", tasks=["plural", "successor"]))
     assert options == GATING | {"--tasks": "successor,plural"}
     spoken = [task.name for task in suite("sentences").tasks if task.exact]
-    said = advice("token_probe", tasks=spoken[:1], of="sentences", model={"name": "mini-cognitive"}, n_demos=0)
+    said = advice("token_probe", tasks=spoken[:1], of="sentences", model={"source": "mini-cognitive"}, n_demos=0)
     options = {"--methods": "token_probe", "--suite": "sentences", "--tasks": spoken[0], "--out": "DIR"}
     assert reason_and_options(said) == ("", options)
 
 
 def test_every_option_that_is_named_is_one_of_run():
-    model = {"name": "gpt2", "revision": "6", "dtype": "float16"}
+    model = {"source": "gpt2", "revision": "6", "dtype": "float16"}
     changed = {
         "n_prompts": 3,
         "metrics": ["prob"],
@@ -98,12 +98,7 @@ def test_every_option_that_is_named_is_one_of_run():
 def test_what_no_command_can_name_is_not_named():
     """A model of a local folder or of a class that is loaded in Python, a suite or a task of a notebook."""
     unprocessed = {"model_class": "HookedTransformer"}
-    for changed in (
-        {"model": {"name": "my-folder"}},
-        {"model": unprocessed},
-        {"of": "mine"},
-        {"tasks": ["mine", "plural"]},
-    ):
+    for changed in ({"model": {"source": ""}}, {"model": unprocessed}, {"of": "mine"}, {"tasks": ["mine", "plural"]}):
         said = advice("head_gating", **changed)
         assert said.startswith("repeat the run")
         assert "--methods head_gating " in said
@@ -194,7 +189,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
     return Manifest(
         suite_source=changed.get("suite", "icl") if suite_source is None else suite_source,
         plan=replace(PLAN, **changed),
-        model=ModelRecord(**{"name": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
+        model=ModelRecord(**{"source": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
         methods=tuple(methods),
         tasks={task: TaskRecord(word_pairs=DropCounts(8)) for task in tasks},
     )
@@ -209,14 +204,14 @@ REPEATED = [
         "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
     ),
     (
-        manifest(suite="sentences", tasks=[], methods=["token_probe"], model={"name": "mini-cognitive"}, n_demos=0),
+        manifest(suite="sentences", tasks=[], methods=["token_probe"], model={"source": "mini-cognitive"}, n_demos=0),
         "headcats run --suite sentences",
     ),
     (
-        manifest(model={"name": "gpt2", "revision": "607a30d", "dtype": "bfloat16"}),
+        manifest(model={"source": "gpt2", "revision": "607a30d", "dtype": "bfloat16"}),
         "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
     ),
-    (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
+    (manifest(model={"source": ""}, seed=3), "hc.run(model, seed=3)"),
     (
         manifest(suite_source="", tasks=["b", "a"]),
         'hc.run(model, suite=your_suite, tasks=["a", "b"])',
