@@ -15,6 +15,7 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StorageError
 from headcats.reports.attention import writing
 from headcats.reports.attention.writing import write_views
+from headcats.results import whole_file
 from headcats.results.folder import KEPT
 from headcats.study.preparation import Preparation
 from headcats.tasks.suites import make_suite
@@ -79,7 +80,7 @@ def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.Hook
     before = files(folder)
     generated = (folder / "views" / "knowledge.html").read_bytes()
     (folder / "views" / "gone.html").write_bytes(generated)
-    (folder / "views" / ".knowledge.html.999999999.tmp").write_bytes(b"half")
+    (folder / "views" / f".knowledge.html.999999999-1@{whole_file._host()}.tmp").write_bytes(b"half")
     (folder / "views" / "mine.html").write_text("my own notes", encoding="utf-8")
     write_views(model, folder, heads=1, prompts=1)
     after = files(folder)
