@@ -3,14 +3,13 @@
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import Field
 from typing import Annotated, Any
 
 import typer
 
 from headcats.cli import completion
-from headcats.results.options import Stage
-from headcats.study.options import fields_until, kind_of, unset_text, words_of
+from headcats.results.options import Option, Stage, options_of
+from headcats.study.options import unset_text
 
 _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "model": completion.models,
@@ -22,19 +21,19 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
 }
 
 
-def command_option(of: "Field[Any]") -> Any:
+def command_option(of: Option) -> Any:
     """Return the type of a parameter of a command, as typer reads it; its value is None where it is not given."""
-    kind, default = kind_of(of), unset_text(of)
-    text = of.metadata["help"] + ", separated by commas" * (kind is list) + f"; default: {default}" * bool(default)
-    flags = of.metadata["flags"] or (f"--{of.name.replace('_', '-')}",)
-    complete = _COMPLETIONS.get(of.name) or (completion.one_of(*words_of(of)) if words_of(of) else None)
-    option = typer.Option(*flags, help=f"{text}. {of.metadata['command']}".rstrip(), autocompletion=complete)
-    return Annotated[(str if kind is list else kind) | None, option]
+    default, text = unset_text(of), of.text.split(". ")[0].removesuffix(".")
+    text += ", separated by commas" * (of.kind is list) + f"; default: {default}" * bool(default)
+    flags = of.flags or (f"--{of.name.replace('_', '-')}",)
+    complete = _COMPLETIONS.get(of.name) or (completion.one_of(*of.words) if of.words else None)
+    written = typer.Option(*flags, help=f"{text}. {of.command}".rstrip(), autocompletion=complete)
+    return Annotated[(str if of.kind is list else of.kind) | None, written]
 
 
 def takes_fields(*kinds: type, until: Stage = "run") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the fields of classes of options; it gets those that are given as its first argument, by name."""
-    taken = [each for kind in kinds for each in fields_until(kind, until)]
+    taken = [each for kind in kinds for each in options_of(kind, until)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
@@ -64,10 +63,10 @@ def split_names(text: str) -> list[str]:
     return names
 
 
-def _read(of: "Field[Any]", value: Any) -> Any:
-    if kind_of(of) is bool:
-        return of.metadata["flag_sets"] if value else None
-    if value is None or kind_of(of) is not list:
+def _read(of: Option, value: Any) -> Any:
+    if of.kind is bool:
+        return of.flag_sets if value else None
+    if value is None or of.kind is not list:
         return value
     # The path of a folder, which a revision may be, may hold spaces.
     return [name.strip() for name in value.split(",") if name.strip()] if of.name == "revisions" else split_names(value)

@@ -77,8 +77,7 @@ def run_command(
     part = Shard.parse(options["shard"]) if "shard" in options else None
     if part is not None:
         folder /= part.folder
-        raise OptionError(
-        )
+        raise OptionError()
     cluster = cluster_of(options)
     if several and (part or cluster):
         raise OptionError(

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ from headcats.errors import DamagedFileError, OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
+from headcats.results.options import options_of
 from headcats.results.series import first_results
 from headcats.results.whole_file import regular
-from headcats.study.options import ModelOptions, StudyOptions, is_kind, kind_text, model_options, usual_options
+from headcats.study.options import ModelOptions, StudyOptions, model_options, usual_options
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
@@ -84,7 +85,7 @@ def _read_study(path: Path) -> dict[str, Any]:
 
 def _study_options(path: Path, study: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a study file by their names in Python; those of the command line (`n-prompts`) are known too."""
-    known = {each.name: each for kind in (ModelOptions, StudyOptions) for each in fields(kind)}
+    known = {each.name: each for kind in (ModelOptions, StudyOptions) for each in options_of(kind)}
     options: dict[str, Any] = {}
     for written, value in study.items():
         key = written.removeprefix("--").replace("-", "_")
@@ -92,8 +93,7 @@ def _study_options(path: Path, study: Mapping[str, Any]) -> dict[str, Any]:
             raise UnknownNameError(unknown_name_message(f"option in {path}", written, known))
         if key in options:
             raise OptionError(f"{path} names {key} twice, once as {written}: leave out one of them.")
-        if not is_kind(value, known[key]):
-            raise OptionError(f"{key} in {path} must be {kind_text(known[key])}; got {value!r}.")
+        known[key].check_kind(value, place=str(path))
         options[key] = value
     return options
 

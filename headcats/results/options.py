@@ -1,12 +1,16 @@
-"""Options that decide what a results folder holds: its manifest records them, and other values are refused."""
+"""Options as fields of dataclasses, and those that decide what a results folder holds, which its manifest records."""
 
+import inspect
 import math
+import re
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from headcats.bounds import check_count, shown
-from headcats.errors import OptionError
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import unknown_name_message
 
 T = TypeVar("T")
 Answers = Literal["whole", "first_token", "single"]
@@ -14,40 +18,99 @@ Answers = Literal["whole", "first_token", "single"]
 one, where longer answers are dropped."""
 Corruption = Literal["other_task", "shuffled_labels"]
 Store = Literal["whole", "compact"]
-"""How blocks are written."""
 Stage = Literal["prompts", "plan", "validate", "run"]
-"""The first of `hc.task_prompts`, `hc.plan`, `headcats validate` and `hc.run` that takes an option."""
-STAGES: tuple[Stage, ...] = get_args(Stage)
+"""The first of `hc.task_prompts`, `hc.plan`, `headcats validate` and `hc.run` that takes an option; later ones do so
+too."""
+_EXPECTED = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
 
 
 def option(
     default: T,
-    help: str,
+    stage: Stage,
     *,
-    stage: Stage = "run",
     unset: str = "",
-    check: Callable[[str, Any], None] = lambda name, value: None,
-    python: str = "",
+    check: Callable[[str, Any], None] | None = None,
     command: str = "",
     flags: tuple[str, ...] = (),
     flag_sets: bool = True,
 ) -> T:
-    """One field of a class of options: a keyword in Python, an option of the commands, and a key of study.toml.
+    """Return a field of a class of options; the class docstring describes it, in the first sentence for `--help`.
 
     Args:
-        default: Its value where nobody sets it and no bundled suite does.
-        help: A sentence without its dot.
-        stage: The first function that takes it; later ones do so too.
+        default: Its value where neither a caller nor a bundled suite sets it.
+        stage: Where it is taken first.
         unset: What None takes.
-        check: Raises an OptionError for a name and a value of the right type that is out of range.
-        python: Further sentences of the docstring.
+        check: Raises an OptionError for a name and a value out of range.
         command: Further sentences of `--help`.
         flags: How it is written on the command line; () for `--name-of-field`.
         flag_sets: What a flag sets, of an option that is True or False.
     """
-    about = {"help": help, "stage": stage, "unset": unset, "check": check, "python": python, "command": command}
-    made: T = field(default=default, metadata=about | {"flags": flags, "flag_sets": flag_sets})
+    about = {"unset": unset, "check": check, "command": command, "flags": flags, "flag_sets": flag_sets}
+    made: T = field(default=default, metadata=about | {"stage": stage})
     return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option with its words; the other fields are as in `option`."""
+
+    name: str
+    type: Any
+    default: Any
+    text: str
+    stage: Stage
+    unset: str
+    check: Callable[[str, Any], None] | None
+    command: str
+    flags: tuple[str, ...]
+    flag_sets: bool
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """Types of its values but None."""
+        is_union = get_origin(self.type) in (Union, types.UnionType)
+        return tuple(each for each in (get_args(self.type) if is_union else (self.type,)) if each is not type(None))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words that it takes; () for other values."""
+        return next((get_args(each) for each in self.members if get_origin(each) is Literal), ())
+
+    @property
+    def kind(self) -> type:
+        """How it is written down: bool, int, float, str, or list (of names)."""
+        if str not in self.members and any(isinstance(get_origin(each), type) for each in self.members):
+            return list
+        return next((kind for kind in (str, bool, int, float) if kind in self.members), str)
+
+    def check_kind(self, value: Any, *, place: str) -> None:
+        """Raise an OptionError for a value of a file, the `place`, that is not written down as the option is."""
+        allowed = {self.kind, *({int} if self.kind is float or int in self.members else ())}
+        if type(value) not in allowed or (self.kind is list and not all(isinstance(name, str) for name in value)):
+            expected = _EXPECTED[self.kind] + " or a whole number" * (self.kind is str and int in allowed)
+            raise OptionError(f"{self.name} in {place} must be {expected}; got {value!r}.")
+
+    def checked(self, value: Any) -> Any:
+        """Return a value, a number as its kind; raise an UnknownNameError or OptionError for a wrong one."""
+        if self.words and value not in (*self.words, self.default):
+            raise UnknownNameError(unknown_name_message(self.name, str(value), self.words))
+        if self.check is not None:
+            self.check(self.name, value)
+        return float(value) if self.kind is float and value is not None else value
+
+
+def options_of(kind: type, until: Stage = "run") -> tuple[Option, ...]:
+    """Return the options of a class that are taken at a stage."""
+    texts: dict[str, str] = {}
+    for each in kind.__mro__:
+        entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", inspect.cleandoc(each.__doc__ or ""), re.MULTILINE)
+        texts = {name: " ".join(text.split()) for name, text in entries} | texts
+    stages = get_args(Stage)[: get_args(Stage).index(until) + 1]
+    return tuple(
+        Option(name=each.name, type=each.type, default=each.default, text=texts.get(each.name, ""), **each.metadata)
+        for each in fields(kind)
+        if each.metadata["stage"] in stages
+    )
 
 
 def takes_count(least: int) -> Callable[[str, Any], None]:
@@ -80,54 +143,41 @@ def _check_nats(name: str, value: Any) -> None:
 class PlanOptions:
     """Options that the manifest records; a run with other values is refused the folder.
 
-    The first three are names where they are recorded, and what the names stand for while a study runs.
+    Suite, metrics and template are names where they are recorded, and what these stand for while a study runs.
+
+    Attributes:
+        n_prompts: Scored prompts per task. 100 more per task are kept apart as reference (a task that has fewer is
+            named in a warning).
+        n_demos: Demonstrations per prompt.
+        corruption: How corrupted prompts are made: other_task or shuffled_labels.
+        answers: Scored tokens of an answer: whole, first_token, or single (answers of several tokens are dropped).
+        seed: Seed of every random choice. Every random stream derives from it by name, so the order of tasks and
+            methods does not matter.
+        min_accuracy: Tasks with a lower accuracy on clean prompts are skipped. The answer is to be the likeliest one
+            on as large a share of the prompts; 0 skips no task for it.
+        min_logit_diff: Tasks whose logit difference on clean prompts, in nats, is not clearly above this are skipped.
+            The 95 % interval of its mean is to be above: with `min_accuracy=0`, 0 admits tasks in which the model
+            prefers the answer, solved or not, which is what "greater_than" and "agreement" take.
     """
 
     suite: Any = None
     metrics: Any = None
     template: Any = None
-    n_prompts: int = option(
-        64,  # as many as a plain `headcats run` scores within 3 minutes on 2 cores
-        "Scored prompts per task",
-        stage="prompts",
-        check=takes_count(2),
-        python="100 more per task are kept apart as reference (a task that has fewer is named in a warning).",
-    )
-    n_demos: int = option(5, "Demonstrations per prompt", stage="prompts", check=takes_count(0))
-    corruption: Corruption = option(
-        "other_task", "How corrupted prompts are made: other_task or shuffled_labels", stage="prompts"
-    )
-    answers: Answers = option(
-        "whole",
-        "Scored tokens of an answer: whole, first_token, or single (answers of several tokens are dropped)",
-        stage="prompts",
-    )
-    seed: int = option(
-        0,
-        "Seed of every random choice",
-        stage="prompts",
-        check=_check_seed,
-        python="Every random stream derives from it by name, so the order of tasks and methods does not matter.",
-    )
-    min_accuracy: float = option(
-        0.5,
-        "Tasks with a lower accuracy on clean prompts are skipped",
-        stage="validate",
-        check=_check_share,
-        python="The answer is to be the likeliest one on as large a share of the prompts; 0 skips no task for it.",
-    )
+    # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
+    n_prompts: int = option(64, "prompts", check=takes_count(2))
+    n_demos: int = option(5, "prompts", check=takes_count(0))
+    corruption: Corruption = option("other_task", "prompts")
+    answers: Answers = option("whole", "prompts")
+    seed: int = option(0, "prompts", check=_check_seed)
+    min_accuracy: float = option(0.5, "validate", check=_check_share)
     min_logit_diff: float | None = option(
         None,
-        "Tasks whose logit difference on clean prompts, in nats, is not clearly above this are skipped",
-        stage="validate",
+        "validate",
         unset="none",
         check=_check_nats,
-        python="A task is skipped unless the 95 % interval of its mean is above it: with `min_accuracy=0`, 0 admits "
-        'tasks in which the model prefers the answer, solved or not, which is what "greater_than" and "agreement" '
-        "take.",
         command="With --min-accuracy 0 it admits tasks that are not solved, but in which the model prefers the answer.",
     )
 
     def recorded(self) -> dict[str, Any]:
-        """The recorded options by name."""
+        """Return the recorded options by name."""
         return {each.name: getattr(self, each.name) for each in fields(PlanOptions)}

@@ -9,14 +9,13 @@ import inspect
 import os
 import re
 import textwrap
-import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, overload
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import OptionError
 from headcats.registry import unknown_name_message
-from headcats.results.options import STAGES, PlanOptions, Stage, Store, option
+from headcats.results.options import Option, PlanOptions, Stage, Store, option, options_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
@@ -54,178 +53,111 @@ SPREAD = ("auto", "balanced", "balanced_low_0", "sequential")
 """Devices that spread the weights."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """Options of the commands that choose and load the model; in Python they are arguments of `hc.load_model`."""
-
-    model: str = option(
-        "mini",
-        "'mini' or 'mini-cognitive' (bundled), a folder, or a hub name",
-        stage="validate",
-    )
-    device: str | None = option(
-        None,
-        "cuda, mps or cpu; auto or balanced spread the weights over all GPUs, as transformers' device_map does",
-        stage="validate",
-        unset="the first available of the three",
-    )
-    dtype: Literal["float32", "bfloat16", "float16", "auto"] = option(
-        "float32", "float32, bfloat16, float16, or auto (that of the file)", stage="validate"
-    )
-    load_in: Literal["8bit", "4bit"] | None = option(
-        None, "8bit or 4bit: quantise the weights (needs bitsandbytes)", stage="validate"
-    )
-    revision: str | None = option(None, "Revision of a hub model", stage="validate")
-    revisions: Sequence[str] | None = option(
-        None,
-        "Revisions to score by one plan: branches, tags or commits of a hub model, such as step1000,step2000, folders "
-        "in that of --model, or paths of folders",
-    )
+class _Checked:
+    """Options whose values are checked."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        for each in options_of(type(self)):
+            object.__setattr__(self, each.name, each.checked(getattr(self, each.name)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions(PlanOptions):
-    """Options of `hc.run`."""
+class ModelOptions(_Checked):
+    """Options of the commands that choose and load the model; in Python they are arguments of `hc.load_model`.
+
+    Attributes:
+        model: 'mini' or 'mini-cognitive' (bundled), a folder, or a hub name.
+        device: cuda, mps or cpu; auto or balanced spread the weights over all GPUs, as transformers' device_map does.
+        dtype: float32, bfloat16, float16, or auto (that of the file).
+        load_in: 8bit or 4bit: quantise the weights (needs bitsandbytes).
+        revision: Revision of a hub model.
+        revisions: Revisions to score by one plan: branches, tags or commits of a hub model, such as step1000,step2000,
+            folders in that of --model, or paths of folders.
+    """
+
+    model: str = option("mini", "validate")
+    device: str | None = option(None, "validate", unset="the first available of the three")
+    dtype: Literal["float32", "bfloat16", "float16", "auto"] = option("float32", "validate")
+    load_in: Literal["8bit", "4bit"] | None = option(None, "validate")
+    revision: str | None = option(None, "validate")
+    revisions: Sequence[str] | None = option(None, "run")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions(_Checked, PlanOptions):
+    """Options of `hc.run`.
+
+    Attributes:
+        suite: Suite of tasks: its name, your file or folder of data (JSON, CSV, ...), or your code as
+            path/to/file.py:name or module:name. Or a `Suite` (see `hc.suite`), or a list of tasks and task names. The
+            results hold it, with its pairs: `hc.run_evidence`, `hc.write_views` and the command line need nothing else.
+        metrics: Metrics, the first of which decides on the gap. Names, or functions, which are registered under theirs.
+        template: Prompt format: arrow, question, or chat (that of the model's tokenizer).
+        methods: Methods, each as `name`, `name:option=value,option=value` or `name:option=value@positions` (last,
+            answer, all or a token role), such as `mean_ablation:reference=task@last`.
+            "denoising_patch:unit=kv_group" takes heads at once that share keys and values. Positions default to the
+            method's own. None takes the method that is made for a bundled suite, or else denoising patches, their two
+            controls and mean ablation; of a suite of finished prompts those at the last position, without the control
+            that needs a second corruption.
+        tasks: Tasks to score. The suite's others remain distractors and reference.
+        path: Path of the sweeps: auto (the fastest exact one) or hooked (the reference). See `hc.sweep`. The results
+            folder records which one ran, and what its self-check found.
+        memory: Memory to use beside the model's weights, such as 4GB. Of each process that scores. The estimate is
+            logged before anything is scored; of workers it is known with a limit alone.
+        out: Results folder. None keeps everything in memory. A killed run goes on where it stopped; more tasks or
+            methods extend the folder; another model or plan is refused, with every difference named.
+        progress: Progress bar, and lines on finished tasks and parts. Unless it is False, such lines (one every ten
+            seconds at most) and the time left of each method are logged too; with None they are written to stderr
+            where that is no terminal and no logging is set up.
+        store: whole, or compact: blocks in half precision, with the loss measured. Compact blocks of `out` hold in half
+            precision what every head changes, in less than half the space. What an effect loses, in shares of its
+            standard error, is measured and stands in the attribute `rounded` of each block; one that would lose more
+            than a hundredth is written whole. What is in the folder already stays as it is.
+        shard: i/n: score the i-th of n parts of the tasks and methods; `headcats merge` joins them. It needs `out`.
+        cluster: Score the tasks on the workers of a Ray cluster. An `hc.Cluster`. Joint methods run here.
+    """
 
     suite: str | Suite | Task | Sequence[Task | str] = option(
-        "icl",
-        "Suite of tasks: its name, your file or folder of data (JSON, CSV, ...), or your code as path/to/file.py:name "
-        "or module:name",
-        stage="prompts",
-        python="Or a `Suite` (see `hc.suite`), or a list of tasks and task names. The results hold it, with its pairs: "
-        "`hc.run_evidence`, `hc.write_views` and the command line need nothing else.",
-        command="That of the results in --out wins over this default.",
+        "icl", "prompts", command="That of the results in --out wins over this default."
     )
     metrics: Sequence[str | Callable[..., Any]] | None = option(
-        None,
-        "Metrics, the first of which decides on the gap",
-        stage="plan",
-        unset="logit_diff (log_prob with shuffled labels)",
-        check=_check_names("logit_diff"),
-        python="Names, or functions, which are registered under theirs.",
+        None, "plan", unset="logit_diff (log_prob with shuffled labels)", check=_check_names("logit_diff")
     )
-    template: str = option(
-        "arrow", "Prompt format: arrow, question, or chat (that of the model's tokenizer)", stage="prompts"
-    )
+    template: str = option("arrow", "prompts")
     methods: Sequence[str] | None = option(
         None,
-        "Methods, each as `name`, `name:option=value,option=value` or `name:option=value@positions` (last, answer, all "
-        "or a token role), such as `mean_ablation:reference=task@last`",
-        stage="plan",
+        "plan",
         unset="those of the suite",
         check=_check_names("denoising_patch"),
-        python='"denoising_patch:unit=kv_group" takes heads at once that share keys and values. Positions default to '
-        "the method's own. None takes the method that is made for a bundled suite, or else denoising patches, their "
-        "two controls and mean ablation; of a suite of finished prompts those at the last position, without the "
-        "control that needs a second corruption.",
         command="`headcats list methods` names them.",
     )
-    tasks: Sequence[str] | None = option(
-        None,
-        "Tasks to score",
-        stage="plan",
-        unset="all of the suite",
-        check=_check_names("country_capital"),
-        python="The suite's others remain distractors and reference.",
-    )
-    path: str = option(
-        "auto",
-        "Path of the sweeps: auto (the fastest exact one) or hooked (the reference)",
-        stage="validate",
-        python="See `hc.sweep`. The results folder records which one ran, and what its self-check found.",
-    )
-    memory: str | int | None = option(
-        None,
-        "Memory to use beside the model's weights, such as 4GB",
-        stage="validate",
-        unset="half of what is free",
-        python="Of each process that scores. The estimate is logged before anything is scored; of workers it is known "
-        "with a limit alone.",
-    )
-    out: str | os.PathLike[str] | None = option(
-        None,
-        "Results folder",
-        python="None keeps everything in memory. A killed run goes on where it stopped; more tasks or methods extend "
-        "the folder; another model or plan is refused, with every difference named.",
-        command="Default: results/MODEL-SUITE.",
-    )
+    tasks: Sequence[str] | None = option(None, "plan", unset="all of the suite", check=_check_names("country_capital"))
+    path: str = option("auto", "validate")
+    memory: str | int | None = option(None, "validate", unset="half of what is free")
+    out: str | os.PathLike[str] | None = option(None, "run", command="Default: results/MODEL-SUITE.")
     progress: bool | None = option(
         None,
-        "Progress bar, and lines on finished tasks and parts",
+        "run",
         unset="where somebody is there to see it",
-        python="Unless it is False, such lines (one every ten seconds at most) and the time left of each method are "
-        "logged too; with None they are written to stderr where that is no terminal and no logging is set up.",
         command="--quiet shows none.",
         flags=("--quiet", "-q"),
         flag_sets=False,
     )
-    store: Store = option(
-        "whole",
-        "whole, or compact: blocks in half precision, with the loss measured",
-        python="Compact blocks of `out` hold in half precision what every head changes, in less than half the space. "
-        "What an effect loses, in shares of its standard error, is measured and stands in the attribute `rounded` of "
-        "each block; one that would lose more than a hundredth is written whole. What is in the folder already stays "
-        "as it is.",
-    )
-    shard: str | None = option(
-        None,
-        "i/n: score the i-th of n parts of the tasks and methods; `headcats merge` joins them",
-        python="It needs `out`.",
-        command="Its folder is OUT/shard-i-of-n, without pages.",
-    )
+    store: Store = option("whole", "run")
+    shard: str | None = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
     cluster: "Elsewhere | None" = option(
         None,
-        "Score the tasks on the workers of a Ray cluster",
+        "run",
         unset="this process",
-        python="An `hc.Cluster`. Joint methods run here.",
         command="Its address as host:port, or auto; here: on the Ray of this machine, else on its cores (needs "
         "`headcats[ray]`). With `,gpus=2` behind it each worker has two GPUs. This machine needs memory for the whole "
         "model too.",
     )
 
-    def __post_init__(self) -> None:
-        _check(self)
 
-
-def fields_until(kind: type, stage: Stage = "run") -> list["Field[Any]"]:
-    """Fields of a class of options that are taken at a stage."""
-    return [each for each in fields(kind) if STAGES.index(each.metadata["stage"]) <= STAGES.index(stage)]
-
-
-def kind_of(of: "Field[Any]") -> type:
-    """Return how an option is written down: bool, int, float, str, or list (of names)."""
-    members = _members(of.type)
-    if str not in members and any(isinstance(get_origin(each), type) for each in members):
-        return list
-    return next((kind for kind in (str, bool, int, float) if kind in members), str)
-
-
-def words_of(of: "Field[Any]") -> tuple[str, ...]:
-    """Words that an option takes; () for other texts."""
-    return next((get_args(each) for each in _members(of.type) if get_origin(each) is Literal), ())
-
-
-def is_kind(value: Any, of: "Field[Any]") -> bool:
-    """True for a value that is written down as the option is; a whole number is a number."""
-    kind = kind_of(of)
-    if kind is list:
-        return isinstance(value, list) and all(isinstance(name, str) for name in value)
-    allowed = {kind, *({int} & {*_members(of.type)}), *([int] if kind is float else [])}
-    return type(value) in allowed
-
-
-def kind_text(of: "Field[Any]") -> str:
-    """Return what `is_kind` expects, for messages."""
-    texts = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", list: "a list of texts"}
-    return texts[kind_of(of)] + " or a whole number" * (kind_of(of) is str and int in _members(of.type))
-
-
-def unset_text(of: "Field[Any]") -> str:
+def unset_text(of: Option) -> str:
     """Return words for an option that nobody sets; "" where there is nothing to say."""
-    general = of.metadata["unset"] or ("" if of.default is None else f"{of.default}")
+    general = of.unset or ("" if of.default is None else f"{of.default}")
     return f"that of the suite, else {general}" if any(of.name in changed for changed in OF_SUITE.values()) else general
 
 
@@ -274,7 +206,7 @@ def takes_options(options: Any, *, until: Stage = "run", without: Collection[str
     Raises:
         TypeError: The function is called with an option that does not exist; the message lists near matches.
     """
-    taken = [each for each in fields_until(options, until) if each.name not in without]
+    taken = [each for each in options_of(options, until) if each.name not in without]
     keywords = [
         inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
         for each in taken
@@ -311,25 +243,10 @@ def _unknown(name: str, value: Any, signature: inspect.Signature) -> str:
     return unknown_name_message("option", name, known)
 
 
-def _entry(of: "Field[Any]") -> str:
+def _entry(of: Option) -> str:
     """Return the lines of an option below `Args:`."""
     default = unset_text(of)
+    first, _, more = of.text.partition(". ")
     says_more = default not in ("", f"{of.default}")
-    words = f"{of.name}: {of.metadata['help']}{f' (default: {default})' * says_more}. {of.metadata['python']}"
+    words = f"{of.name}: {first.removesuffix('.')}{f' (default: {default})' * says_more}. {more}"
     return textwrap.indent("\n    ".join(textwrap.wrap(words, 112, break_on_hyphens=False)), "    ") + "\n"
-
-
-def _check(options: Any) -> None:
-    for each in fields(options):
-        value, words = getattr(options, each.name), words_of(each)
-        if words and value not in (*words, each.default):
-            raise UnknownNameError(unknown_name_message(each.name, str(value), words))
-        each.metadata["check"](each.name, value)
-        if kind_of(each) is float and isinstance(value, int):
-            object.__setattr__(options, each.name, float(value))
-
-
-def _members(kind: Any) -> tuple[Any, ...]:
-    """Members of a union but None; of another type itself."""
-    members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    return tuple(each for each in members if each is not types.NoneType)

@@ -48,9 +48,10 @@ def run_series(
 ) -> xr.DataTree:
     """Score every head of several revisions of a model, such as its training checkpoints, by one plan.
 
-    Every revision is scored by `hc.run`, with the same seed, into a results folder of its own below `out`, and is
-    judged as it would be alone. Prompts of a task are the same at every revision, unless other tasks may corrupt them:
-    tasks that a revision cannot do corrupt none. A revision that can do no task at all is kept with its accuracies.
+    Every revision is scored by `hc.run`, with the same seed, into a results folder of its own, `<out>/<revision>`, and
+    is judged as it would be alone. Prompts of a task are the same at every revision, unless other tasks may corrupt
+    them: tasks that a revision cannot do corrupt none. A revision that can do no task at all is kept with its
+    accuracies.
 
     All models are loaded and compared before any is scored, then one at a time. A killed run goes on where it stopped;
     more revisions, tasks or methods extend the folder, and another plan is refused, as by `hc.run`.
@@ -61,13 +62,13 @@ def run_series(
             of folders in it, or paths. One without tokenizer gets that of `source`. They are ordered by training step
             where each name has one (`step1000`), and else as they are given.
         loader: Arguments of `hc.load_model`, such as `{"dtype": "bfloat16"}`.
-        options: Those of `hc.run`. `out` is needed: `hc.load` reads a revision in `<out>/<revision>`.
+        options: Those of `hc.run`.
 
     Returns:
         As `hc.load_series`.
 
     Raises:
-        OptionError: No revision, two of one name, or an option out of range.
+        OptionError: No `out`, no revision, two of one name, or an option out of range.
         ModelError: A revision that does not exist or cannot be loaded, two with the same weights, or with other layers
             or heads.
         PlanError, StorageError, UnknownNameError, DataError, TypeError: As in `hc.run`.

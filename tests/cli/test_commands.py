@@ -147,12 +147,10 @@ def test_what_does_not_exist_is_one_clear_message(headcats, tmp_path):
 WRONG_FILES = {
     "n-promts = 3": ("'n-promts'", "study.toml", "'n_prompts'"),
     "n_prompts = ": ("study.toml",),
-    "n_prompts = '3'": ("n_prompts", "study.toml", "got '3'"),
     "seed = true": ("seed", "got True"),
     "min_accuracy = '0'": ("min_accuracy", "got '0'"),
     "methods = 'denoising_patch'": ("methods", "got 'denoising_patch'"),
     "tasks = [1]": ("tasks", "list"),
-    "[suite]\nname = 'icl'": ("suite", "study.toml"),
     "n_prompts = 3\nn-prompts = 4": ("n_prompts", "twice"),
 }
 

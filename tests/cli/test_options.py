@@ -14,26 +14,26 @@ from headcats.cli.settings import settings
 from headcats.errors import OptionError
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.manifest import Manifest
-from headcats.results.options import PlanOptions
+from headcats.results.options import PlanOptions, options_of
 from headcats.results.records import ModelRecord, PlanRecord
-from headcats.study.options import ModelOptions, StudyOptions, fields_until, kind_of, words_of
+from headcats.study.options import ModelOptions, StudyOptions
 
 VALUES: dict[type, Any] = {str: "text", int: 7, float: 0.25, bool: True, list: ["a", "b"]}
-ALL = [*fields(ModelOptions), *fields(StudyOptions)]
+ALL = [*options_of(ModelOptions), *options_of(StudyOptions)]
 
 
 def changed(option):
     """A value that is not the default."""
-    return words_of(option)[-1] if words_of(option) else VALUES[kind_of(option)]
+    return option.words[-1] if option.words else VALUES[option.kind]
 
 
 def test_every_field_is_a_keyword_of_run_with_words_in_its_docstring():
     keywords = inspect.signature(hc.run).parameters
-    for option in fields(StudyOptions):
+    for option in options_of(StudyOptions):
         assert keywords[option.name].kind is inspect.Parameter.KEYWORD_ONLY
         assert keywords[option.name].default == option.default
-        assert f"\n    {option.name}: {option.metadata['help'][:20]}" in hc.run.__doc__
-    assert [*keywords] == ["model", *(option.name for option in fields(StudyOptions))]
+        assert f"\n    {option.name}: {option.text[:12]}" in hc.run.__doc__
+    assert [*keywords] == ["model", *(option.name for option in options_of(StudyOptions))]
 
 
 def test_every_field_is_an_option_of_the_command():
@@ -58,7 +58,7 @@ def test_every_field_is_a_key_of_a_study_file_and_has_its_kind(tmp_path):
 
 def test_every_field_of_the_plan_is_recorded_and_repeated():
     assert set(PlanRecord().complete()) == {option.name for option in fields(PlanOptions)}
-    own = {option.name: changed(option) for option in fields(StudyOptions) if hasattr(PlanRecord(), option.name)}
+    own = {option.name: changed(option) for option in options_of(StudyOptions) if hasattr(PlanRecord(), option.name)}
     assert own.keys() == PlanRecord().complete().keys()
     own |= {"metrics": tuple(own["metrics"]), "suite": "cognitive"}
     manifest = Manifest(plan=PlanRecord(**own), suite_source="cognitive", model=ModelRecord(name="mini-cognitive"))
@@ -78,4 +78,4 @@ def test_a_function_takes_the_options_of_its_stage():
     assert "min_accuracy" not in inspect.signature(hc.plan).parameters
     assert {"methods", "out"}.isdisjoint(inspect.signature(hc.task_prompts).parameters)
     assert {"shard", "cluster"}.isdisjoint(inspect.signature(hc.run_series).parameters)
-    assert "out" not in [option.name for option in fields_until(StudyOptions, "validate")]
+    assert "out" not in [option.name for option in options_of(StudyOptions, "validate")]

@@ -55,8 +55,6 @@ def test_what_cannot_be_written_is_said(model):
         with pytest.raises(TypeError, match=f"Unknown option '{name}'") as refused:
             hc.task_prompts(model, "always_a", **{name: ["prob"]}, **SMALL)
         assert f"{name}," not in str(refused.value)
-    with pytest.raises(TypeError, match="mean 'n_demos'"):
-        hc.task_prompts(model, "always_a", suite=SUITE, n_demo=3)
 
 
 def test_fewer_prompts_than_asked_for_are_counted(model):

@@ -327,8 +327,6 @@ def test_wrong_options_are_refused_before_the_model_is_loaded(options, tmp_path)
         ({"path": "hoked"}, UnknownNameError, "path 'hoked'"),
         ({"cluster": "auto"}, OptionError, "cluster"),
         ({"cluster": hc.Task}, OptionError, "cluster"),
-        ({"n_demonstrations": 2}, TypeError, "'n_demos'"),
-        ({"metric": "prob"}, TypeError, "'metrics'"),
         ({"preset": "todd2024"}, TypeError, r"preset\('todd2024'"),
     ]
     for changes, error, named in wrong:

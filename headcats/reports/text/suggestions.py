@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from headcats.results.finding import Finding, line
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
+from headcats.results.options import options_of
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located, shown_source
-from headcats.study.options import SPREAD, usual_options
+from headcats.study.options import SPREAD, ModelOptions, usual_options
 from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
@@ -55,16 +56,15 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
+    shown = shown_source if results is None or not by_command else partial(located, results=results)
+    options = _unusual_options(manifest, shown, tasks=named_tasks, methods=named_methods)
     if by_command:
-        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks, results=results)}"
-    arguments = _changed(
-        _plan_options(manifest, shown_source) | {"methods": named_methods, "tasks": named_tasks},
-        defaults=usual_options(source),
-    )
-    texts = {key: json.dumps(value) for key, value in arguments.items()}
+        return f"headcats run{_in_command(options)}"
+    of_model = {each.name for each in options_of(ModelOptions)}
+    texts = {name: json.dumps(value) for name, value in options.items() if name not in of_model}
     if not source:
         texts["suite"] = "your_suite"
-    return f"hc.run({', '.join(['model', *(f'{key}={text}' for key, text in texts.items())])})"
+    return f"hc.run({', '.join(['model', *(f'{name}={text}' for name, text in texts.items())])})"
 
 
 def how_to_add(name: str, manifest: Manifest) -> Finding:
@@ -83,7 +83,8 @@ def how_to_add(name: str, manifest: Manifest) -> Finding:
     needs_all = not has_what_it_needs(run_suite, tasks)
     subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
     reason = line("suggestion.all_tasks", need=need) if needs_all else None
-    return line("suggestion.add", reason=reason, method=name, options=_run_options(manifest, tasks=subset))
+    options = _in_command(_unusual_options(manifest, shown_source, tasks=subset))
+    return line("suggestion.add", reason=reason, method=name, options=options)
 
 
 def figure_file(block: xr.Dataset, figure: str) -> str:
@@ -203,21 +204,18 @@ def _run_tasks(manifest: Manifest) -> set[str]:
     return {*manifest.tasks, *manifest.requested, *joint}
 
 
-def _run_options(
-    manifest: Manifest,
-    *,
-    methods: Sequence[str] | None = None,
-    tasks: Sequence[str] | None,
-    results: Path | None = None,
-) -> str:
-    model, shown = manifest.model, shown_source if results is None else partial(located, results=results)
-    loading = {"model": shown(model.source), "revision": model.revision, "dtype": model.dtype or None}
-    options = _changed(
-        loading | _plan_options(manifest, shown) | _placing(model) | {"tasks": tasks, "methods": methods},
-        defaults=usual_options(manifest.suite_source),
-    )
-    texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
-    return "".join(f" --{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in texts.items())
+def _unusual_options(manifest: Manifest, shown: Callable[[str], str], **named: object) -> dict[str, object]:
+    """Return the options of a run that are not the default of its suite; `shown` is how paths are named."""
+    model = manifest.model
+    options = {"model": shown(model.source), "revision": model.revision, "dtype": model.dtype or None}
+    options |= manifest.plan.complete() | {"suite": shown(manifest.suite_source)} | _placing(model) | named
+    usual = usual_options(manifest.suite_source)
+    return {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
+
+
+def _in_command(options: Mapping[str, object]) -> str:
+    texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in options.items()}
+    return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items())
 
 
 def _placing(model: ModelRecord) -> dict[str, object]:
@@ -225,11 +223,3 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     device_map, quantisation = (model.loader.get(name) for name in ("device_map", "quantization_config"))
     bits = [bits for bits in ("8bit", "4bit") if (quantisation or {}).get(f"load_in_{bits}")]
     return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
-
-
-def _plan_options(manifest: Manifest, shown: Callable[[str], str]) -> dict[str, object]:
-    return manifest.plan.complete() | {"suite": shown(manifest.suite_source)}
-
-
-def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in options.items() if value is not None and value != defaults.get(key)}
