@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
@@ -17,8 +16,8 @@ from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.text import LARGE, escaped, text_width
-from headcats.figures.tables import NUMBERS, require
-from headcats.results.head_axes import cell_name, noun, unit_of
+from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.results.head_axes import noun, unit_of
 from headcats.results.visible import shortened
 
 _CELL, _LEAST = 18, 5  # pixels
@@ -89,7 +88,7 @@ def head_tasks(
     named = max(math.ceil((text_width(shortened(name, most=24), LARGE) + 8) / n) for name, n in groups)
     width = max(_LEAST, min(max(_CELL, named), (WIDEST - _BESIDE) // len(tasks)))
     x = Axis("task", len(tasks), labels=tasks, slanted=True, groups=groups)
-    y = Axis("head", len(heads), labels=[name for name, _ in heads], reverse=True)
+    y = Axis("head", len(heads), labels=list(heads), reverse=True)
     cells = Cells(x, y, (width, _CELL))
     limit = signed_scale(frame["effect"].to_numpy(), name="effect").limit
     traces = [_coloured(cells, frame[frame["category"] == name], name, colours[name], limit) for name, _ in groups]
@@ -107,51 +106,36 @@ def head_tasks(
     return PanelGrid([panel], frame, title, caption, approximation=str(scores.attrs.get("approximation", "")))
 
 
-def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[list[tuple[str, tuple[int, int]]], int]:
-    """Name and place of the heads that are shown, by their first category and effect; and how many members there are.
+def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[pd.Series, int]:
+    """Names of the heads that are shown by layer and head, in the order of their rows; and the number of members.
 
-    Without a member, the heads of the largest effects.
+    Heads stand by their first category and effect. Without a member they are those of the largest effects.
     """
-    members = members.sel(category=[name for name in categories if name in members["category"].values])
-    inside = (members["member"] == 1).transpose("category", "layer", "head").to_numpy()
-    effect = np.nan_to_num(members["effect"].transpose("category", "layer", "head").to_numpy())
-    n_members = int(inside.any(0).sum())
-    if not n_members:
-        inside, most = np.ones_like(inside), min(most, _WITHOUT_MEMBERS)
-    places = np.argwhere(inside.any(0))
-    first = inside[:, places[:, 0], places[:, 1]].argmax(0)
-    size = np.where(inside, abs(effect), 0).max(0)[places[:, 0], places[:, 1]]
-    in_first = abs(effect)[first, places[:, 0], places[:, 1]]
-    shown = np.argsort(-size, kind="stable")[:most]
-    shown = shown[np.lexsort((-in_first[shown], first[shown]))]
-    layers, heads, unit = members["layer"].values, members["head"].values, unit_of(members)
-    named = [
-        (cell_name(int(layers[i]), int(heads[j]), unit), (int(layers[i]), int(heads[j])))
-        for i, j in places[shown].tolist()
-    ]
-    return named, n_members
+    tables = [members.sel(category=name) for name in categories if name in members["category"].values]
+    columns = [{"inside": of["member"] == 1, "size": abs(of["effect"]).fillna(0)} for of in tables]
+    rows = pd.concat([head_rows(*of).assign(place=place) for place, of in enumerate(zip(tables, columns, strict=True))])
+    inside = rows[rows["inside"]]
+    if not (n_members := inside["name"].nunique()):
+        inside, most = rows, min(most, _WITHOUT_MEMBERS)
+    first = {column: (column, "first") for column in ("name", "place", "size")}
+    heads = inside.groupby(["layer", "head"]).agg(**first, largest=("size", "max")).nlargest(most, "largest")
+    return heads.sort_values(["place", "size"], ascending=[True, False])["name"], n_members
 
 
-def _frame(
-    scores: xr.Dataset, members: xr.Dataset, heads: list[tuple[str, tuple[int, int]]], tasks: list[str]
-) -> pd.DataFrame:
+def _frame(scores: xr.Dataset, members: xr.Dataset, heads: pd.Series, tasks: list[str]) -> pd.DataFrame:
     by_task = scores[list(NUMBERS)].sel(task=tasks).transpose("task", "layer", "head")
     categories = [str(name) for name in scores["category"].sel(task=tasks).values]
-    rows = []
-    for name, (layer, head) in heads:
-        of_head = by_task.sel(layer=layer, head=head)
-        row = members.sel(layer=layer, head=head)
-        passed = {
-            (str(category), task)
-            for category, joined in zip(row["category"].values, row["tasks"].values, strict=True)
-            for task in str(joined).split(",")
-        }
-        serves = "+".join(map(str, row["category"].values[(row["member"] == 1).values]))
+    parts = []
+    for (layer, head), name in heads.items():
+        of_head, row = by_task.sel(layer=layer, head=head), members.sel(layer=layer, head=head)
+        by_category = zip(row["category"].values, row["tasks"].values, strict=True)
+        passed = {str(category): str(joined).split(",") for category, joined in by_category}
         columns = {number: of_head[number].to_numpy().astype(float) for number in NUMBERS}
-        passes = [(category, task) in passed for category, task in zip(categories, tasks, strict=True)]
+        passes = [task in passed.get(category, ()) for category, task in zip(categories, tasks, strict=True)]
+        serves = "+".join(map(str, row["category"].values[(row["member"] == 1).values]))
         named = {"head": name, "layer": layer, "task": tasks, "category": categories, "serves": serves}
-        rows.append(pd.DataFrame(named | columns | {"passes": passes}))
-    return pd.concat(rows, ignore_index=True)
+        parts.append(pd.DataFrame(named | columns | {"passes": passes}))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _coloured(cells: Cells, rows: pd.DataFrame, category: str, colour: str, limit: float) -> go.Heatmap:

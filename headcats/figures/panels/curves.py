@@ -1,4 +1,4 @@
-"""Lines, and curves over a number of heads: a line with marks, and the band of random heads that it is compared with."""
+"""Lines: with breaks, with marks over a number of heads, and the band of random heads to compare with."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -50,8 +50,6 @@ class Drawing:
     """As `PanelGrid` has them."""
     buttons_top: int = 0
     """Where the buttons of the views begin."""
-    layout: Mapping[str, Any] = field(default_factory=dict)
-    """Of plotly, beside what the parts say."""
 
     def of_kind(self, kind: type) -> Iterable[Placed]:
         """Parts of a kind."""

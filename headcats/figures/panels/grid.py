@@ -74,8 +74,6 @@ class PanelGrid:
     """Whether a panel is grey where nothing is drawn on it, as cells without a number are."""
     approximation: str = ""
     """How the effects are approximated, where the table that was drawn does not say so itself."""
-    layout: Mapping[str, Any] = field(default_factory=dict)
-    """Of plotly, such as how bars stand."""
     marks: str = MARKED
     """`UNMARKED` leaves out what is drawn on the colours of cells, and the notes and the caption that explain it."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
@@ -126,7 +124,7 @@ class PanelGrid:
             parts += self.beside.placed((places.beside_left, top), length)
         for trace, shown in zip(self.traces, next(iter(self.views.values()), ()), strict=False):
             trace.visible = shown
-        return Drawing(width, height, self.title, parts, self.grey, self.views, views_top, self.layout)
+        return Drawing(width, height, self.title, parts, self.grey, self.views, views_top)
 
     def _panel(self, place: int, places: Layout, below_caption: int) -> Iterator[Placed]:
         panel, (left, top) = self.panels[place], places.corners[place]

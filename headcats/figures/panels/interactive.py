@@ -45,7 +45,7 @@ def plotly_figure(drawing: Drawing) -> go.Figure:
     layout["annotations"] = [_note(drawing, placed) for placed in drawing.of_kind(Text)]
     if drawing.views:
         layout["updatemenus"] = [_buttons(drawing)]
-    fig = go.Figure(traces, layout).update_layout(**drawing.layout)
+    fig = go.Figure(traces, layout)
     # plotly figures refuse unknown public attributes and are not hashable, so the drawing rides on a private one.
     fig._headcats_drawing = drawing
     return fig

@@ -31,8 +31,7 @@ def side_by_side(
     Args:
         overlaps: Run -> what `hc.overlap` returns.
         categories: Those that have a view of their own.
-        corresponds: Whether heads of the same name are the same head: then axes are linked, and the pointer shows the
-            head in all runs.
+        corresponds: Whether heads of the same name are the same head: then the pointer shows the head in all runs.
     """
     n = len(overlaps)
     columns = n if n < _MOST_COLUMNS else math.ceil(n / math.ceil(n / _MOST_COLUMNS)) if n > _MOST_COLUMNS else 2
@@ -47,10 +46,7 @@ def side_by_side(
             trace.update(hoverinfo="skip", hovertemplate=None)
     views = {view: [seen for grid in grids.values() for seen in _seen(grid, view)] for view in (ALL, *categories)}
     panels = _panels(grids)
-    links = (
-        {f"{side}axis{place}": {"matches": side} for place in range(2, n + 1) for side in "xy"} if corresponds else {}
-    )
-    grid = PanelGrid(panels, pd.DataFrame(), columns=columns, least=0, layout=links)
+    grid = PanelGrid(panels, pd.DataFrame(), columns=columns, least=0)
     for trace, seen in zip(grid.traces, views[ALL], strict=True):
         trace.visible = seen
     return grid.draw(), views
