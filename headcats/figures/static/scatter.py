@@ -83,7 +83,7 @@ def _texts(trace: go.Scatter, xs: Pixels, ys: Pixels) -> Iterator[str]:
     upright, across = (trace.textposition or "middle center").split()
     for i in np.flatnonzero(np.isfinite(xs + ys)):
         if texts[i]:
-            look = {"size": sizes[i], "colour": colours[i], "anchor": _ANCHORS[across]}
+            look = {"size": sizes[i], "colour": colours[i], "anchor": _ANCHORS[across], "shadow": font.shadow}
             yield svg_text(texts[i], (xs[i], ys[i]), valign=_VALIGNS[upright], **look)
 
 

@@ -22,6 +22,7 @@ def svg_text(
     anchor: str = "left",
     valign: str = "top",
     angle: float = 0,
+    shadow: str | None = None,
 ) -> str:
     """One element with a line for each line of HTML.
 
@@ -33,6 +34,7 @@ def svg_text(
         anchor: "left", "center" or "right".
         valign: "top", "middle" or "bottom".
         angle: In degrees clockwise, around `at`.
+        shadow: Around the letters, as CSS.
     """
     lines = _BREAK.split(text)
     x, y = at
@@ -44,7 +46,8 @@ def svg_text(
         f'<tspan x="{x:.2f}" y="{first + place * height:.2f}">{"".join(_spans(line))}</tspan>'
         for place, line in enumerate(lines)
     )
-    look = f'font-size="{size:g}" fill="{colour}" text-anchor="{_ANCHORS[anchor]}"{turn} xml:space="preserve"'
+    around = f' style="text-shadow:{shadow}"' if shadow else ""
+    look = f'font-size="{size:g}" fill="{colour}" text-anchor="{_ANCHORS[anchor]}"{turn}{around} xml:space="preserve"'
     return f"<text {look}>{spans}</text>"
 
 
