@@ -1,4 +1,4 @@
-"""Lines: with breaks, with marks over a number of heads, and the band of random heads to compare with."""
+"""Lines, and curves over a number of heads: a line with marks and the band of random heads beside it."""
 
 from collections.abc import Sequence
 from typing import Any
