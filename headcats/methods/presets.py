@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from headcats.methods.choices import Choice, differences
 from headcats.registry import lookup, register
 
 
@@ -21,7 +20,6 @@ class Preset:
     paper: str
     run: Mapping[str, Any]
     reading: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    choices: tuple[Choice, ...] = ()
     differs: str = ""
 
     @property
@@ -29,8 +27,7 @@ class Preset:
         options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
         sentences = [f"{self.paper}: {', '.join(self.run['methods'])}."]
         sentences += [f"Its map: headcats map {options}."] if options else []
-        differs = "; ".join(filter(None, (self.differs, differences(self.choices))))
-        sentences += [f"Differs: {differs}."] if differs else []
+        sentences += [f"Differs: {self.differs}."] if self.differs else []
         return " ".join(sentences)
 
 
@@ -64,7 +61,6 @@ def add_preset(
     run: Mapping[str, Any],
     *,
     reading: Mapping[str, str] = MappingProxyType({}),
-    choices: tuple[Choice, ...] = (),
     differs: str = "",
 ) -> None:
     """Register a preset, in the file of its method.
@@ -74,7 +70,6 @@ def add_preset(
         paper: The paper it follows.
         run: Options of `hc.run`.
         reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
-        choices: The paper's constants and positions beside those that run; `headcats list presets` says which differ.
-        differs: What else differs from the paper, or "".
+        differs: How it differs from the paper, part of a sentence; `headcats list presets` says so. "" if it does not.
     """
-    register("preset", name, Preset(name, paper, run, reading, choices, differs))
+    register("preset", name, Preset(name, paper, run, reading, differs))

@@ -1,4 +1,4 @@
-"""A model's own continuations of prompts of different length, in batches of one length: greedy, or by a choice."""
+"""A model's own greedy continuations of prompts of different length, in batches of one length."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 
@@ -26,8 +24,6 @@ class Generated:
 
 LineEnds = Callable[[int], bool]
 """Whether a token ends an answer."""
-Choose = Callable[[Float[Tensor, "text d_vocab"]], Int[Tensor, " text"]]
-"""The next token of every text, from its logits."""
 
 
 def line_ends(tokenizer: Any) -> LineEnds:
@@ -53,23 +49,10 @@ def generate(
     Prompts of equal length run together, never padded, and each step runs the whole text: the tokens are those of the
     prompt alone, up to ties within rounding.
     """
-    return continued(model, prompts, lambda logits: logits.argmax(-1), ends=ends, limit=limit, advance=advance)
-
-
-def continued(
-    model: HookedModel,
-    prompts: Sequence[Sequence[int]],
-    choose: Choose,
-    *,
-    ends: LineEnds,
-    limit: int,
-    advance: Callable[[float], None] = lambda share: None,
-) -> list[Generated]:
-    """Generate with tokens that `choose` takes."""
     answers: dict[int, Generated] = {}
     for part in equal_lengths([len(prompt) + 1 for prompt in prompts]):
         texts = torch.tensor([list(prompts[place]) for place in part])
-        answers |= zip(part, _continuations(model, texts, choose, ends=ends, limit=limit), strict=True)
+        answers |= zip(part, _continuations(model, texts, ends=ends, limit=limit), strict=True)
         advance(len(answers) / len(prompts))
     return [answers[place] for place in range(len(prompts))]
 
@@ -84,14 +67,12 @@ def equal_lengths(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield from (places[length][start : start + size] for start in range(0, len(places[length]), size))
 
 
-def _continuations(
-    model: HookedModel, texts: torch.Tensor, choose: Choose, *, ends: LineEnds, limit: int
-) -> list[Generated]:
+def _continuations(model: HookedModel, texts: torch.Tensor, *, ends: LineEnds, limit: int) -> list[Generated]:
     q_len = texts.shape[1]
     answers = [Generated((), True)] * len(texts)
     unfinished = list(range(len(texts)))
     for _ in range(min(limit, model.n_ctx - q_len)):
-        next_tokens = choose(model.run(texts, hooks={})).cpu()
+        next_tokens = model.run(texts, hooks={}).argmax(-1).cpu()
         stops = [ends(token) for token in next_tokens.tolist()]
         for place, text, token, stop in zip(unfinished, texts.tolist(), next_tokens.tolist(), stops, strict=True):
             answers[place] = Generated(tuple(text[q_len:]), False, token) if stop else answers[place]

@@ -33,7 +33,7 @@ WITHOUT_ERRORS = {
     "Head", "evidence.disagreements", "figures.reads", "methods.Declaration", "methods.Selection",
     "methods.Strength", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.accuracy",
     "metrics.kl", "metrics.log_prob", "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob",
-    "metrics.rank", "methods.CausalMethod", "papers.token_probe.Resample", "rules.Cutoffs", "rules.Rule",
+    "metrics.rank", "methods.CausalMethod", "rules.Cutoffs", "rules.Rule",
     "rules.elbow", "suite_blocks",
 }  # fmt: skip
 # A list of axes, a result described by another name, or one number.

@@ -34,8 +34,6 @@ LONG = "A title that is much longer than any window is wide " * 5
 HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
 MEANS = {"mean over seeds", "relation heads, control task"}
 """Traces of means of what the numbers have one by one."""
-BETWEEN_SEEDS = ("gate_contrast", "2")
-"""Figure, and column of `customdata` with the share of seeds below .5; the numbers have the seeds."""
 CALLS = {
     "overlap": "overlap(hc.categorize(",
     "members": "categorize(",
@@ -47,13 +45,10 @@ CALLS = {
     "scaled": "papers.function_probe.scale_function_heads(",
     "gates": 'suite_blocks(results)["head_gating"]',
     "toggles": "papers.head_gating.toggle_curves(",
-    "contrast": "papers.head_gating.contrastive_gates(",
     "relations": 'suite_blocks(results)["ov_relation"]',
     "dynamic": "papers.ov_relation.dynamic_relation(",
     "ablated": "papers.ov_relation.relation_ablation(",
     "token_map": 'suite_blocks(results)["token_probe"]',
-    "matrix": "papers.token_probe.generalisation(",
-    "detectors": "papers.token_probe.baselines(",
     "revisions": "evidence.over_revisions(hc.load_series(",
     "by_position": "sweep(model, batch, method, positions='each')",
 }
@@ -189,7 +184,7 @@ def check_hover(fig: go.Figure, name: str) -> None:
     told = 0
     for trace in fig.data:
         # Of cells and curves in one figure, both speak.
-        said = trace.hovertemplate if trace.type in shown or name in ("checkpoints", "gate_contrast") else None
+        said = trace.hovertemplate if trace.type in shown or name == "checkpoints" else None
         assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:
@@ -207,7 +202,7 @@ def check_pointer(fig: go.Figure, name: str) -> None:
                 continue  # places of cells and marks
             assert trace[field] is not None, field
             is_number = field not in ("text", "hovertext") and trace.name not in MEANS
-            if is_number and (name, column) != BETWEEN_SEEDS:
+            if is_number:
                 shown = np.asarray(trace[field])[(..., int(column))] if column else np.asarray(trace[field])
                 shown = shown.astype(float)[np.isfinite(shown.astype(float))]
                 nearest = known[np.abs(known - shown[:, None]).argmin(-1)]

@@ -35,14 +35,6 @@ def log_prob(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: tor
     return sum(of_texts) / len(of_texts)
 
 
-def contrast(
-    kept: torch.Tensor, lost: torch.Tensor, theta: torch.Tensor, *, floor: float, clamp: float
-) -> torch.Tensor:
-    """The contrastive loss of one batch: pair k is text k of each kind, and each pair is clamped by itself."""
-    pairs = [-one + torch.clamp(other - one.detach(), min=floor) for one, other in zip(kept, lost, strict=True)]
-    return sum(pairs) / len(pairs) - 0.1 * sum(one.clamp(-clamp, clamp) for one in theta.flatten()) / theta.numel()
-
-
 def adam(loss_of: Any, theta: torch.Tensor, *, rates: list[float], max_norm: float) -> tuple[torch.Tensor, list[float]]:
     """theta after one update per rate, and the norms of the gradients before they are clipped."""
     theta = theta.detach().clone()

@@ -1,61 +1,75 @@
-"""Rows of papers' choices: complete, each pinned by a test that exists, a reason exactly where ours is another."""
+"""docs/papers.toml: complete, each row pinned by a test that exists, a reason exactly where ours is another."""
 
+import ast
 import importlib
 import pkgutil
+import sys
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
-from headcats import papers, registry
-from headcats.methods.choices import Choice, differences
+import pytest
+
+import headcats.papers
+from headcats import registry
+from headcats.papers.token_probe.settings import PRESETS as TOKEN_PROBES
 
 ROOT = Path(__file__).parents[2]
-CHOICES: dict[str, tuple[Choice, ...]] = {
-    module.name: importlib.import_module(f"headcats.papers.{module.name}.choices").CHOICES
-    for module in pkgutil.iter_modules(papers.__path__)
-    if module.ispkg and (Path(papers.__path__[0]) / module.name / "choices.py").is_file()
-}
-EVERY = [choice for choices in CHOICES.values() for choice in choices]
 
 
-def settings_fields(package: str) -> set[str]:
-    """Fields of every settings class of a method."""
-    folder = importlib.import_module(f"headcats.papers.{package}")
-    names = [f"{folder.__name__}.{module.name}" for module in pkgutil.iter_modules(folder.__path__)]
-    return {
-        field.name
-        for module in map(importlib.import_module, names)
-        for name, value in vars(module).items()
-        if name.endswith("Settings") and is_dataclass(value) and value.__module__ == module.__name__
-        for field in fields(value)
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Any]:
+    """The script that makes docs/papers.md."""
+    sys.path.insert(0, str(ROOT / "docs" / "scripts"))
+    yield importlib.import_module("papers")
+    sys.path.remove(str(ROOT / "docs" / "scripts"))
+
+
+def settings_fields(paper: str) -> set[str]:
+    """Fields of the settings classes of a paper."""
+    module = importlib.import_module(f"headcats.papers.{paper}.settings")
+    classes = [value for name, value in vars(module).items() if name.endswith("Settings") and is_dataclass(value)]
+    return {field.name for settings in classes for field in fields(settings)}
+
+
+def test_a_reason_stands_exactly_where_ours_is_another(pages: Any) -> None:
+    rows = [choice for paper in pages.papers() for choice in paper.choices]
+    assert len(rows) > 200
+    assert [row for row in rows if bool(row.why) == row.same or not (row.what and row.where)] == []
+
+
+def test_every_paper_is_there_every_setting_is_a_choice_and_nothing_is_chosen_twice(pages: Any) -> None:
+    assert {paper.name for paper in pages.papers()} == {
+        module.name for module in pkgutil.iter_modules(headcats.papers.__path__)
     }
+    for paper in pages.papers():
+        names = [choice.what for choice in paper.choices]
+        assert len(names) == len(set(names)), paper.name
+        assert settings_fields(paper.name) <= {choice.field for choice in paper.choices}, paper.name
 
 
-def test_a_reason_stands_exactly_where_ours_is_another() -> None:
-    assert len(EVERY) > 200
-    assert [one for one in EVERY if bool(one.why) == one.same or not (one.what and one.where)] == []
+def test_presets_of_papers_say_that_they_differ(pages: Any) -> None:
+    presets = [name for paper in pages.papers() for name in paper.presets]
+    assert sorted(presets) == sorted(registry.names("preset"))
+    for name in presets:
+        differs = registry.lookup("preset", name).differs
+        assert differs
+        assert f"Differs: {differs}." in str(registry.lookup("preset", name).__doc__)
 
 
-def test_every_setting_is_a_choice_and_nothing_is_chosen_twice() -> None:
-    for package, choices in CHOICES.items():
-        names = [choice.what for choice in choices]
-        assert len(names) == len(set(names)), package
-        held = {choice.field for choice in choices} - {""}
-        assert not held or held == settings_fields(package), package
+def test_the_preset_of_the_code_has_what_the_code_has(pages: Any) -> None:
+    (paper,) = [paper for paper in pages.papers() if paper.name == "token_probe"]
+    in_code = [choice for choice in paper.choices if choice.why.endswith("the preset orgad2025-code has it")]
+    assert len(in_code) == 8
+    assert [getattr(TOKEN_PROBES["orgad2025-code"], row.field) for row in in_code] == [row.paper for row in in_code]
 
 
-def test_presets_say_what_differs() -> None:
-    presets = [registry.lookup("preset", name) for name in registry.names("preset")]
-    for package, choices in CHOICES.items():
-        own = [preset for preset in presets if preset.choices == choices]
-        assert own, package
-        for preset in own:
-            said = {one.what: f"{one.what}: {one.ours}, not {one.paper}" in str(preset.__doc__) for one in choices}
-            assert said == {one.what: not one.same for one in choices}
-
-
-def test_differences_are_in_the_order_of_the_rows() -> None:
-    batch, rate = Choice("batch", "code", 1, 32, "t", "faster"), Choice("rate", "code", 0.1, 0.1, "t")
-    seed = Choice("seed", "code", 42, 0, "t", "any")
-    assert differences((batch, rate, seed)).split("; ") == ["batch: 32, not 1", "seed: 0, not 42"]
-    assert (batch.same, rate.same) == (False, True)
-    assert differences((rate,)) == ""
+def test_the_page_is_up_to_date_and_tests_that_it_names_are_there(pages: Any) -> None:
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(), "run `python docs/scripts/papers.py`"
+    named = [choice.test.split("::") for paper in pages.papers() for choice in paper.choices]
+    names = {
+        file: {getattr(node, "name", "") for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))}
+        for file in {file for file, *_ in named}
+    }
+    assert [(file, test) for file, *test in named if not names[file].issuperset(test)] == []

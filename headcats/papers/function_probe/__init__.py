@@ -2,7 +2,6 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.papers.function_probe.choices import CHOICES
 from headcats.papers.function_probe.summary import SAYING_NOTHING
 from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
@@ -48,8 +47,8 @@ add_preset(
     "cogmirrors2025",
     function_probe.declaration.paper,
     {"suite": "cognitive", "methods": (function_probe.name,)},
-    choices=CHOICES,
-    differs="tasks are ours, with the paper's eight functions",
+    differs="tasks are ours, with the paper's eight functions; z is read where an answer token is predicted; "
+    "features are standardised, texts shuffled in batches of 32, and the importance of five probes is averaged",
 )
 
 register_later("figure", "elbow_curves", "headcats.papers.function_probe.elbow_figure:elbow_curves")

@@ -2,7 +2,6 @@
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.methods.presets import add_preset
-from headcats.papers.function_vector.choices import CHOICES
 from headcats.papers.function_vector.settings import PAPERS_RUN
 from headcats.results.declaration import Declaration, Strength
 
@@ -49,4 +48,9 @@ def function_vector_patch(sources: Sources) -> Tensor:
     return sources.mean
 
 
-add_preset("todd2024", function_vector_patch.declaration.paper, PAPERS_RUN, choices=CHOICES)
+add_preset(
+    "todd2024",
+    function_vector_patch.declaration.paper,
+    PAPERS_RUN,
+    differs="tasks are the suite's, queries answered wrongly count, and shuffling moves every label that it can",
+)

@@ -2,7 +2,6 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.papers.head_gating.choices import CHOICES, SMALL_CHOICES
 from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
@@ -34,18 +33,22 @@ head_gating = declare(
     figure="headcats.papers.head_gating.figure:always_any",
 )
 
-for _name, _module in {"gate_seeds": "seeds", "gate_toggles": "toggles", "gate_contrast": "contrast"}.items():
+for _name, _module in {"gate_seeds": "seeds", "gate_toggles": "toggles"}.items():
     register_later("figure", _name, f"headcats.papers.head_gating.{_module}_figure:{_name}")
 
+_DIFFERS = (
+    "data sets are the suite's categories, texts are drawn anew for every update, numbers are those of the model, and "
+    "fits that diverge are left out"
+)
 add_preset(
     "chg2025",
     head_gating.declaration.paper,
     {"methods": (head_gating.name,)},
-    choices=CHOICES,
+    differs=_DIFFERS,
 )
 add_preset(
     "chg-mini",
     "Nam et al. (2025) with smaller batches and fewer updates, for small models",
     {"methods": (f"{head_gating.name}:preset=chg-mini",)},
-    choices=SMALL_CHOICES,
+    differs=f"32 texts per update, not 64; 150 updates per stage, not 500; {_DIFFERS}",
 )

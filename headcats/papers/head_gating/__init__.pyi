@@ -1,6 +1,5 @@
 """Public names of `hc.papers.head_gating`; `__init__.py` imports each at first use."""
 
-from .contrast import contrastive_gates as contrastive_gates
 from .over_seeds import always_any as always_any
 from .questions import question_texts as question_texts
 from .settings import GatingSettings as GatingSettings

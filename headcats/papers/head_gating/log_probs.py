@@ -49,20 +49,13 @@ def target_log_probs(model: HookedModel, texts: Pass, gates: Float[Tensor, "laye
     return placed.sum(1) / predicts.sum(1)
 
 
-def text_log_probs(
-    model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int
-) -> Float[Tensor, " text"]:
-    """Mean log-probability of the targets of each text, in nats and double precision; no gradients."""
+def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int) -> float:
+    """Mean over texts of the mean log-probability of their targets, in nats and double precision; no gradients."""
     log_probs = torch.zeros(len(texts), dtype=torch.float64)
     with torch.no_grad():
         for texts_of_pass in texts.passes(range(len(texts)), at_once=at_once):
             log_probs[list(texts_of_pass.order)] = target_log_probs(model, texts_of_pass, gates).double().cpu()
-    return log_probs
-
-
-def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int) -> float:
-    """Mean over texts of the mean log-probability of their targets, in nats; no gradients."""
-    return float(text_log_probs(model, texts, gates, at_once=at_once).mean())
+    return float(log_probs.mean())
 
 
 def log_prob_gradient(
@@ -72,11 +65,10 @@ def log_prob_gradient(
     theta: Float[Tensor, "layer head"],
     *,
     at_once: int,
-    least: Float[Tensor, " text"] | None = None,
 ) -> tuple[Float[Tensor, " text"], Float[Tensor, "layer head"]]:
     """Log-probabilities of the texts at `places`, and the gradient of their mean in `theta`; gates are sigmoid(theta).
 
-    Texts that are less likely than `least` add nothing to the gradient. A ModelError if no gradient reaches the gates.
+    A ModelError if no gradient reaches the gates.
     """
     values, gradient = torch.zeros(len(places), dtype=torch.float64), torch.zeros_like(theta)
     for texts_of_pass in texts.passes(places, at_once=at_once):
@@ -84,8 +76,7 @@ def log_prob_gradient(
         with _differentiable(model):
             log_probs = target_log_probs(model, texts_of_pass, theta.sigmoid())
             values[order] = log_probs.detach().double().cpu()
-            counted = log_probs if least is None else log_probs[(values[order] >= least[order]).to(log_probs.device)]
-            part = counted.sum() / len(places)
+            part = log_probs.sum() / len(places)
             if not part.requires_grad:
                 raise ModelError(
                     f"Model {model.name!r} gives no gradient with respect to its heads: part of its forward pass runs "

@@ -34,12 +34,11 @@ class GatingSettings:
     Attributes:
         batch: Texts per update.
         updates: Adam updates per stage.
-        first_rates: Learning rate of the first and last update of G0 and of the contrastive fit, linear in between.
+        first_rates: Learning rate of the first and last update of G0, linear in between.
         later_rates: The same for G+ and G-.
-        push: |lambda| of G+ (lambda above 0) and G- (below 0), and lambda of the contrastive fit.
+        push: |lambda| of G+ (lambda above 0) and G- (below 0).
         clamp: theta counts for the push up to this absolute value.
         max_norm: Norm at which the gradient of all gates together is clipped.
-        forget_floor: Contrastive fit: how far, in nats, texts to forget are pushed below those to retain.
         n_texts: Texts per data set in a study, held-out ones included; at least the number of scored prompts per task.
         held_out: Share of the items whose texts are held out, to measure losses on.
 
@@ -63,7 +62,6 @@ class GatingSettings:
     push: float = 0.1
     clamp: float = 4.0
     max_norm: float = 1.0
-    forget_floor: float = -5.0
     n_texts: int = 2048
     held_out: float = 0.125
 
@@ -75,11 +73,8 @@ class GatingSettings:
             if len(rates := getattr(self, name)) != 2:
                 raise OptionError(f"{name} must be two learning rates, of the first and the last update; got {rates}.")
         above = (*self.first_rates, *self.later_rates, self.push, self.clamp, self.max_norm)
-        if not all(math.isfinite(number) and number > 0 for number in above) or not math.isfinite(self.forget_floor):
-            raise OptionError(
-                "Learning rates, push, clamp and max_norm must be finite numbers above 0, and forget_floor must be a "
-                f"finite number; got {self}."
-            )
+        if not all(math.isfinite(number) and number > 0 for number in above):
+            raise OptionError(f"Learning rates, push, clamp and max_norm must be finite numbers above 0; got {self}.")
 
     @property
     def stages(self) -> tuple[Stage, Stage, Stage]:

@@ -30,19 +30,13 @@ class Pass(NamedTuple):
 class GateTexts:
     """Texts of any lengths, never padded: `(tokens, targets)`, and `(task, item)` of each.
 
-    `left_out` says in words what was left out; `given` is the place of each text in the data, where rows are grouped by
-    length.
+    `left_out` says in words what was left out.
     """
 
     def __init__(
-        self,
-        rows: Sequence[tuple[Tensor, Tensor]],
-        items: Sequence[tuple[str, str]],
-        left_out: str = "",
-        given: Sequence[int] | None = None,
+        self, rows: Sequence[tuple[Tensor, Tensor]], items: Sequence[tuple[str, str]], left_out: str = ""
     ) -> None:
         self.rows, self.items, self.left_out = tuple(rows), tuple(items), left_out
-        self.given = tuple(range(len(self.rows)) if given is None else given)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -98,8 +92,7 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
     if not data or kinds not in ({AnsweredText}, {AnsweredBatch}):
         got = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
         raise DataError(f"Data set {name!r} must be a list of AnsweredText, or one of AnsweredBatch; got {got}.")
-    left_out, places = "", {id(text): place for place, text in enumerate(data)}
-    n_given = len(data) if kinds == {AnsweredText} else sum(map(len, data))
+    left_out = ""
     if kinds == {AnsweredText}:
         data, report = encode_answered(data, model.tokenizer, n_ctx=model.n_ctx)
         left_out = report.summary() if report.dropped else ""
@@ -107,12 +100,10 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
             raise DataError(f"No text of data set {name!r} can be read by model {model.name!r}: {left_out}.")
     rows: list[tuple[Tensor, Tensor]] = []
     items: list[tuple[str, str]] = []
-    given: list[int] = []
     for batch in data:
         model.check_tokens(batch.tokens)
         rows += zip(batch.tokens.cpu(), batch.targets.cpu(), strict=True)
         for text in batch.texts:
-            given.append(places.get(id(text), len(given)))
-            # A text without an item is an item of its own: texts are the same ones only where as many were given.
-            items.append((text.task, text.item) if text.item else ("", f"text {given[-1]} of {n_given}"))
-    return GateTexts(rows, items, left_out, given)
+            # A text without an item is an item of its own.
+            items.append((text.task, text.item) if text.item else ("", f"text {len(items)}"))
+    return GateTexts(rows, items, left_out)

@@ -2,7 +2,6 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.papers.ov_relation.choices import CHOICES
 from headcats.papers.ov_relation.settings import PRESETS, USUAL
 from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
@@ -54,5 +53,6 @@ for _name in PRESETS:
         ov_relation.declaration.paper,
         {"methods": (f"{ov_relation.name}{_option}",)},
         reading={"rule": f"threshold:value={PRESETS[_name].threshold:g}", "min_tasks": "1"},
-        choices=CHOICES,
+        differs="word pairs are the suite's, a score must also exceed that of permuted targets, and tokens "
+        "of equal value at place k all count",
     )

@@ -2,8 +2,7 @@
 
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.papers.token_probe.choices import CHOICES, CODE_CHOICES
-from headcats.registry import public_names, register_later
+from headcats.registry import public_names
 from headcats.results.declaration import Declaration
 
 __getattr__, __all__ = public_names(__name__, __file__)
@@ -25,19 +24,18 @@ token_probe = declare(
     figure="headcats.papers.token_probe.figure:layer_token",
 )
 
-for _name, _module in {"generalisation_matrix": "generalisation", "probe_baselines": "baselines"}.items():
-    register_later("figure", _name, f"headcats.papers.token_probe.{_module}_figure:{_name}")
-
 _OF_SUITE = {"suite": "sentences", "n_demos": 0}
+_DIFFERS = "questions are the suite's, items are held out whole, and intervals are over items, not seeds"
 add_preset(
     "orgad2025",
     token_probe.declaration.paper,
     _OF_SUITE | {"methods": (token_probe.name,)},
-    choices=CHOICES,
+    differs=f"{_DIFFERS}; answers whose roles coincide and probes that do not converge are left out, and features are "
+    "standardised",
 )
 add_preset(
     "orgad2025-code",
     f"{token_probe.declaration.paper}, as its code is",
     _OF_SUITE | {"methods": (f"{token_probe.name}:preset=orgad2025-code",)},
-    choices=CODE_CHOICES,
+    differs=_DIFFERS,
 )

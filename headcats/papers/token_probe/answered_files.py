@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.papers.token_probe.cells import answers_of, label_of, resamples_of, text_of
+from headcats.papers.token_probe.cells import answers_of, label_of, text_of
 from headcats.papers.token_probe.exact_text import find_text
 from headcats.papers.token_probe.extraction import gives_none
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question
@@ -30,10 +30,9 @@ LABEL = ("automatic_correctness", "correctness", "is_correct", "correct", "label
 RIGHT = ("correct_answer", "answer", "answers", "right_answer", "target")
 ALIASES = ("aliases",)
 WRONG = ("incorrect_answer", "wrong_answer", "wrong_answers", "incorrect_answers")
-RESAMPLED, RESAMPLED_EXACT = ("resampled_answers",), ("resampled_exact_answers",)
 MEANINGS = {
     "question": QUESTION, "asked": ASKED, "generated": GENERATED, "exact": EXACT, "valid": VALID, "label": LABEL,
-    "right": RIGHT, "aliases": ALIASES, "wrong": WRONG, "resampled": RESAMPLED, "resampled_exact": RESAMPLED_EXACT,
+    "right": RIGHT, "aliases": ALIASES, "wrong": WRONG,
 }  # fmt: skip
 INSIDE = "Data"
 """Where TriviaQA's own files have their list."""
@@ -55,7 +54,7 @@ def answered_items(
     are those of the authors' tables: `question` (what the model read), `raw_question` (what was asked, if that is
     another text), `model_answer`, `exact_answer`, `valid_exact_answer`, `automatic_correctness` (1 = right),
     `correct_answer`, `incorrect_answer`. Further names: `prompt`; `generated`; `correctness`, `label`; `answer`,
-    `aliases`; `wrong_answer`. `resampled_answers` and `resampled_exact_answers` hold lists of as many texts.
+    `aliases`; `wrong_answer`.
 
     Right answers are a text, a number, a list of them, such a list as text (`['Paris', 'Paname']` or JSON), or
     TriviaQA's `{value, aliases}`; those of a column `aliases` are added. A whole number is looked for as "9" and as
@@ -75,8 +74,8 @@ def answered_items(
         The items in the order of the file, and the report: how many rows were kept, and how many dropped for which
         reason, with an example. Reasons: "empty row", "no question", "no answer of the model", "no right answer", "list
         that cannot be read", "exact answer marked as not valid", "no exact answer", "exact answer not found in the
-        answer", "label that is neither right nor wrong", "neither label nor right answer", "resamples that do not
-        match", and a language (a column `language` or `lang`) or script of the question that most rows do not have.
+        answer", "label that is neither right nor wrong", "neither label nor right answer", and a language (a column
+        `language` or `lang`) or script of the question that most rows do not have.
 
     Raises:
         DataError: No such file, one that cannot be read, without a column for the question or for answers, or without a
@@ -224,9 +223,8 @@ class _Rows:
             raise ValueError(f"exact answer not found in the answer: {exact!r:.40} in {text!r:.80}")
         if is_right is None and not right:
             raise ValueError("neither label nor right answer")
-        resamples = resamples_of(self._cell(row, "resampled"), self._cell(row, "resampled_exact"))
         label = None if is_right is None else not is_right
-        return AnsweredItem(prompt, text, exact, label, tuple(right), resamples=resamples, **named)
+        return AnsweredItem(prompt, text, exact, label, tuple(right), **named)
 
     def _exact(self, row: Mapping[str, Any], text: str, right: list[str], wrong: list[str]) -> str:
         if self.columns["valid"] is not None and label_of(self._cell(row, "valid")) is False:

@@ -1,4 +1,4 @@
-"""What cells of tables of answers hold: texts, lists of right answers, labels, resampled answers.
+"""Texts, lists of right answers and labels, from the cells of tables of answers.
 
 A ValueError says why a cell cannot be used, with what it holds behind a colon.
 """
@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcats.papers.token_probe.items import Resample
 from headcats.tasks.files.list_text import LIST, read_list
 
 _RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
@@ -66,11 +65,3 @@ def label_of(cell: Any) -> bool | None:
     if text not in _RIGHT | _WRONG:
         raise ValueError(f"label that is neither right nor wrong: {cell!r:.40}")
     return text in _RIGHT
-
-
-def resamples_of(answers: Any, exact: Any) -> tuple[Resample, ...]:
-    """Resampled answers, each with its exact answer."""
-    texts, exacts = ([] if cell is None or text_of(cell).strip() == "" else _listed(cell) for cell in (answers, exact))
-    if len(texts) != len(exacts):
-        raise ValueError(f"resamples that do not match: {len(texts)} answers, {len(exacts)} exact answers")
-    return tuple(Resample(text_of(text), text_of(part)) for text, part in zip(texts, exacts, strict=True))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,28 +18,6 @@ class Judged(NamedTuple):
     start: int
     stop: int
     wrong: bool
-
-
-class Resample(NamedTuple):
-    """A further answer to a prompt, drawn at random.
-
-    Attributes:
-        text: The answer.
-        exact_answer: The exact answer inside it; "" where none could be found, "NO ANSWER" where it gives none.
-        wrong: Whether it is wrong; None looks for a right answer in `text`, ignoring case.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.papers.token_probe.Resample(" It is in Rome.", "Rome").wrong is None
-        True
-
-    References:
-        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
-    """
-
-    text: str
-    exact_answer: str
-    wrong: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -163,11 +141,9 @@ class AnsweredItem:
         item: What is asked, in the words of the question; "" takes the prompt. Answers to one item are one cluster in
             every split and interval.
         bos: As in `Question`.
-        resamples: Further answers to the same prompt, as `Resample` or (text, exact answer), for `error_types`.
 
     Raises:
-        DataError: An empty text, a label that is neither true nor false, resamples of another form, or neither a label
-            nor aliases.
+        DataError: An empty text, a label that is neither true nor false, or neither a label nor aliases.
         UnknownNameError: Another `bos`.
 
     Example:
@@ -189,7 +165,6 @@ class AnsweredItem:
     task: str = ""
     item: str = ""
     bos: str = "once"
-    resamples: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         check_bos(self.bos)
@@ -198,8 +173,8 @@ class AnsweredItem:
             if not getattr(self, name).strip():
                 raise DataError(f"An answered item needs its {name}; it is empty (prompt {self.prompt!r:.60}).")
         _check_texts(self, "aliases")
-        object.__setattr__(self, "wrong", _label(self.wrong, of=f"the answer to {self.prompt!r:.60}"))
-        object.__setattr__(self, "resamples", _resamples(self.resamples))
+        if self.wrong is not None:
+            object.__setattr__(self, "wrong", self._label())
         if self.wrong is None and not self.aliases:
             raise DataError(
                 f"The answer to {self.prompt!r:.60} has neither a label (`wrong`) nor right answers (`aliases`): give "
@@ -207,6 +182,13 @@ class AnsweredItem:
             )
         if not self.item:
             object.__setattr__(self, "item", self.prompt)
+
+    def _label(self) -> bool:
+        """The label as True or False; "no" would count as true."""
+        if not isinstance(self.wrong, bool | int | np.bool_ | np.integer) or self.wrong not in (0, 1):
+            of = f"wrong, of the answer to {self.prompt!r:.60},"
+            raise DataError(f"{of} must be True, False, 1, 0 or None; got {self.wrong!r:.40}.")
+        return bool(self.wrong)
 
     @property
     def is_wrong(self) -> bool:
@@ -241,29 +223,6 @@ def _check_text(item: object, *names: str) -> None:
     for name in names:
         if not isinstance(getattr(item, name), str):
             raise DataError(f"{name} must be a text; got {getattr(item, name)!r:.80}.")
-
-
-def _label(wrong: Any, *, of: str) -> bool | None:
-    """A label as True, False or None; "no" would count as true."""
-    if wrong is None:
-        return None
-    if not isinstance(wrong, bool | int | np.bool_ | np.integer) or wrong not in (0, 1):
-        raise DataError(f"wrong, of {of}, must be True, False, 1, 0 or None; got {wrong!r:.40}.")
-    return bool(wrong)
-
-
-def _resamples(drawn: Any) -> tuple[Resample, ...]:
-    """Further answers, each as `Resample`."""
-    listed = isinstance(drawn, Sequence) and not isinstance(drawn, str)
-    for each in drawn if listed else (drawn,):
-        texts = each[:2] if isinstance(each, tuple | list) and len(each) in (2, 3) else ()
-        if not listed or len(texts) < 2 or not all(isinstance(text, str) for text in texts):
-            raise DataError(
-                "resamples must be a list of Resample or of (text, exact answer), such as [(' In Rome.', 'Rome')]; got "
-                f"{each!r:.80}."
-            )
-    made = (Resample(*each) for each in drawn)
-    return tuple(each._replace(wrong=_label(each.wrong, of=f"the resample {each.text!r:.60}")) for each in made)
 
 
 def _check_texts(item: object, *names: str) -> None:

@@ -24,24 +24,20 @@ def representations(
     positions: Sequence[Sequence[int]],
     *,
     representation: str,
-    layers: Sequence[int] | None = None,
     advance: Callable[[float], None] = lambda share: None,
 ) -> Iterator[tuple[int, Float32[np.ndarray, "text role width"]]]:
     """Layer by layer, a representation at the positions of every text, from as few passes as `KEPT_BYTES` allows.
 
-    Of all layers, or of some.
-
     An OptionError for a representation that the model does not have, a ModelError for values that are not finite.
     """
-    chosen = model.layers if layers is None else tuple(layers)
-    names = {layer: hook_name(model, layer, representation) for layer in chosen}
+    names = {layer: hook_name(model, layer, representation) for layer in model.layers}
     width = max(values.shape[-1] for values in _read(model, texts[:1], positions[:1], names).values())
     together = max(1, KEPT_BYTES // (len(texts) * len(positions[0]) * width * 4))
-    for start in range(0, len(chosen), together):
-        part = chosen[start : start + together]
+    for start in range(0, len(names), together):
+        part = model.layers[start : start + together]
 
         def advance_layers(share: float, before: int = start, count: int = len(part)) -> None:
-            advance((before + share * count) / len(chosen))
+            advance((before + share * count) / len(names))
 
         values = _read(model, texts, positions, {layer: names[layer] for layer in part}, advance_layers)
         for layer in part:

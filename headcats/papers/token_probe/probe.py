@@ -4,7 +4,7 @@ import copy
 import functools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,28 +17,23 @@ from sklearn.preprocessing import StandardScaler
 from headcats.papers.token_probe.settings import KEEP, TokenProbeSettings
 
 
-class Probe(NamedTuple):
-    """A fitted probe, and whether its solver converged."""
-
-    score: Callable[[Float32[np.ndarray, "prompt width"]], Float[np.ndarray, " prompt"]]
-    """From features: log-odds of a positive label, of raw features its probability."""
-    converged: bool
-
-
-def fitted_probe(
+def probe_scores(
     features: Float32[np.ndarray, "prompt width"],
-    positive: Bool[np.ndarray, " prompt"],
+    wrong: Bool[np.ndarray, " prompt"],
+    test: Bool[np.ndarray, " prompt"],
     settings: TokenProbeSettings,
-    *,
-    column: int = 1,
-) -> Probe:
-    """A logistic regression of a label on features, standardised by the mean and spread of these prompts or raw.
+) -> tuple[Float[np.ndarray, " held_out"] | None, bool]:
+    """Scores of the held-out prompts by a logistic regression fitted to the others, and whether it converged.
+
+    Higher = the answer is wrong: log-odds of features standardised by the training prompts, or the probability of raw
+    ones. None where the solver did not converge, and such probes are left out.
 
     lbfgs is scikit-learn's fastest solver for hundreds of features or more (1600 prompts of 344 features on one core:
     lbfgs 22 ms, newton-cg 23, newton-cholesky 56, liblinear 102; of 3072 features: lbfgs 0.5 s, newton-cholesky 8.5,
     liblinear 2.7). It stops at scikit-learn's tolerance: on activations of a small model that adds numbers, AUCs are
     within .0002 of those of Newton's method at a hundredth of it. Raw features stay in single precision, as the
-    authors' do, which decides where an unfinished fit stops; of them the score is the probability of that `column`.
+    authors' do, which decides where an unfinished fit stops. The raw probe is fitted to right answers, also like
+    theirs: a fit that stops unfinished is not the mirror image of that of the other class.
     """
     raw = settings.features == "raw"
     regression = LogisticRegression(C=settings.penalty_strength, solver="lbfgs", max_iter=settings.max_iter)
@@ -46,45 +41,16 @@ def fitted_probe(
     precision = np.float32 if raw else np.float64
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        probe.fit(features.astype(precision), positive)
+        probe.fit(features[~test].astype(precision), ~wrong[~test] if raw else wrong[~test])
     unfinished = [warning for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     for warning in caught:
         if warning not in unfinished:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-    def score(other: Float32[np.ndarray, "prompt width"]) -> Float[np.ndarray, " prompt"]:
-        other = other.astype(precision)
-        return np.asarray(probe.predict_proba(other)[:, column] if raw else probe.decision_function(other), np.float64)
-
-    return Probe(score, not unfinished)
-
-
-def error_probe(
-    features: Float32[np.ndarray, "prompt width"], wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings
-) -> Probe:
-    """A probe that scores wrong answers higher.
-
-    Of raw features it is fitted to right answers, as the authors' is: a fit that stops unfinished is not the mirror
-    image of that of the other class.
-    """
-    if settings.features != "raw":
-        return fitted_probe(features, wrong, settings)
-    return fitted_probe(features, ~wrong, settings, column=0)
-
-
-def probe_scores(
-    features: Float32[np.ndarray, "prompt width"],
-    wrong: Bool[np.ndarray, " prompt"],
-    test: Bool[np.ndarray, " prompt"],
-    settings: TokenProbeSettings,
-) -> tuple[Float[np.ndarray, " held_out"] | None, bool]:
-    """Scores of the held-out prompts, by a probe of wrong answers fitted to the others, and whether it converged.
-
-    None where it did not, and such probes are left out.
-    """
-    probe = error_probe(features[~test], wrong[~test], settings)
-    usable = probe.converged or settings.unconverged == KEEP
-    return (probe.score(features[test]) if usable else None), probe.converged
+    if unfinished and settings.unconverged != KEEP:
+        return None, False
+    held_out = features[test].astype(precision)
+    scores = probe.predict_proba(held_out)[:, 0] if raw else probe.decision_function(held_out)
+    return np.asarray(scores, np.float64), not unfinished
 
 
 class Area(NamedTuple):
@@ -134,12 +100,6 @@ class JudgedPrompts:
     def area(self, scores: Shaped[np.ndarray, " prompt"]) -> Area:
         """Over all pairs of prompts. A higher score is to mean that the answer is wrong."""
         return _interval(*self._pairs(scores, np.arange(len(self.wrong))))
-
-    def gain(self, scores: Shaped[np.ndarray, " prompt"], other: Shaped[np.ndarray, " prompt"]) -> Area:
-        """The area of `scores` minus that of `other`, over the same draws."""
-        everywhere = np.arange(len(self.wrong))
-        (won, pairs), (other_won, _) = self._pairs(scores, everywhere), self._pairs(other, everywhere)
-        return _interval(won - other_won, pairs)
 
     def area_within(self, scores: Shaped[np.ndarray, " prompt"]) -> Area:
         """Over pairs of prompts of one task: the mean of the tasks' areas, weighted by their pairs."""

@@ -1,7 +1,7 @@
-"""Judged answers, of one data set or several, split so that no query item is on both sides."""
+"""Judged answers, split so that no query item is on both sides."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,15 +40,13 @@ class SplitAnswers:
         """Question and answer, as the model reads them."""
         return [answer.tokens for answer in self.answers]
 
-    def judged(
-        self, places: Bool[np.ndarray, " prompt"] | None = None, labels: Bool[np.ndarray, " prompt"] | None = None
-    ) -> JudgedPrompts:
-        """The held-out prompts, or those at `places`, by whether they are wrong or by other labels."""
-        chosen = np.flatnonzero(self.test if places is None else places).tolist()
+    def judged(self) -> JudgedPrompts:
+        """The held-out prompts."""
+        held_out = np.flatnonzero(self.test).tolist()
         return JudgedPrompts(
-            (self.wrong if labels is None else labels)[chosen],
-            [self.tasks[place] for place in chosen],
-            [self.items[place] for place in chosen],
+            self.wrong[held_out],
+            [self.tasks[place] for place in held_out],
+            [self.items[place] for place in held_out],
             resamples=self.resamples,
             draws=stream(self.seed, "token_probe", "bootstrap"),
         )
@@ -63,58 +61,18 @@ def split_answers(
     seed: int,
     advance: Callable[[float], None] = lambda share: None,
 ) -> SplitAnswers:
-    """Judged answers to questions of one data set; a DataError where there is nothing to predict."""
+    """Judged answers, with a share of their items held out; a DataError where there is nothing to predict."""
     answers, report = answer_questions(model, questions, settings, preset=preset, advance=advance)
-    split = split_of(answers, [answer.question.task for answer in answers], report, settings, seed=seed)
-    check_classes(split.wrong, settings, report)
-    _check_sides(split, np.ones(len(answers), dtype=bool))
-    return split
-
-
-def split_sets(
-    model: HookedModel,
-    datasets: Mapping[str, Sequence[Item]],
-    settings: TokenProbeSettings,
-    *,
-    preset: str,
-    seed: int,
-) -> SplitAnswers:
-    """Judged answers of several data sets, whose names are the tasks; an item of two sets is on one side in both."""
-    answers: list[Answer] = []
-    names: list[str] = []
-    total = DropReport()
-    for name, questions in datasets.items():
-        try:
-            of_set, report = answer_questions(model, list(questions), settings, preset=preset)
-            check_classes(np.array([answer.wrong for answer in of_set], dtype=bool), settings, report)
-        except DataError as problem:
-            raise DataError(f"Data set {name!r}: {problem}") from None
-        answers += of_set
-        names += [name] * len(of_set)
-        total.add(report)
-    split = split_of(answers, names, total, settings, seed=seed)
-    for name in datasets:
-        _check_sides(split, np.array(names, dtype=object) == name, f"Data set {name!r}: ")
-    return split
-
-
-def split_of(
-    answers: Sequence[Answer], tasks: Sequence[str], report: DropReport, settings: TokenProbeSettings, *, seed: int
-) -> SplitAnswers:
-    """Answers with a fifth, or the share that the settings say, of their items held out."""
     wrong = np.array([answer.wrong for answer in answers], dtype=bool)
-    items = [answer.question.item for answer in answers]
+    check_classes(wrong, settings, report)
+    tasks, items = ([getattr(answer.question, name) for answer in answers] for name in ("task", "item"))
     test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
-    return SplitAnswers(answers, report, wrong, tasks, items, test, seed, settings.resamples)
-
-
-def _check_sides(split: SplitAnswers, places: Bool[np.ndarray, " prompt"], prefix: str = "") -> None:
-    if any(len(set(split.wrong[side & places].tolist())) < 2 for side in (split.test, ~split.test)):
-        n = len({item for item, chosen in zip(split.items, places, strict=True) if chosen})
+    if any(len(set(wrong[side].tolist())) < 2 for side in (test, ~test)):
         raise DataError(
-            f"{prefix}{pluralize(n, 'query item')} cannot be split so that right and wrong answers are on both sides. "
-            "Ask about more items."
+            f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
+            "sides. Ask about more items."
         )
+    return SplitAnswers(answers, report, wrong, tasks, items, test, seed, settings.resamples)
 
 
 def check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:

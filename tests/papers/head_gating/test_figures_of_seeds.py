@@ -1,4 +1,4 @@
-"""Figures of gates seed by seed, of toggle curves and of contrastive gates: their numbers, marks and refusals."""
+"""Figures of gates seed by seed and of toggle curves: their numbers, marks and refusals."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import gates_of, scattered_contrast, scattered_gates, scattered_toggles
+from figures.examples import gates_of, scattered_gates, scattered_toggles
 
 import headcats as hc
 from headcats.errors import DataError, OptionError
@@ -87,36 +87,3 @@ class TestToggles:
         both = hc.figures.data(hc.figures.gate_toggles(xr.concat(curves, "dataset", combine_attrs="override")))
         assert both[both.dataset == curves[1].dataset.item()].log_prob.tolist() == alone.log_prob.tolist()
         assert len(hc.figures.data(hc.figures.gate_toggles(curves[0].drop_vars("dataset")))) == len(alone)
-
-
-class TestContrast:
-    def test_cells_and_lines_are_means_over_seeds(self) -> None:
-        contrast = scattered_contrast(3, 4)
-        fig = hc.figures.gate_contrast(contrast)
-        numbers = hc.figures.data(fig)
-        cells, lines = (numbers[numbers.panel == panel] for panel in ("Gates", "Log-probability"))
-        gate = contrast.gate
-        assert cells.gate.tolist() == pytest.approx(gate.mean("seed").values.ravel().tolist())
-        assert cells.least.tolist() == pytest.approx(gate.min("seed").values.ravel().tolist())
-        assert cells.shut.tolist() == pytest.approx((gate < 0.5).mean("seed").values.ravel().tolist())
-        assert (cells.hatched == (cells.gate < 0.5)).all()
-        for kind in ("retain", "forget"):
-            rows = lines[lines.kind == kind]
-            batch = contrast[f"{kind}_batch"]
-            assert rows["update"].tolist() == contrast["update"].values.tolist()
-            assert rows.log_prob.tolist() == pytest.approx(batch.mean("seed").values.tolist())
-            (level,) = traces(fig, f"open, {kind}")
-            assert level.y[0] == pytest.approx(float(contrast[kind].sel(when="open").mean()))
-            (line,) = traces(fig, f"texts to {kind}")
-            assert line.line.dash == {"retain": "solid", "forget": "dash"}[kind]
-
-    def test_heads_below_one_half_are_hatched(self) -> None:
-        contrast = scattered_contrast(2, 2)
-        contrast["gate"][:, 1, 0] = 0.1
-        fig = hc.figures.gate_contrast(contrast)
-        (hatching,) = traces(fig, "shut")
-        across, down = (np.array(side, dtype=float) for side in (hatching.x, hatching.y))
-        assert (np.nanmin(across), np.nanmax(across)) == (0.5, 1.5)
-        assert (np.nanmin(down), np.nanmax(down)) == (-0.5, 0.5)
-        shut = int((contrast.gate.mean("seed") < 0.5).sum())
-        assert any(f"{shut} of 4 heads" in text.text for text in fig.layout.annotations)

@@ -15,7 +15,6 @@ PAPER = {
     "push": 0.1,
     "clamp": 4.0,
     "max_norm": 1.0,
-    "forget_floor": -5.0,
     "n_texts": 2048,
     "held_out": 0.125,
 }
@@ -49,7 +48,7 @@ def test_learning_rates_fall_along_a_line() -> None:
 def test_constants_that_no_fit_can_be_made_with() -> None:
     nan, inf = float("nan"), float("inf")
     for name, values in {
-        "batch": (0,), "updates": (0,), "n_texts": (0,), "held_out": (1.0,), "push": (0.0, nan), "forget_floor": (nan,),
+        "batch": (0,), "updates": (0,), "n_texts": (0,), "held_out": (1.0,), "push": (0.0, nan),
         "max_norm": (nan, inf), "clamp": (inf,), "first_rates": ((0.1, -0.1), (inf, 1.0)), "later_rates": ((0.5, nan),),
     }.items():  # fmt: skip
         for value in values:

@@ -9,7 +9,7 @@ import pytest
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.papers.token_probe.answered_files import answered_items
 from headcats.papers.token_probe.cells import answers_of, label_of
-from headcats.papers.token_probe.items import AnsweredItem, Question, Resample
+from headcats.papers.token_probe.items import AnsweredItem, Question
 
 HEAD = ",raw_question,question,model_answer,correct_answer,automatic_correctness,exact_answer,valid_exact_answer"
 ROWS = [
@@ -111,25 +111,14 @@ def test_tables_without_exact_answers_find_them(tmp_path: Path) -> None:
     ]
 
 
-def test_resampled_answers_are_read(tmp_path: Path) -> None:
-    row = {"question": "Where?", "model_answer": "Rome", "exact_answer": "Rome", "correctness": 0, "answer": "Paris"}
-    rows = [row | {"resampled_answers": ["Rome", "No"], "resampled_exact_answers": ["Rome", None]}]
-    rows += [row | {"resampled_answers": ["Rome"], "resampled_exact_answers": []}]
-    (item,), report = answered_items(written(tmp_path, "t.json", rows))
-    assert isinstance(item, AnsweredItem)
-    assert item.resamples == (Resample("Rome", "Rome"), Resample("No", ""))
-    assert list(report.dropped.values()) == [1]
-
-
 def test_fields_that_only_later_records_have_count(tmp_path: Path) -> None:
     row = {"question": "Where?", "model_answer": "Rome", "exact_answer": "Rome", "answer": "Paris"}
-    drawn = {"resampled_answers": ["Oslo"], "resampled_exact_answers": ["Oslo"]}
-    rows = [row, row | {"valid_exact_answer": 0}, row | drawn, row | {"correctness": 1}]
+    rows = [row, row | {"valid_exact_answer": 0}, row | {"aliases": ["Rome"]}, row | {"correctness": 1}]
     for name, content in {"t.json": rows, "t.jsonl": "\n".join(map(json.dumps, rows))}.items():
         items, report = answered_items(written(tmp_path, name, content))
         assert list(report.dropped.values()) == [1]
-        assert [len(item.resamples) for item in items if isinstance(item, AnsweredItem)] == [0, 1, 0]
-        assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [True, True, False]
+        assert [len(item.aliases) for item in items if isinstance(item, AnsweredItem)] == [1, 2, 1]
+        assert [item.is_wrong for item in items if isinstance(item, AnsweredItem)] == [True, False, False]
 
 
 def test_rows_in_another_language_than_most_are_dropped(tmp_path: Path) -> None:

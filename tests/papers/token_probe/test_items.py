@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.papers.token_probe.exact_text import find_text, first_found, occurrences
-from headcats.papers.token_probe.items import AnsweredItem, Question, Resample
+from headcats.papers.token_probe.items import AnsweredItem, Question
 
 WORDS = st.lists(st.sampled_from(["man", "Manager", "the", "Ann", "annie", "a"]), min_size=1, max_size=6).map(" ".join)
 
@@ -77,9 +77,8 @@ def test_an_expression_takes_aliases_too() -> None:
 @pytest.mark.usefixtures("unchecked_types")
 def test_labels_are_booleans() -> None:
     for label in (True, 1, np.int64(1), np.bool_(True)):
-        item = AnsweredItem("?", "a", "a", label, resamples=(("b", "b", label),))  # type: ignore[arg-type]
+        item = AnsweredItem("?", "a", "a", label)  # type: ignore[arg-type]
         assert item.is_wrong is True
-        assert item.resamples == (Resample("b", "b", True),)
 
 
 def test_texts_are_found_ignoring_case_and_outer_spaces() -> None:
@@ -104,8 +103,6 @@ def test_items_that_say_too_little() -> None:
         (lambda: AnsweredItem("?", " ", "a", True), DataError, "its text"),
         (ready, DataError, "neither"),
         (lambda: ready("no"), DataError, "got 'no'"),
-        (lambda: ready(True, resamples=(("x",),)), DataError, r"got \('x',\)"),
-        (lambda: ready(True, resamples=(("x", "x", "no"),)), DataError, "'x'"),
         (lambda: ready(True, bos="twice"), UnknownNameError, "'twice'"),
     ):
         with pytest.raises(error, match=message):
