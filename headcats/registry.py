@@ -1,4 +1,4 @@
-"""Registered items by kind and name: tasks, suites, layouts of files, methods, metrics, rules, figures, presets, ...
+"""Registered items by kind and name: tasks, suites, layouts and categories of files, methods, metrics, rules, ...
 
 Items register themselves through the decorator of their kind (`hc.task`, `hc.metrics.metric`, `hc.rules.rule`,
 `hc.methods.causal_method`, `hc.figures.figure`). Built-in items of a kind, and those of installed packages with the
@@ -24,7 +24,9 @@ from headcats.guard import Guard
 T = TypeVar("T")
 LONGEST_NAME = 200
 """Characters of a name: with a hash and a suffix it is still the name of a file."""
-Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "layout"]
+Kind = Literal[
+    "task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "layout", "file_category"
+]
 
 # As text: the registry is below these modules in the import order.
 _BUILT_IN: dict[str, tuple[str, ...]] = {

@@ -12,8 +12,9 @@ from headcats.errors import HeadcatsError, StorageError
 from headcats.registry import Kind, names
 from headcats.results.manifest import Manifest
 from headcats.results.whole_file import regular
-from headcats.study.options import OF_SUITE, StudyOptions
+from headcats.study.options import StudyOptions
 from headcats.tasks.suites import suite as find_suite
+from headcats.tasks.suites import suite_defaults
 
 # As the registry takes them -> as they are written after `headcats list`.
 KINDS: dict[str, Kind] = {
@@ -40,9 +41,17 @@ def _registered(kind: Kind) -> Callable[[str], list[str]]:
 
 
 kinds = one_of(*KINDS)
-models = one_of(*dict.fromkeys(str(options["model"]) for options in OF_SUITE.values()))
 suites, presets, rules = _registered("suite"), _registered("preset"), _registered("rule")
 figures, templates = _registered("figure"), _registered("template")
+
+
+def models(incomplete: str) -> list[str]:
+    """Models that can do the tasks of a suite."""
+    usual: list[str] = []
+    for suite in names("suite"):
+        with contextlib.suppress(HeadcatsError):  # its own code fails
+            usual.append(suite_defaults(suite).get("model", ""))
+    return _starting(filter(None, dict.fromkeys(usual)), incomplete)
 
 
 def tasks(ctx: Any, incomplete: str) -> list[str]:

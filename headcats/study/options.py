@@ -17,7 +17,7 @@ from headcats.errors import OptionError
 from headcats.registry import unknown_name_message
 from headcats.results.options import Option, PlanOptions, Stage, Store, option, options_of
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, suite
+from headcats.tasks.suites import Suite, suite, suite_defaults
 
 if TYPE_CHECKING:
     from headcats.study.workers import Elsewhere
@@ -26,19 +26,8 @@ P = ParamSpec("P")
 A = TypeVar("A")
 R = TypeVar("R")
 
-# What a bundled suite changes in the defaults: what its tasks are made for and, on the command line, a model that can
-# do it.
-OF_SUITE: dict[str, dict[str, Any]] = {
-    "icl": {"model": "mini"},
-    "cognitive": {"model": "mini-cognitive", "n_demos": 4},
-    "sentences": {"model": "mini-cognitive", "n_demos": 0},
-    "induction": {"model": "mini-cognitive"},
-    "ioi": {"model": "gpt2"},
-    # Many answers are right, so none has to be the most likely one; but it has to be likelier than its distractor.
-    "greater_than": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
-    "agreement": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
-    "relations": {"model": "gpt2"},
-}
+BY_SUITE = ("model", "n_demos", "min_accuracy", "min_logit_diff")
+"""Options of which suites bring defaults of their own."""
 
 
 def _check_names(example: str) -> Callable[[str, Any], None]:
@@ -158,13 +147,13 @@ class StudyOptions(_Checked, PlanOptions):
 def unset_text(of: Option) -> str:
     """Return words for an option that nobody sets; "" where there is nothing to say."""
     general = of.unset or ("" if of.default is None else f"{of.default}")
-    return f"that of the suite, else {general}" if any(of.name in changed for changed in OF_SUITE.values()) else general
+    return f"that of the suite, else {general}" if of.name in BY_SUITE else general
 
 
 def usual_options(source: str) -> dict[str, Any]:
     """Every option with the default that it has for a suite of this source."""
     general = {each.name: each.default for kind in (ModelOptions, StudyOptions) for each in fields(kind)}
-    return general | {"metrics": ["logit_diff"]} | OF_SUITE.get(source, {})
+    return general | {"metrics": ["logit_diff"]} | suite_defaults(source)
 
 
 def model_options(given: Mapping[str, Any]) -> ModelOptions:
@@ -183,7 +172,8 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     source = given.get("suite")
     chosen = suite(StudyOptions.suite if source is None else source)
     values = {name: value for name, value in given.items() if value is not None}
-    usual = {name: value for name, value in OF_SUITE.get(chosen.source, {}).items() if name != "model"}
+    usual = {**suite_defaults(chosen.source), **chosen.defaults}
+    usual.pop("model", None)
     return StudyOptions(**usual | values | {"suite": chosen})
 
 

@@ -11,13 +11,13 @@ from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template
 from headcats.results.options import PlanOptions
 from headcats.results.records import PlanRecord
-from headcats.study.options import OF_SUITE, StudyOptions, takes_options
+from headcats.study.options import StudyOptions, takes_options
 from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
-from headcats.tasks.suites import Suite, suite
+from headcats.tasks.suites import Suite, suite, suite_defaults
 
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
@@ -122,7 +122,7 @@ def study_of(options: StudyOptions) -> Study:
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]
     if study.n_demos == 0 and corrupting and any(study.word_pairs(task.name) for task in study.tasks):
-        of_suite = OF_SUITE.get(chosen.source, {}).get("n_demos") == 0
+        of_suite = suite_defaults(chosen.source).get("n_demos") == 0
         raise OptionError(
             f"n_demos must be a whole number of at least 1; got 0{f', which suite {chosen.name!r} takes' * of_suite}: "
             f"{corrupting[0]} needs prompts that are corrupted in their demonstrations. Ask for some, such as "

@@ -7,10 +7,11 @@ from typing import Any
 from headcats.errors import DataError
 from headcats.models.transformers_model import read_tokenizer
 from headcats.registry import lookup, names
-from headcats.study.options import OF_SUITE
+from headcats.study.options import ModelOptions
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
+from headcats.tasks.suites import suite_defaults
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def written(study: Study, source: Any, *, folder: Path | None) -> tuple[Preparat
         source = folder
     bundled = source is None
     if bundled:
-        name = OF_SUITE.get(study.suite.source, OF_SUITE["icl"])["model"]
+        name = suite_defaults(study.suite.source).get("model", ModelOptions.model)
         if name not in names("model"):
             raise DataError(
                 f"No bundled tokenizer is made for suite {study.suite.name!r}. Name the folder or hub name of one, "

@@ -10,7 +10,5 @@ from headcats.tasks import (  # noqa: F401  (they register their tasks and suite
     ioi,
     knowledge,
     linguistic,
-    relations,
-    sentences,
     translation,
 )

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
@@ -184,7 +184,14 @@ def _is_word_pair(pair: Any) -> bool:
 
 
 def table_task(
-    tables: Sequence[str], name: str, source: str, target: str, description: str, *, category: str, suite: str = "icl"
+    tables: Sequence[str | Path],
+    name: str,
+    source: str,
+    target: str,
+    description: str,
+    *,
+    category: str,
+    suite: str = "icl",
 ) -> Task:
     """Register a task of a suite: the pairs of two columns of word tables, without those that `merge` drops."""
 
@@ -193,18 +200,20 @@ def table_task(
 
     make.__name__, make.__doc__ = name, description
     origin = (
-        " and ".join(f"tables/{table}.tsv" for table in tables) if len(tables) < 3 else "all word tables in tables/"
+        " and ".join(f"tables/{Path(table).stem}.tsv" for table in tables)
+        if len(tables) < 3
+        else "all word tables in tables/"
     )
     return task(category=category, suite=suite, source=origin)(make)
 
 
-def table_pairs(table: str, source: str, target: str) -> list[WordPair]:
-    """(source, target) pairs of two columns of a table in `tasks/tables`, without the pairs that `merge` drops."""
+def table_pairs(table: str | Path, source: str, target: str) -> list[WordPair]:
+    """(source, target) pairs of two columns of a table, without the pairs that `merge` drops."""
     return merge(list(zip(table_column(table, source), table_column(table, target), strict=True)))
 
 
-def table_column(table: str, column: str) -> list[str]:
-    """One column of a table in `tasks/tables`, a word per row, "" where it has none."""
+def table_column(table: str | Path, column: str) -> list[str]:
+    """One column of a table in `tasks/tables` or of a file, a word per row, "" where it has none."""
     rows = _read(table)
     if column not in rows[0]:
         raise UnknownNameError(unknown_name_message(f"column of table {table!r}", column, rows[0]))
@@ -224,11 +233,11 @@ def merge(*lists: list[WordPair]) -> list[WordPair]:
 
 
 @functools.cache
-def _read(table: str) -> list[dict[str, str]]:
-    folder = resources.files("headcats.tasks") / "tables"
-    path = folder / f"{table}.tsv"
+def _read(table: str | Path) -> list[dict[str, str]]:
+    folder = Path(__file__).parent / "tables"
+    path = table if isinstance(table, Path) else folder / f"{table}.tsv"
     if not path.is_file():
-        tables = sorted(entry.name.removesuffix(".tsv") for entry in folder.iterdir() if entry.name.endswith(".tsv"))
-        raise UnknownNameError(unknown_name_message("word table", table, tables))
+        tables = sorted(entry.stem for entry in folder.glob("*.tsv"))
+        raise UnknownNameError(unknown_name_message("word table", str(table), tables))
     lines = path.read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

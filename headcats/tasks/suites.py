@@ -3,9 +3,10 @@
 import glob
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from headcats.errors import DataError, UnknownNameError
@@ -33,6 +34,8 @@ class Suite:
         ignored: Files of its folder that hold no data, or no task.
         drops: Rows of its files: kept, and dropped by reason, with those that belong to no task; None without files.
         left_out: Those that belong to no task alone.
+        defaults: Options of a study that a registered suite changes, such as `n_demos` and, on the command line, the
+            `model` that can do its tasks.
 
     Raises:
         DataError: No task, a task twice, or a name that results cannot hold.
@@ -55,6 +58,7 @@ class Suite:
     ignored: tuple[str, ...] = ()
     drops: DropReport | None = field(default=None, repr=False, compare=False)
     left_out: DropReport | None = field(default=None, repr=False, compare=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -108,7 +112,13 @@ class Suite:
         return make_suite([*remaining, *added.values()], name=self.name, categories=self.categories)
 
 
-def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories: Sequence[Category] = ()) -> Suite:
+def make_suite(
+    tasks: Sequence[Task | str],
+    *,
+    name: str = "custom",
+    categories: Sequence[Category] = (),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> Suite:
     """A suite of the given tasks (or names of registered tasks).
 
     Categories missing from `categories` are added in the order of the tasks: standard categories with their standard
@@ -118,6 +128,7 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         tasks: Tasks, or names of registered ones; distractors included.
         name: Name of the suite in results.
         categories: The first categories, with their colours.
+        defaults: See `Suite`.
 
     Returns:
         The suite. It is not registered: pass it to `hc.run` itself, whose results hold it.
@@ -133,7 +144,12 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         [('Knowledge', '#ff7f0e')]
     """
     members = tuple(map(_as_task, tasks))
-    return Suite(name, members, coloured([member.category for member in members], categories))
+    return Suite(name, members, coloured([member.category for member in members], categories), defaults=defaults)
+
+
+def suite_defaults(source: str) -> dict[str, Any]:
+    """Options of a study that a registered suite changes; none for what is not the name of one."""
+    return dict(_registered(source).defaults) if source in registered("suite") else {}
 
 
 def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]") -> Suite:

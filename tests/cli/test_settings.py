@@ -15,7 +15,7 @@ from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import SOLVED
 from headcats.rules.rule import parse_rule
-from headcats.study.options import OF_SUITE, StudyOptions, study_options, usual_options
+from headcats.study.options import StudyOptions, study_options, usual_options
 from headcats.study.plan import plan
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import make_suite
@@ -28,7 +28,7 @@ def test_a_study_that_is_a_pipe_is_not_waited_for(tmp_path):
 
 
 def test_every_suite_has_a_model_that_can_do_it():
-    models = {name: settings(None, {"suite": name})["model"] for name in OF_SUITE}
+    models = {name: settings(None, {"suite": name})["model"] for name in registry.names("suite")}
     of_hub = {name for name, model in models.items() if model not in registry.names("model")}
     assert of_hub == {"ioi", "greater_than", "agreement", "relations"}
     assert {models[name] for name in of_hub} == {"gpt2"}

@@ -17,15 +17,9 @@ COLUMNS = {
     "animals": "english plural french spanish german class young",
     "countries": "english capital continent language currency demonym french spanish german",
     "elements": "english symbol number period french spanish german state",
-    "jobs": "english place",
-    "names": "english pronoun",
     "nouns": "english plural french spanish german class",
-    "products": "english company",
     "verbs": "english past participle gerund third french spanish german",
-    "words": "english synonym homophone compound french spanish",
 }
-VOCABULARY = [table for table in COLUMNS if table not in ("jobs", "names", "products", "words")]
-"""Tables that translation reads together; the others hold relations, and repeat words of these and of each other."""
 
 
 def rows(table):
@@ -58,14 +52,9 @@ def test_one_format(table):
 
 
 def test_no_english_word_stands_twice():
-    for tables in (VOCABULARY, *([table] for table in COLUMNS)):
-        counts = Counter(row[0] for table in tables for row in rows(table)[1:])
-        assert [word for word, count in counts.items() if count > 1] == []
-
-
-def test_words_that_the_vocabulary_translates_are_not_translated_again():
-    translated = {row[0] for row in rows("words")[1:] if row[4] or row[5]}
-    assert not translated & {row[0] for table in VOCABULARY for row in rows(table)[1:]}
+    """Translation reads all tables together."""
+    counts = Counter(row[0] for table in COLUMNS for row in rows(table)[1:])
+    assert [word for word, count in counts.items() if count > 1] == []
 
 
 CLOSED = {
@@ -77,7 +66,6 @@ CLOSED = {
     },
     ("elements", "state"): {"solid", "liquid", "gas"},
     ("elements", "period"): set("1234567"),
-    ("names", "pronoun"): {"he", "she"},
 }  # fmt: skip
 
 
@@ -140,15 +128,6 @@ SPOT_CHECKS = {
     "successor": "9 10 0 1",
     "predecessor": "10 9 1 0",
     "plus_ten": "7 17 89 99",
-    "object_superclass": "dog mammal apple fruit chair furniture",
-    "product_company": "iPhone Apple Xbox Microsoft PlayStation Sony Photoshop Adobe Mustang Ford",
-    "work_location": "nurse hospital teacher school farmer farm priest church",
-    "noun_pronoun": "Mary she John he house it houses they",
-    "compound": "air airport base baseball rain rainbow sun sunlight",
-    "homophone": "see sea sea see flower flour night knight",
-    "synonym": "big large fast quick begin start home house",
-    "english_to_french": "house maison the le with avec two deux",
-    "english_to_spanish": "house casa the el with con two dos",
 }  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from functools import cache
 
 from transformers import PreTrainedTokenizerFast
 
+from headcats.papers.token_probe.sentences import taught, untaught
 from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import Task
-from headcats.tasks.sentences import taught, untaught
 from headcats.tasks.suites import suite
 from training.evaluation import EvaluationSet
 from training.few_shot import WordPair

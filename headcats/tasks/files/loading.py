@@ -8,15 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from headcats.errors import DataError
 from headcats.prompts.drop_report import DropReport
-from headcats.tasks.categories import STANDARD_CATEGORIES, Category
+from headcats.tasks.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import PICKLED, UnknownLayoutError, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.file_task import FileContent
 from headcats.tasks.files.layouts import SUFFIXES, file_content, record_content
-from headcats.tasks.files.naming import Placed, as_name, named_tasks
+from headcats.tasks.files.naming import Placed, as_name, known_categories, named_tasks
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
-from headcats.tasks.maps_relations import MAPS_RELATIONS
 
 _log = logging.getLogger("headcats")
 _UNSET = FileSettings()
@@ -148,10 +147,9 @@ def _loaded(
         ]
     )
     used = {task.category.casefold() for task in tasks}
-    # Relations of MAPS: in the order of its categories, whatever that of the files.
-    of_paper = STANDARD_CATEGORIES if any(path.stem in MAPS_RELATIONS for path in contents) else ()
+    known = known_categories({path.stem for path in contents})
     by_name: dict[str, Category] = {}
-    for category in (*settings.categories, *of_paper):
+    for category in (*settings.categories, *known.values()):
         by_name.setdefault(category.name.casefold(), category)
     categories = tuple(category for name, category in by_name.items() if name in used)
     return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)

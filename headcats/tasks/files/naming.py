@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from headcats.registry import lookup, names
+from headcats.tasks.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.maps_relations import MAPS_RELATIONS
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,20 @@ def named_tasks(placed: Sequence[Placed]) -> tuple[Task, ...]:
     """Tasks named after their files, with subfolders and suffix where needed to tell two apart.
 
     The category is, in this order: that of suite.toml; of a file of several tasks that of each; the subfolder, unless
-    it has the name of the file; that of the file; the paper's, for a relation of MAPS; the fallback.
+    it has the name of the file; that of the file; the one that is registered for a file of its name; the fallback.
     """
-    names = [as_name(each.task.name or each.path.stem) for each in placed]
+    task_names = [as_name(each.task.name or each.path.stem) for each in placed]
     for spelling in (_with_folders, lambda each: f"{_with_folders(each)}{each.path.suffix}"):
-        count = Counter(names)
-        names = [as_name(spelling(each)) if count[name] > 1 else name for name, each in zip(names, placed, strict=True)]
-    return tuple(_task(name, each) for name, each in zip(names, placed, strict=True))
+        count = Counter(task_names)
+        task_names = [
+            as_name(spelling(each)) if count[name] > 1 else name for name, each in zip(task_names, placed, strict=True)
+        ]
+    return tuple(_task(name, each) for name, each in zip(task_names, placed, strict=True))
+
+
+def known_categories(stems: Collection[str]) -> dict[str, Category]:
+    """Name of a file, without its suffix -> the category registered for it, in the order of registration."""
+    return {name: lookup("file_category", name) for name in names("file_category") if name in stems}
 
 
 def as_name(text: str) -> str:
@@ -55,7 +63,7 @@ def _task(name: str, each: Placed) -> Task:
     task, settings = each.task, each.settings
     subfolder = each.path.parts[0] if each.path.parts[0] not in (each.path.name, each.path.stem) else ""
     of_several = task.category if task.name else ""
-    of_paper = MAPS_RELATIONS[each.path.stem].category if each.path.stem in MAPS_RELATIONS else ""
-    category = settings.category or of_several or subfolder or task.category or of_paper or each.fallback
+    known = [category.name for category in known_categories([each.path.stem]).values()]
+    category = settings.category or of_several or subfolder or task.category or (*known, each.fallback)[0]
     source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
     return Task(name, category, source, task.make, drops=task.report)

@@ -13,8 +13,10 @@ from functools import cache, partial
 from itertools import product
 
 from headcats.prompts.pair import WordPair
+from headcats.registry import register
 from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import task
+from headcats.tasks.suites import Suite, make_suite
 
 EXACT = r"\d(?: \d)*"
 """The exact answer in a sentence: its only digits."""
@@ -106,3 +108,11 @@ def _questions(name: str) -> list[WordPair]:
 
 def _digits(number: int) -> str:
     return " ".join(str(number))
+
+
+def sentences() -> Suite:
+    """Zero-shot questions about numbers, answered in a sentence, rightly or wrongly."""
+    return make_suite(list(_KINDS), name="sentences", defaults={"model": "mini-cognitive", "n_demos": 0})
+
+
+register("suite", "sentences", sentences)

@@ -1,12 +1,14 @@
 """The suite `relations`: the relations of MAPS, with words that tokenizers do not cut."""
 
+import unicodedata
 from pathlib import Path
 
 from for_each import for_each
 
 import headcats as hc
+from headcats.papers.ov_relation.relations import JOBS, MORE_WORDS, NAMES, PRODUCTS, WORDS
 from headcats.tasks.definition import table_column, word_pairs
-from headcats.tasks.relations import WORDS
+from headcats.tasks.translation import TABLES
 
 SUITE = hc.suite("relations")
 PAIRS = {task.name: word_pairs(task, seed=0) for task in SUITE.tasks}
@@ -68,3 +70,56 @@ def test_tasks_ask_about_the_same_words(name, others):
     sources = {source for source, _ in PAIRS[name]}
     shared = [other for other, pairs in PAIRS.items() if other != name and len(sources & {s for s, _ in pairs}) >= 12]
     assert len(shared) >= others
+
+
+COLUMNS = {
+    "jobs": "english place",
+    "names": "english pronoun",
+    "products": "english company",
+    "words": "english synonym homophone compound french spanish",
+}
+
+
+@for_each("table", [JOBS, NAMES, PRODUCTS, MORE_WORDS])
+def test_its_tables(table):
+    text = table.read_bytes().decode("utf-8")
+    header, *entries = (line.split("\t") for line in text.removesuffix("\n").split("\n"))
+    assert header == COLUMNS[table.stem].split()
+    assert unicodedata.is_normalized("NFC", text)  # else a tokenizer sees other words
+    assert len({row[0] for row in entries}) == len(entries)
+    for row in entries:
+        assert len(row) == len(header), row
+        assert row[0]
+        assert all(all(c.isalnum() or c in "-' " for c in cell) for cell in row), row
+        assert row == [" ".join(cell.split()) for cell in row]
+
+
+def test_words_that_translation_has_are_not_translated_again():
+    translated = {
+        english
+        for english, *languages in zip(
+            *(table_column(MORE_WORDS, column) for column in ("english", "french", "spanish")), strict=True
+        )
+        if any(languages)
+    }
+    assert not translated & {word for table in TABLES for word in table_column(table, "english")}
+
+
+SPOT_CHECKS = {
+    "object_superclass": "dog mammal apple fruit chair furniture",
+    "product_company": "iPhone Apple Xbox Microsoft PlayStation Sony Photoshop Adobe Mustang Ford",
+    "work_location": "nurse hospital teacher school farmer farm priest church",
+    "noun_pronoun": "Mary she John he house it houses they",
+    "compound": "air airport base baseball rain rainbow sun sunlight",
+    "homophone": "see sea sea see flower flour night knight",
+    "synonym": "big large fast quick begin start home house",
+    "english_to_french": "house maison the le with avec two deux",
+    "english_to_spanish": "house casa the el with con two dos",
+}  # fmt: skip
+
+
+@for_each("name", SPOT_CHECKS)
+def test_facts_listed_by_hand(name):
+    pairs, words = dict(PAIRS[name]), SPOT_CHECKS[name].split()
+    for given, answer in zip(words[::2], words[1::2], strict=True):
+        assert pairs[given] == answer, given

@@ -6,7 +6,7 @@ import pytest
 from tasks.files.layout_files import write
 
 import headcats as hc
-from headcats.tasks.maps_relations import MAPS_RELATIONS
+from headcats.papers.ov_relation.relations import MAPS_RELATIONS
 
 WORDS = ["house", "river", "Mary", "1987"]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from for_each import for_each
 
-from headcats.tasks.sentences import EXACT, TAUGHT, taught, untaught
+from headcats.papers.token_probe.sentences import EXACT, TAUGHT, taught, untaught
 from headcats.tasks.suites import suite
 
 TASKS = {task.name: task for task in suite("sentences").tasks}
