@@ -26,7 +26,6 @@ from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCo
 from .results.difference import diff as diff
 from .results.loading import load as load
 from .results.run_results import suite_blocks as suite_blocks
-from .results.series import load_series as load_series
 from .results.sharing import push as push
 from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score

@@ -21,7 +21,8 @@ from headcats.evidence.comparison.agreement import agreement, half_agreement, pa
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.models import category_structure
-from headcats.evidence.comparison.protocols import judge_protocols
+from headcats.evidence.comparison.protocols import judge_runs
+from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
@@ -31,12 +32,11 @@ from headcats.reports.text.agreement import (
     replicate_findings,
     replicates,
 )
-from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
+from headcats.reports.text.comparison import method_findings, plan_findings, structure_findings
 from headcats.reports.text.short_comparison import short_methods, short_models, short_protocols
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.loading import open_results
-from headcats.results.place import Place, find_place
-from headcats.results.run_results import RunResults
+from headcats.results.finding import line
+from headcats.results.run_results import RunResults, place_of
 
 _METHOD = "Only this method; default: all (models: the first)."
 _METRIC = "Only this metric; default: all (models: the first)."
@@ -92,34 +92,33 @@ def compare_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    places = [find_place(folder) for folder in folders]
-    loaded = [open_results(place) for place in places]
-    for run, place in zip(loaded, places, strict=True) if len(places) > 1 else ():
-        check_scored(run, place, method, by="`headcats compare` of several folders")
-    runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(places), loaded, strict=True)}
+    runs = read_runs(folders, by="headcats compare")
+    for run in () if runs.alone else runs.values():
+        check_scored(run, place_of(run), method, by="`headcats compare` of several folders")
     answer = Answer(as_json, details=details)
     answer.numbers = dict.fromkeys(_KEYS)
+    for name, first in runs.copies.items():
+        warn(str(line("several.left_out", name=name, reason=line("several.copy", first=first))))
     if len(runs) > 1:
         answer.detail(plan_findings(runs))
         answer.numbers["differences"] = {
-            part: dict(zip(runs, values, strict=True)) for part, values in differences(runs).items()
+            part: dict(zip(runs, values, strict=True)) for part, values in runs.differences.items()
         }
-    alone = next(iter(runs.values())) if len(runs) == 1 else None
-    tables: dict[str, pd.DataFrame] = {}
-    if len({run.manifest.model.weights_hash for run in runs.values()}) > 1:
+    alone, tables = runs.alone, dict[str, pd.DataFrame]()
+    if not runs.corresponds:
         tables[""] = _compare_models(runs, reading, answer)
     elif alone is not None and not alone.tasks:
         try:
-            tables[""] = _compare_methods(alone, metric, answer, place=places[0])
+            tables[""] = _compare_methods(alone, metric, answer)
         except DataError as error:
-            drawn_by = quoted_figure_commands(alone, places[0])
+            drawn_by = quoted_figure_commands(alone, place_of(alone))
             raise DataError(f"{error} To look at what there is: {drawn_by}." if drawn_by else str(error)) from None
     else:
         if alone is not None:
-            check_scored(alone, places[0], method, by="`headcats compare` with --method")
-        tables[""] = _compare_protocols(runs, reading, answer, halves=halves, place=places[0])
+            check_scored(alone, place_of(alone), method, by="`headcats compare` with --method")
+        tables[""] = _compare_protocols(runs, reading, answer, halves=halves)
         if alone is not None and alone.joint_blocks and method is None:
-            tables["-methods"] = _compare_methods(alone, metric, answer, place=places[0])
+            tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
         paths = {suffix: csv.with_name(f"{csv.stem}{suffix}{csv.suffix}") for suffix in tables}
         message = f"Numbers: {' and '.join(map(str, paths.values()))}"
@@ -128,19 +127,10 @@ def compare_command(
     answer.end()
 
 
-def _labels(places: list[Place]) -> list[str]:
-    """Names that differ, also where one place is named twice."""
-    names = [str(place) for place in places]
-    before = [names[:place].count(name) for place, name in enumerate(names)]
-    return [f"{name} ({times + 1})" if times else name for name, times in zip(names, before, strict=True)]
-
-
-def _compare_protocols(
-    runs: Mapping[str, RunResults], reading: Reading, answer: Answer, *, halves: int, place: Place
-) -> pd.DataFrame:
+def _compare_protocols(runs: Runs, reading: Reading, answer: Answer, *, halves: int) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    protocols = judge_protocols(
-        {name: run.tree for name, run in runs.items()},
+    protocols = judge_runs(
+        runs,
         rule=reading.rule,
         min_tasks=reading.min_tasks,
         method=reading.label.method or None,
@@ -160,25 +150,30 @@ def _compare_protocols(
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
-    split = None
-    if len(runs) == 1 and halves:
-        split = _compare_halves(next(iter(runs.values())), reading, answer, splits=halves)
+    alone, split = runs.alone, None
+    if alone is not None and halves:
+        split = _compare_halves(alone, reading, answer, splits=halves)
     answer.short = short_protocols(
         table,
         protocols.members,
         protocols.left_out,
         halves=split,
-        differing=list(differences(runs)),
-        next_command=f"headcats report {shlex.quote(str(place))}",
+        differing=list(runs.differences),
+        next_command=_report(runs),
         colours=_colours(protocols.members),
     )
-    if split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
+    if alone is not None and split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
         robustness = Robustness(table, protocols.members, protocols.left_out, split)
-        _save(next(iter(runs.values())), robustness, reading, place, answer)
+        _save(alone, robustness, reading, answer)
     return compared
 
 
-def _save(run: RunResults, robustness: Robustness, reading: Reading, place: Place, answer: Answer) -> None:
+def _report(runs: Runs) -> str:
+    return f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}"
+
+
+def _save(run: RunResults, robustness: Robustness, reading: Reading, answer: Answer) -> None:
+    place = place_of(run)
     if place.on_hub:
         return  # the numbers are printed, and there is no folder of one's own
     folder, subfolder = place.folder, robustness_folder(reading)
@@ -191,11 +186,11 @@ def _save(run: RunResults, robustness: Robustness, reading: Reading, place: Plac
     answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=hint)
 
 
-def _compare_methods(run: RunResults, metric: str | None, answer: Answer, *, place: Place) -> pd.DataFrame:
+def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:
     """All methods on one grid of heads."""
     table = method_agreement(method_scores(run.tree, metric=metric))
     if answer.short is None:  # no task is scored
-        answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place))}")
+        answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place_of(run)))}")
     answer.detail(method_findings(table))
     columns = ["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
@@ -221,7 +216,7 @@ def _compare_halves(run: RunResults, reading: Reading, answer: Answer, *, splits
     return halves
 
 
-def _compare_models(runs: Mapping[str, RunResults], reading: Reading, answer: Answer) -> pd.DataFrame:
+def _compare_models(runs: Runs, reading: Reading, answer: Answer) -> pd.DataFrame:
     """The structure of the categories of different models."""
     members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})
@@ -229,8 +224,8 @@ def _compare_models(runs: Mapping[str, RunResults], reading: Reading, answer: An
     answer.numbers["models"] = models
     answer.short = short_models(
         models,
-        differing=[part for part in differences(runs) if not part.startswith("model ")],
-        next_command=f"headcats report {shlex.quote(next(iter(runs)))}",
+        differing=[part for part in runs.differences if not part.startswith("model ")],
+        next_command=_report(runs),
         colours=_colours(members),
     )
     return models[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()

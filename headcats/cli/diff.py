@@ -8,7 +8,8 @@ from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
-from headcats.reports.text.comparison import difference_findings, differences, plan_findings
+from headcats.evidence.comparison.runs import Runs
+from headcats.reports.text.comparison import difference_findings, plan_findings
 from headcats.results.difference import ROUNDING, SAME, diff
 from headcats.results.loading import read_results
 from headcats.results.place import find_place
@@ -34,13 +35,13 @@ def diff_command(
     """
     results = [read_results(find_place(folder)) for folder in (first, second)]
     names = (first, second) if first != second else (first, f"{second} (2)")
-    runs = dict(zip(names, map(RunResults, results), strict=True))
+    runs = Runs(dict(zip(names, map(RunResults, results), strict=True)))
     table = diff(*results)
     states = set(table["state"].values.tolist())
     equal = bool(states) and states <= {SAME, ROUNDING}
     if as_json:
         blocks = table.to_dataframe()[["task", "method", "state", "largest", "rounding"]].to_dict("records")
-        parts = {part: dict(zip(runs, values, strict=True)) for part, values in differences(runs).items()}
+        parts = {part: dict(zip(runs, values, strict=True)) for part, values in runs.differences.items()}
         put({"differences": parts, "blocks": blocks, "equal": equal})
     else:
         tell([*plan_findings(runs), *difference_findings(table)])

@@ -17,9 +17,10 @@ from headcats.cli import arguments, completion
 from headcats.cli.agreed import select_both
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.cli.series import revisions_table
 from headcats.errors import OptionError, UnknownNameError
+from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.run_agreement import run_agreement
+from headcats.evidence.comparison.runs import read_runs
 from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
@@ -30,7 +31,6 @@ from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
 from headcats.results.run_results import RunResults
-from headcats.results.series import is_series
 
 # Tables of memberships, which any method that sorts heads has.
 _OF_MEMBERS = ("members", "overlap")
@@ -39,7 +39,7 @@ _SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatab
 
 @dataclass(frozen=True)
 class Given:
-    """What a figure reads, its title, and the memberships for one that takes them, too."""
+    """Table that a figure reads, its title, and the memberships for a figure that takes them, too."""
 
     table: xr.Dataset
     title: str
@@ -90,15 +90,7 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    if reads(draw) == "revisions":
-        if not is_series(folder):
-            raise OptionError(
-                f"Figure {name!r} is of a series, which `headcats run --revisions` makes: {folder} is none."
-            )
-        given = Given(*revisions_table(Path(folder), reading))
-    else:
-        place = find_place(folder)
-        given = _run_table(place, reads(draw), name, reading, method=method, positions=positions, other=other)
+    given = _table(folder, reads(draw), name, reading, method=method, positions=positions, other=other)
     known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
     file = write(draw(given.table, **(taken | figure_options)), destination)
@@ -108,8 +100,8 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _run_table(
-    place: Place,
+def _table(
+    folder: str,
     kind: str,
     name: str,
     reading: Reading,
@@ -118,7 +110,17 @@ def _run_table(
     positions: str | None,
     other: str | None,
 ) -> Given:
-    """What a figure reads of the results of one model."""
+    """The table that a figure reads of results, or of a series."""
+    if kind == "revisions":
+        runs = read_runs(folder, by="headcats figure")
+        if not runs.is_training:
+            raise OptionError(
+                f"Figure {name!r} is of a series, which `headcats run --revisions` makes: {folder} is none."
+            )
+        refuse_unused(reading.options.keys() & {"effect", "sign"}, by=f"Figure {name!r}")
+        course, reading = judge_training(runs, reading)
+        return Given(course, reading.title)
+    place = find_place(folder)
     run = open_results(place).without_untried()
     if other is not None:
         if kind not in _OF_MEMBERS:

@@ -21,8 +21,9 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished, warn
 from headcats.cli.map_answer import short_run
 from headcats.cli.map_numbers import both_numbers, joint_numbers, map_numbers
-from headcats.cli.series import map_revisions
+from headcats.cli.series import map_training
 from headcats.errors import DataError, OptionError, StorageError
+from headcats.evidence.comparison.runs import read_runs
 from headcats.registry import lookup
 from headcats.reports.text.answer import of_a_toy
 from headcats.reports.text.joint_blocks import block_findings
@@ -30,10 +31,8 @@ from headcats.reports.text.maps import count_findings, map_findings
 from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.short_joint import both_table, short_block, short_both
 from headcats.reports.text.suggestions import check_scored, sorting_label
-from headcats.results.loading import open_results
-from headcats.results.place import Place, find_place
-from headcats.results.run_results import RunResults
-from headcats.results.series import is_series
+from headcats.results.place import Place
+from headcats.results.run_results import RunResults, place_of
 from headcats.statistics.in_threads import check_jobs
 
 _EVERY = 10_000  # heads of a cell of the details
@@ -101,13 +100,13 @@ def map_command(
     if all_heads and not csv:
         raise OptionError("--all is about the head list: headcats map --csv --all.")
     answer = Answer(as_json, details=details)
-    if is_series(folder):
+    runs = read_runs(folder, by="headcats map")
+    if (run := runs.alone) is None:
         if all_heads:
             raise OptionError("--all lists the heads of one run: name the folder of a revision.")
-        map_revisions(Path(folder), reading, csv=csv, answer=answer)
+        map_training(runs, reading, csv=csv, answer=answer)
         return
-    place = find_place(folder)
-    run = open_results(place).without_untried()
+    place = place_of(run)
     note_unfinished(run)
     if all_heads and other is not None:
         raise OptionError("--all lists effects of every head by one method: leave out --and.")

@@ -4,17 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import xarray as xr
 
 from headcats.categories.reading import Reading
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Positions, RuleText, Sign, Sources
-from headcats.cli.console import note_unfinished, warn
-from headcats.results.finding import line
-from headcats.results.loading import open_results
-from headcats.results.place import find_place
-from headcats.results.run_results import RunResults
-from headcats.results.series import is_series, load_series
+from headcats.cli.console import note_unfinished
+from headcats.evidence.comparison.runs import read_runs
 
 _OUT = (
     "File to write; default: report.html in DIR, or in ./NAME for the hub, or ./report-NAME-NAME.html of several, with "
@@ -59,38 +54,12 @@ def report_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    if len(folders) > 1:
-        page = _side_by_side(folders, destination, reading)
-    else:
-        page = _alone(folders[0], destination, reading)
+    from headcats.reports.page.writing import write_report
+
+    runs = read_runs(folders, by="headcats report")
+    for run in runs.values():
+        note_unfinished(run)
+    page = write_report(runs, destination, reading)
     answer = Answer(as_json)
     answer.wrote("report", page, f"Open {page} in a browser.")
     answer.end()
-
-
-def _alone(folder: str, destination: Path | None, reading: Reading) -> Path:
-    """The page of one run, or of a series."""
-    from headcats.reports.page.writing import write_report
-
-    results: xr.DataTree | RunResults
-    if is_series(folder):
-        results = series = load_series(folder)
-        runs = list(map(RunResults, series.children.values()))
-    else:
-        results = run = open_results(find_place(folder))
-        runs = [run]
-    for each in runs:
-        note_unfinished(each)
-    return write_report(results, destination, reading)
-
-
-def _side_by_side(folders: list[str], destination: Path | None, reading: Reading) -> Path:
-    """The page of several runs."""
-    from headcats.reports.page.several.writing import write_several
-
-    page, compared = write_several(folders, destination, reading)
-    for run in compared.runs.values():
-        note_unfinished(run)
-    for name, reason in compared.left_out.items():
-        warn(str(line("several.left_out", name=name, reason=reason)))
-    return page

@@ -21,7 +21,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
-from headcats.results.series import is_series
+from headcats.results.series import SeriesFolder
 from headcats.study.options import ModelOptions, StudyOptions
 from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
@@ -120,6 +120,6 @@ def _run(
 
 
 def _stopped(folder: Path) -> str:
-    if (folder / "manifest.json").exists() or is_series(folder):
+    if (folder / "manifest.json").exists() or SeriesFolder(folder).file.is_file():
         return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."

@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.categories.reading import Reading
+from headcats.categories.reading import Reading, refuse_unused
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
 from headcats.errors import DataError, OptionError, StorageError
-from headcats.evidence.comparison.revisions import judge_revisions
+from headcats.evidence.comparison.revisions import judge_training
+from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.text.answer import of_a_toy
-from headcats.reports.text.revisions import check_reading, course_reading, judged_revisions, revision_findings
-from headcats.reports.text.short_revisions import short_revisions
+from headcats.reports.text.revisions import judged_revisions, revision_findings, short_revisions
 from headcats.results.head_axes import HEAD
 from headcats.results.run_results import RunResults
-from headcats.results.series import load_series
-
-FIGURE = "checkpoints"
 
 
 def run_revisions(options: Mapping[str, Any], folder: Path, *, answer: Answer) -> None:
@@ -32,26 +29,28 @@ def run_revisions(options: Mapping[str, Any], folder: Path, *, answer: Answer) -
 
     loader, study = checked_options(options)
     loader.pop("revision")
-    series = run_series(options["model"], options["revisions"], loader=loader, **study)
+    run_series(options["model"], options["revisions"], loader=loader, **study)
+    runs = read_runs(folder, by="headcats run")
     try:
-        _tell(series, Reading.parse(), folder, answer)
+        _tell(runs, Reading.parse(), answer)
     except DataError as error:  # joint methods alone, or not enough for the rule: the results are whole without it
         warn(f"No map over the revisions: {error}")
         return
-    from headcats.reports.page.writing import report
+    from headcats.reports.page.writing import write_report
 
-    page = report(series)
+    page = write_report(runs, None, Reading.parse())
     answer.wrote("report", page, f"Open {page} in a browser.")
 
 
-def map_revisions(folder: Path, reading: Reading, *, csv: bool, answer: Answer) -> None:
-    """The heads of every category at every revision, and the figure as a page in the folder."""
+def map_training(runs: Runs, reading: Reading, *, csv: bool, answer: Answer) -> None:
+    """The heads of every category at every revision, and the figure as a page in the folder of the series."""
     from headcats.figures import data, write
     from headcats.figures.checkpoints import checkpoints
 
-    course, reading = _tell(load_series(folder), reading, folder, answer)
-    figure, suffix = checkpoints(course, title=reading.title), reading.judging_suffix
-    page = folder / f"{FIGURE}{suffix}.html"
+    course, reading = _tell(runs, reading, answer)
+    assert runs.series is not None
+    figure, folder, suffix = checkpoints(course, title=reading.title), runs.series.folder, reading.judging_suffix
+    page = folder / f"checkpoints{suffix}.html"
     try:
         answer.wrote("map", write(figure, page), f"Map: {page}")
     except StorageError as error:
@@ -63,30 +62,23 @@ def map_revisions(folder: Path, reading: Reading, *, csv: bool, answer: Answer) 
     answer.end()
 
 
-def revisions_table(folder: Path, reading: Reading) -> tuple[xr.Dataset, str]:
-    """What the figure reads, and its title."""
-    check_reading(reading, by=f"Figure {FIGURE!r}")
-    course = judge_revisions(load_series(folder), reading)
-    return course, course_reading(course, reading).title
-
-
-def _tell(series: xr.DataTree, reading: Reading, folder: Path, answer: Answer) -> tuple[xr.Dataset, Reading]:
+def _tell(runs: Runs, reading: Reading, answer: Answer) -> tuple[xr.Dataset, Reading]:
     from headcats.figures.colours import listed_colours  # with plotly, which completion does without
 
-    check_reading(reading, by="A map over revisions")
-    for results in series.children.values():
-        note_unfinished(RunResults(results))
-    course = judge_revisions(series, reading)
-    reading = course_reading(course, reading)
-    last = RunResults(series.children[judged_revisions(course)[-1]])
+    refuse_unused(reading.options.keys() & {"effect", "sign"}, by="A map over revisions")
+    for run in runs.values():
+        note_unfinished(run)
+    course, reading = judge_training(runs, reading)
+    last = runs[judged_revisions(course)[-1]]
+    assert runs.series is not None
     answer.short = short_revisions(
         course,
         warnings=of_a_toy(last.manifest.model),
-        next_command=_next_command(course, last, reading, folder),
+        next_command=_next_command(course, last, reading, runs.series.folder),
         colours=listed_colours(course),
     )
-    answer.detail(revision_findings(course, reading))
-    answer.numbers = {"folder": folder, **_numbers(course)}
+    answer.detail(revision_findings(course, reading.title))
+    answer.numbers = {"folder": runs.series.folder, **_numbers(course)}
     return course, reading
 
 

@@ -12,7 +12,7 @@ from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
 from headcats.results.options import options_of
-from headcats.results.series import first_results
+from headcats.results.series import SeriesFolder
 from headcats.results.whole_file import regular
 from headcats.study.options import ModelOptions, StudyOptions, model_options, usual_options
 from headcats.tasks.stored import stored_suite
@@ -52,7 +52,7 @@ def _suite_of_folder(folder: str | Path | None) -> Suite | None:
     source = ""
     # What is damaged, the run says and makes again.
     try:
-        results = first_results(folder)
+        results = SeriesFolder(folder).first
         text = results.read_suite()
     except DamagedFileError:
         return None

@@ -67,13 +67,13 @@ def checkpoints(
 
     Example:
         >>> import headcats as hc
-        >>> course = hc.evidence.over_revisions(hc.load_series("results/mini-checkpoints"))
+        >>> course = hc.evidence.over_revisions(hc.load("results/mini-checkpoints"))
         >>> fig = hc.figures.checkpoints(course, heads=["L5H0"])
         >>> numbers = hc.figures.data(fig)
         >>> numbers[numbers.followed].name.unique().tolist()
         ['L5H0']
     """
-    require(revisions, VARIABLES, figure="checkpoints", table="hc.evidence.over_revisions(hc.load_series(DIR))")
+    require(revisions, VARIABLES, figure="checkpoints", table="hc.evidence.over_revisions(hc.load(DIR))")
     heads = heads or ()
     if len(heads) > len(_LOOKS):
         raise DataError(f"checkpoints follows at most {len(_LOOKS)} heads; got {len(heads)}: {', '.join(heads)}.")

@@ -1,4 +1,4 @@
-"""Results of a run as one labelled tree, read from a folder or the hub."""
+"""Results of a run, or of every revision of a series, as one labelled tree, read from a folder or the hub."""
 
 import math
 import os
@@ -12,6 +12,8 @@ from headcats.errors import DamagedFileError, StorageError, StorageWarning, plur
 from headcats.results.folder import ResultsFolder
 from headcats.results.no_results import no_results
 from headcats.results.place import Place, find_place
+from headcats.results.run_results import RunResults
+from headcats.results.series import SeriesFolder, SeriesRecord
 from headcats.results.stored_blocks import LARGE
 from headcats.results.stored_run import StoredRun
 
@@ -20,12 +22,12 @@ _NAMED = 3
 
 
 def load(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Results of a run, from its folder or from the Hugging Face hub.
+    """Results of a run, from its folder or from the Hugging Face hub; of a series, those of every revision.
 
     Args:
-        path: The folder that `hc.run(out=...)` or `headcats run` wrote; or "hf://owner/name", where `hc.push` put it,
-            with "@" and a branch, tag or commit for another one than the newest. What was fetched once is also read
-            without network.
+        path: The folder that `hc.run(out=...)`, `hc.run_series` or `headcats run` wrote; or "hf://owner/name", where
+            `hc.push` put it, with "@" and a branch, tag or commit for another one than the newest. What was fetched
+            once is also read without network.
 
     Returns:
         A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
@@ -36,12 +38,17 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`. The node
         `/_descriptors` holds what `hc.describe_heads` says of the model and of the scored prompts.
 
+        Of a series a tree with one node `/<revision>` per revision, in order, each as above. The root carries `series`
+        (JSON: `model`, and of every revision `name`, `folder`, `source`, `revision`, `step` and `weights_hash`); a
+        revision that a stopped run has not come to is listed there and has no node.
+
     Raises:
-        StorageError: No such folder, or no manifest in it, or a damaged one.
+        StorageError: No such folder, or no manifest in it, or a damaged one, or a damaged list of revisions.
 
     Warns:
         StorageWarning: A block, the suite or the descriptors are damaged, missing, or of another run. The results are
-            without them, and the attribute `missing` of the root (JSON) says which, why, and what to do.
+            without them, and the attribute `missing` of the root (JSON) says which, why, and what to do. Of a series, a
+            revision is left out whose manifest is damaged.
 
     Example:
         >>> import headcats as hc
@@ -53,8 +60,37 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         (('metric', 'prompt', 'layer', 'head'), ('metric', 'prompt'))
         >>> results["plural"].attrs["category"]
         'Linguistic'
+        >>> list(hc.load("results/mini-checkpoints"))[-2:]
+        ['step4000', 'step8000']
     """
-    return read_results(find_place(path))
+    place = find_place(path)
+    if (revisions := open_series(place, checked_later=math.inf)) is None:
+        return read_results(place)
+    record, runs = revisions
+    root = xr.Dataset(attrs={"series": record.to_json()})
+    series = xr.DataTree(root, children={name: run.tree for name, run in runs.items()})
+    series.encoding["source"] = place.address
+    return series
+
+
+def open_series(place: Place, *, checked_later: float = LARGE) -> tuple[SeriesRecord, dict[str, RunResults]] | None:
+    """List of a series, and the results of its revisions by name, in order; None where no series is.
+
+    Warns:
+        StorageWarning: A revision is left out whose manifest is damaged, or a block of one.
+    """
+    folder = SeriesFolder(place.folder)
+    if not folder.file.is_file():
+        return None
+    record, runs = folder.read(), dict[str, RunResults]()
+    for revision in record.revisions:
+        path = folder.results(revision).path
+        if folder.results(revision).manifest_path.is_file():
+            try:
+                runs[revision.name] = open_results(Place(str(path), path), checked_later=checked_later)
+            except DamagedFileError as error:
+                warnings.warn(f"Revision {revision.name} is left out: {error}", StorageWarning, stacklevel=3)
+    return record, runs
 
 
 def read_results(place: Place) -> xr.DataTree:

@@ -124,6 +124,18 @@ class RunResults:
         ]
         return checksum(json.dumps([blocks, joint]).encode("ascii"))
 
+    def repeats(self, other: "RunResults") -> bool:
+        """True if both hold the same blocks of one run: one is a copy of the other."""
+        first, second = self.manifest_or_empty, other.manifest_or_empty
+        alike = first.created == second.created != "" and first.model.weights_hash == second.model.weights_hash
+        labels = {*map(str, self.scored), *self.joint_blocks}
+        return (
+            alike
+            and labels == {*map(str, other.scored), *other.joint_blocks}
+            and bool(labels)
+            and (self.state(labels) == other.state(labels))
+        )
+
     @cached_property
     def joint_blocks(self) -> dict[str, xr.Dataset]:
         """Joint method with its options -> its block."""
@@ -221,6 +233,12 @@ class RunResults:
 def _mark(record: BlockRecord | None) -> str:
     # Parts of joint methods have no checksum, and blocks of a run that was stopped may have no record yet.
     return "" if record is None else record.checksum or record.fingerprint
+
+
+def place_of(run: RunResults) -> Place:
+    """Folder or address of results that were read; commands have no others."""
+    assert run.place is not None
+    return run.place
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:

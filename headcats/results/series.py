@@ -3,18 +3,16 @@
 import glob
 import json
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError, StorageWarning
+from headcats.errors import DamagedFileError, StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import load
-from headcats.results.manifest import FORMAT, MANIFEST, read_object
+from headcats.results.manifest import FORMAT, read_object
 from headcats.results.no_results import SERIES
 from headcats.results.records import Record
 from headcats.results.typed import MisfitError
@@ -40,7 +38,7 @@ class RevisionRecord(Record):
 
 @dataclass(frozen=True)
 class SeriesRecord(Record):
-    """What a series says of itself."""
+    """The revisions of a model, in order."""
 
     ALWAYS = ("model", "revisions")
 
@@ -87,8 +85,14 @@ class SeriesFolder:
         """The file that lists the revisions."""
         return self.path / SERIES
 
+    @property
+    def first(self) -> ResultsFolder:
+        """Results of the first revision, as all have one suite; of a folder that is no series, its own."""
+        revisions = self.read().revisions if self.file.is_file() else ()
+        return self.results(revisions[0]) if revisions else ResultsFolder(self.path)
+
     def read(self) -> SeriesRecord:
-        """What the series says of itself; without revisions where there is none yet.
+        """The list of revisions; an empty one where there is none yet.
 
         Raises:
             StorageError: The path is a file, the folder holds other things, the file is damaged, or a link leads out.
@@ -119,62 +123,8 @@ class SeriesFolder:
         return ResultsFolder(self.path / revision.folder)
 
 
-def is_series(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a series of revisions."""
-    return SeriesFolder(path).file.is_file()
-
-
-def first_results(path: str | os.PathLike[str]) -> ResultsFolder:
-    """The results in a folder: those of the first revision of a series, which all have one suite, or its own."""
-    folder = SeriesFolder(path)
-    revisions = folder.read().revisions if is_series(path) else ()
-    return folder.results(revisions[0]) if revisions else ResultsFolder(path)
-
-
-def load_series(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Results of the revisions of a model, from the folder of the series.
-
-    Args:
-        path: The folder that `hc.run_series` or `headcats run --revisions` wrote.
-
-    Returns:
-        A tree with one node `/<revision>` per revision, in order, each what `hc.load` returns for its folder. The root
-        carries `series` (JSON: `model`, and of every revision `name`, `folder`, `source`, `revision`, `step` and
-        `weights_hash`); a revision that a stopped run has not come to is listed there and has no node.
-
-    Raises:
-        DamagedFileError: The list of the series is damaged.
-        StorageError: No such folder, or no series in it.
-
-    Warns:
-        StorageWarning: A revision is left out whose manifest is damaged, or a block of one.
-
-    Example:
-        >>> import headcats as hc
-        >>> series = hc.load_series("results/mini-checkpoints")
-        >>> list(series)
-        ['step63', 'step125', 'step250', 'step500', 'step1000', 'step2000', 'step4000', 'step8000']
-        >>> scores = hc.score(series["step8000"], method="denoising_patch")
-    """
-    folder = SeriesFolder(path)
-    if not folder.file.is_file():
-        single = " It holds the results of one model: hc.load reads them." if (folder.path / MANIFEST).is_file() else ""
-        raise StorageError(f"{folder.path} is not a series of revisions (it has no {SERIES}).{single}")
-    record = folder.read()
-    results = {}
-    for revision in record.revisions:
-        if folder.results(revision).manifest_path.is_file():
-            try:
-                results[revision.name] = load(folder.results(revision).path)
-            except DamagedFileError as error:
-                warnings.warn(f"Revision {revision.name} is left out: {error}", StorageWarning, stacklevel=2)
-    series = xr.DataTree(xr.Dataset(attrs={"series": record.to_json()}), children=results)
-    series.encoding["source"] = os.fspath(path)
-    return series
-
-
 def series_record(series: xr.DataTree) -> SeriesRecord:
-    """What a series that was read says of itself."""
+    """The list of revisions in the attribute `series` of a tree."""
     return SeriesRecord.from_dict(json.loads(series.attrs["series"]))
 
 

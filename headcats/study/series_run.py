@@ -24,9 +24,10 @@ from headcats.models.loading import load_model
 from headcats.models.revisions import Revision, find_revisions, training_step
 from headcats.models.source import local_folder
 from headcats.results.folder import ResultsFolder, slug
+from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord, load_series
+from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord
 from headcats.results.sources import moved_source, stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.results.writer import RUN, held_for_writing
@@ -65,7 +66,7 @@ def run_series(
         options: Those of `hc.run`.
 
     Returns:
-        As `hc.load_series`.
+        As `hc.load` of the folder.
 
     Raises:
         OptionError: No `out`, no revision, two of one name, or an option out of range.
@@ -98,12 +99,12 @@ def run_series(
             if record.name in scored.keys() - {revision.name for revision in found}:
                 _check_same_plan(folder.results(record), scored[record.name], study)
 
-        def load(revision: Revision) -> HookedModel:
+        def load_revision(revision: Revision) -> HookedModel:
             given = {"revision": revision.revision, "tokenizer": revision.tokenizer} | dict(loader or {})
             model: HookedModel = load_model(revision.source, **given)
             return model
 
-        models = _compared(found, {name: manifest.model for name, manifest in scored.items()}, load)
+        models = _compared(found, {name: manifest.model for name, manifest in scored.items()}, load_revision)
         records = {revision.name: _record(revision, models[revision.name], folder.path) for revision in found}
         name = before.model or (os.fspath(source) if local_folder(source) is None else Path(source).name)
         folder.write(SeriesRecord(name, before.revisions).with_revisions(list(records.values())))
@@ -113,11 +114,11 @@ def run_series(
             for number, revision in enumerate(in_turn, start=1):
                 _log.info("Revision %s (%d of %d).", revision.name, number, len(found))
                 results = folder.results(records[revision.name]).path
-                _score(load(revision), study, replace(options, out=results))
+                _score(load_revision(revision), study, replace(options, out=results))
                 gc.collect()  # modules and hooks of the model point at each other
         finally:
             folder.remove_if_empty()
-    return load_series(options.out)
+    return load(options.out)
 
 
 def _before(folder: SeriesFolder) -> SeriesRecord:

@@ -13,9 +13,10 @@ from cli.done import JOINT_TASKS, QUICK, Done
 
 import headcats as hc
 from headcats import cli
-from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence
 from headcats.results.folder import ResultsFolder
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def results(counting_run: Path, tmp_path_factory) -> Path:
 @pytest.fixture
 def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
     """Calls of `run_evidence`, which answers with the tables of the finished run; see study/test_evidence_run.py."""
-    asked, (tested,) = [], saved_evidence(read_run(counting_run)).contents.values()
+    asked, (tested,) = [], saved_evidence(open_results(find_place(counting_run))).contents.values()
 
     def run_evidence(*given, **options):
         asked.append((*given, options))

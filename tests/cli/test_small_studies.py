@@ -20,8 +20,9 @@ from headcats.evidence.damage import TaskDamage
 from headcats.evidence.held_out import HeldOut
 from headcats.evidence.verdicts import TESTS
 from headcats.registry import names
-from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.study import evidence_run
 
 MEMBERS = {"Knowledge": [(0, 1)], "Translation": [(1, 2)]}
@@ -118,7 +119,7 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     maxima = [evidence["relabelling"][f"{test}_maximum"].values for test in TESTS]
     assert not np.isinf(maxima).any()
     assert headcats("report", "r").code == 0
-    assert "evidence" in saved_evidence(read_run("r")).contents
+    assert "evidence" in saved_evidence(open_results(find_place("r"))).contents
     for figure in ("relabelled_tasks", "ablation_curves"):
         done = headcats("figure", figure, "r", "--out", "figure.html")
         if done.code:

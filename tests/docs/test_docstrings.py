@@ -21,7 +21,7 @@ WITHOUT_A_SOURCE = {
     "Head", "HookedModel", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
     "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks", "figures.layer_profile",
-    "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model", "load_series",
+    "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model",
     "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.CausalMethod",
     "methods.Declaration", "methods.Selection", "methods.Strength", "methods.declare", "methods.preset",
     "methods.task_texts", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.measure",

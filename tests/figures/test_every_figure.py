@@ -49,7 +49,7 @@ CALLS = {
     "dynamic": "papers.ov_relation.dynamic_relation(",
     "ablated": "papers.ov_relation.relation_ablation(",
     "token_map": 'suite_blocks(results)["token_probe"]',
-    "revisions": "evidence.over_revisions(hc.load_series(",
+    "revisions": "evidence.over_revisions(hc.load(",
     "by_position": "sweep(model, batch, method, positions='each')",
 }
 """What a figure reads -> the call that gives it."""

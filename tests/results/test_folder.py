@@ -27,7 +27,6 @@ from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, JointRecord, ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.results.series import is_series, load_series
 from headcats.results.stored_blocks import StoredBlocks
 from headcats.results.tables import table_bytes
 from headcats.results.tree import tree
@@ -281,8 +280,6 @@ def test_blocks_without_a_manifest_are_said(tmp_path):
 def readers_and_writers(model):
     return [
         load,
-        load_series,
-        is_series,
         lambda path: merge([], out=path),
         lambda path: ResultsFolder(path).read_manifest(),
         hc.report,

@@ -7,8 +7,9 @@ from for_each import for_each
 
 from headcats.errors import StorageError
 from headcats.results.checksum import json_with_checksum
+from headcats.results.loading import load
 from headcats.results.manifest import FORMAT
-from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord, is_series, load_series
+from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord
 
 
 def revision(name, step=None):
@@ -39,9 +40,8 @@ def test_what_is_written_is_read(tmp_path):
     series = SeriesRecord("model", (revision("a", 1), revision("main")))
     folder.write(series)
     assert folder.read() == series
-    assert is_series(folder.path)
     assert json.loads(folder.file.read_text())["format"] == FORMAT
-    assert dict(load_series(folder.path).children) == {}
+    assert dict(load(folder.path).children) == {}
     folder.remove_if_empty()
     assert not folder.file.exists()
 
@@ -73,12 +73,10 @@ def test_a_revision_that_is_a_link_out_is_not_followed(tmp_path):
     (folder.path / "a[1]").unlink()
     (folder.path / "a[1]").symlink_to("../private")
     with pytest.raises(StorageError, match="link out"):
-        load_series(folder.path)
+        load(folder.path)
 
 
 def test_a_folder_of_other_things_is_no_place_for_a_series(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(StorageError, match="not empty"):
         SeriesFolder(tmp_path).read()
-    with pytest.raises(StorageError, match="not a series"):
-        load_series(tmp_path)

@@ -62,7 +62,7 @@ def files(folder):
 
 
 def test_revisions_come_in_the_order_of_their_steps(folder, checkpoints):
-    series = hc.load_series(folder)
+    series = hc.load(folder)
     assert list(series) == STEPS
     record = series_record(series)
     assert record.model == checkpoints.name
@@ -77,7 +77,7 @@ def test_revisions_come_in_the_order_of_their_steps(folder, checkpoints):
 def test_each_revision_is_what_a_run_of_its_own_gives(folder, checkpoints, tmp_path):
     model = hc.load_model(checkpoints / "step10", tokenizer=checkpoints, device="cpu")
     alone = hc.run(model, out=tmp_path / "alone", **PLAN)
-    for one in (hc.load(folder / "step10"), hc.load_series(folder)["step10"]):
+    for one in (hc.load(folder / "step10"), hc.load(folder)["step10"]):
         assert list(one) == list(alone)
         for task, labels in RunResults(alone).tasks.items():
             for label in labels:
@@ -90,7 +90,7 @@ def test_each_revision_is_what_a_run_of_its_own_gives(folder, checkpoints, tmp_p
 
 def test_a_revision_is_loaded_again_with_the_tokenizer_that_it_borrowed(folder, checkpoints, monkeypatch):
     monkeypatch.chdir(folder.parent)  # paths of results are those from their folder
-    run = RunResults(hc.load_series(folder)["step10"])
+    run = RunResults(hc.load(folder)["step10"])
     assert not os.path.isabs(run.manifest.model.tokenizer)
     again = restored_model(run, source_of(run.manifest.model, folder / "step10"))
     assert again.origin.tokenizer == str(checkpoints.resolve())
@@ -98,7 +98,7 @@ def test_a_revision_is_loaded_again_with_the_tokenizer_that_it_borrowed(folder, 
 
 
 def test_a_revision_that_can_do_no_task_is_kept_as_such(folder):
-    run = RunResults(hc.load_series(folder)["step0"])
+    run = RunResults(hc.load(folder)["step0"])
     assert run.scored == []
     assert set(run.manifest.skipped()) == {"always_a", "always_b"}
     assert all(record.accuracy < 0.5 for record in run.manifest.tasks.values())
@@ -125,7 +125,7 @@ def test_a_stopped_series_goes_on_where_it_was_with_one_model_at_a_time(checkpoi
     with pytest.raises(KeyboardInterrupt):
         hc.run_series(checkpoints, steps, out=out, **ONE_TASK)
     assert alive == [0] * 4  # looked at, then scored
-    stopped_at = hc.load_series(out)
+    stopped_at = hc.load(out)
     assert list(stopped_at) == ["step10"]
     assert [revision.name for revision in series_record(stopped_at).revisions] == steps
     before = files(out)
@@ -148,7 +148,7 @@ def test_a_series_is_extended_by_revisions_of_the_same_plan(checkpoints, tmp_pat
     before = files(out)
     hc.run_series(checkpoints, ["step10"], out=out, **ONE_TASK)
     assert before.items() <= files(out).items()
-    assert list(hc.load_series(out)) == ["step10", "step20"]
+    assert list(hc.load(out)) == ["step10", "step20"]
 
 
 def test_bad_revisions_leave_nothing_behind(checkpoints, tmp_path, others):
@@ -190,7 +190,7 @@ def test_the_folder_of_one_model_is_no_series(checkpoints, folder, tmp_path):
     with pytest.raises(StorageError, match="one model"):
         hc.run_series(checkpoints, ["step20"], out=folder / "step10", **PLAN)
     with pytest.raises(StorageError, match=r"hc\.load reads them"):
-        hc.load_series(folder / "step10")
+        hc.load(folder / "step10")
     with pytest.raises(StorageError, match="step10"):
         hc.load(folder)
     assert not (folder / "step10" / SERIES).exists()
@@ -201,17 +201,17 @@ def test_a_series_with_a_damaged_list_and_manifest_is_made_whole_again(checkpoin
     manifest, listed = path / "step20" / "manifest.json", path / SERIES
     manifest.write_bytes(manifest.read_bytes()[:-9])
     with pytest.warns(StorageWarning, match="step20"):
-        assert "step20" not in hc.load_series(path)
+        assert "step20" not in hc.load(path)
     listed.write_bytes(listed.read_bytes()[:-9])
     with pytest.raises(DamagedFileError, match="is damaged"):
-        hc.load_series(path)
+        hc.load(path)
     assert list(hc.run_series(checkpoints, STEPS, out=path, **PLAN)) == STEPS
     assert set(hc.diff(path / "step20", folder / "step20").state.values.tolist()) == {"same bits"}
 
 
 def test_a_head_that_takes_the_place_of_another_is_found(folder):
     """The planted truth: L0H0 counts at step 10, L0H1 at step 20."""
-    course = hc.evidence.over_revisions(hc.load_series(folder)).sel(category="Knowledge")
+    course = hc.evidence.over_revisions(hc.load(folder)).sel(category="Knowledge")
     last = course.sel(revision="step20")
     changes = {(0, 0): -1, (0, 1): 1}
     for layer, head in np.ndindex(last.sizes["layer"], last.sizes["head"]):

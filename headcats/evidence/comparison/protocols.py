@@ -13,8 +13,10 @@ from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
+from headcats.evidence.comparison.runs import TASKS, Runs, named_runs
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
+from headcats.results.finding import line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
@@ -26,7 +28,7 @@ from headcats.scores.draws import without_draws
 _log = logging.getLogger("headcats")
 
 # Differences that change how numbers are made; the others (name, revision, device) only say where.
-_MODEL_PARTS = ("model_class", "weight_processing", "dtype")
+_MODEL_PARTS = ("model model_class", "model weight_processing", "model dtype")
 # Values that need no name; other parts are written with theirs: "seed 1".
 _UNNAMED = ("suite", "template", "corruption")
 
@@ -109,9 +111,26 @@ def judge_protocols(
     check_rule(rule, by="hc.evidence.judge_protocols")
     if not results:
         raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
+    runs = named_runs({folder: RunResults(tree) for folder, tree in results.items()})
+    return judge_runs(runs, rule=rule, min_tasks=min_tasks, method=method, positions=positions, metric=metric)
+
+
+def judge_runs(
+    runs: Runs,
+    *,
+    rule: Rule | None = None,
+    min_tasks: int | str = "half",
+    method: str | None = None,
+    positions: str | None = None,
+    metric: str | None = None,
+) -> JudgedProtocols:
+    """`judge_protocols` of runs."""
     rule = fdr() if rule is None else rule
-    runs = {folder: RunResults(tree) for folder, tree in results.items()}
-    _check_one_model(runs)
+    if not runs.corresponds:
+        raise DataError(
+            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Compare the "
+            "structure of their categories instead (hc.evidence.category_structure)."
+        )
     plans = _plan_differences(runs)
     protocols = list(_protocols(runs, plans))
     selected = [
@@ -125,7 +144,7 @@ def judge_protocols(
         raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
     _log.info("Judging %s.", pluralize(sum(not protocol.control for protocol in selected), "protocol"))
     members: dict[str, xr.Dataset] = {}
-    left_out: dict[str, str] = {}
+    left_out = {name: str(line("several.copy", first=first)) for name, first in runs.copies.items()}
     units = [protocol.label.unit for protocol in selected if not protocol.control]
     messages: dict[str, dict[str, None]] = {}
     for protocol in selected:
@@ -161,7 +180,7 @@ def judge_protocols(
     return JudgedProtocols(members, left_out)
 
 
-def _protocols(runs: Mapping[str, RunResults], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
+def _protocols(runs: Runs, plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
     for folder, run in runs.items():
         metrics: dict[str, dict[str, None]] = {}
@@ -177,23 +196,23 @@ def _protocols(runs: Mapping[str, RunResults], plans: Mapping[str, dict[str, Any
             for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
                 marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
                 name = ", ".join(filter(None, marks))
-                # The same plan in two folders: only the folder tells them apart.
-                name = f"{name}, {folder}" if name in taken else name
+                # The same plan in two folders, or at several points of a training: only their names tell them apart.
+                name = f"{name}, {folder}" if name in taken or runs.is_training else name
                 taken.add(name)
                 name = f"{name}, {approximation}" if approximation else name
                 yield _Protocol(name, folder, label, metric, effect, bool(run.declarations[str(label)].control_of))
 
 
-def _plan_differences(runs: Mapping[str, RunResults]) -> dict[str, dict[str, Any]]:
-    """The parts of each run's plan, its tasks among them, that differ from the first one's."""
-    flat: dict[str, dict[str, Any]] = {}
-    for folder, run in runs.items():
-        plan, model = run.manifest_or_empty.plan.complete(), run.manifest_or_empty.model.complete()
-        flat[folder] = {key: value for key, value in plan.items() if run.has_manifest and key != "metrics"}
-        flat[folder] |= {key: model[key] for key in _MODEL_PARTS} | {"tasks": run.scored_tasks}
-    first = next(iter(flat.values()), {})
+def _plan_differences(runs: Runs) -> dict[str, dict[str, Any]]:
+    """Parts of each run's plan, its tasks among them, that differ from the first one's."""
+    differing = {
+        part.partition(" ")[2] or part: values
+        for part, values in runs.differences.items()
+        if part in (*_MODEL_PARTS, TASKS) or (part.startswith("plan ") and part != "plan metrics")
+    }
     return {
-        folder: {key: value for key, value in plan.items() if value != first.get(key)} for folder, plan in flat.items()
+        folder: {part: values[number] for part, values in differing.items() if values[number] != values[0]}
+        for number, folder in enumerate(runs)
     }
 
 
@@ -202,15 +221,6 @@ def _in_words(plan: Mapping[str, Any]) -> str:
         pluralize(len(value), "task") if key == "tasks" else str(value) if key in _UNNAMED else f"{key} {value}"
         for key, value in plan.items()
     )
-
-
-def _check_one_model(runs: Mapping[str, RunResults]) -> None:
-    hashes = {folder: run.manifest_or_empty.model.weights_hash for folder, run in runs.items()}
-    if len(set(hashes.values())) > 1:
-        raise DataError(
-            f"{' and '.join(hashes)} hold results of different models: their heads need not correspond. Compare the "
-            "structure of their categories instead (hc.evidence.category_structure)."
-        )
 
 
 def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str | None) -> dict[str, str]:

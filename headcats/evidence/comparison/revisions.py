@@ -1,8 +1,12 @@
 """Categories over the revisions of a model: which heads each has, and which come and go."""
 
 import json
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +17,8 @@ from headcats.categories.map_tables import map_tables, read_scores
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.revision_changes import with_changes
+from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.results.run_results import RunResults
-from headcats.results.series import series_record
 from headcats.rules.rule import Rule
 
 NOT_RUN = "not run"
@@ -28,7 +32,7 @@ _ATTRIBUTES = ("method", "metric", "positions", "effect", "approximation")
 
 
 def over_revisions(
-    series: xr.DataTree,
+    series: xr.DataTree | str | os.PathLike[str] | Sequence[Any],
     *,
     method: str | None = None,
     metric: str | None = None,
@@ -51,7 +55,8 @@ def over_revisions(
     heads; the next revision is then compared with the last one that is judged.
 
     Args:
-        series: What `hc.run_series` or `hc.load_series` returns.
+        series: A series, as `hc.run_series` and `hc.load` return it, or its folder; or several results of one model
+            over its training, such as `["results/step1000", "results/step8000"]`.
         method: Method, as `name` or `name@positions`; None takes the first exact one of the last revision.
         metric: Metric; None takes the first of the run.
         rule: As in `hc.categorize`.
@@ -80,7 +85,7 @@ def over_revisions(
 
     Example:
         >>> import headcats as hc
-        >>> course = hc.evidence.over_revisions(hc.load_series("results/mini-checkpoints"))
+        >>> course = hc.evidence.over_revisions(hc.load("results/mini-checkpoints"))
         >>> course.member.dims, course.step.values[-2:]
         (('revision', 'category', 'layer', 'head'), array([4000., 8000.]))
         >>> course["size"].sel(category="Translation", revision=["step250", "step8000"]).values  # no task, then 3 heads
@@ -92,67 +97,62 @@ def over_revisions(
     """
     check_rule(rule, by="hc.evidence.over_revisions")
     reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
-    return judge_revisions(series, reading, alpha=alpha)
-
-
-def judge_revisions(series: xr.DataTree, reading: Reading, *, alpha: float = 0.05) -> xr.Dataset:
-    """`over_revisions` of a reading."""
-    if not isinstance(series, xr.DataTree) or "series" not in series.attrs:
-        came = "results of one model" if isinstance(series, xr.DataTree) else f"a {type(series).__name__}"
+    runs = read_runs(series, by="hc.evidence.over_revisions")
+    if not runs.is_training:
+        came = "results of one model" if runs.alone else f"{' and '.join(runs)}, which are no points of one training"
         raise DataError(
-            f"hc.evidence.over_revisions takes what hc.run_series or hc.load_series returns, a series; got {came}."
+            "hc.evidence.over_revisions takes a series, as hc.run_series and hc.load return it, or the folders of "
+            f"several checkpoints of one model; got {came}."
         )
+    return judge_training(runs, reading, alpha=alpha)[0]
+
+
+def judge_training(runs: Runs, reading: Reading, *, alpha: float = 0.05) -> tuple[xr.Dataset, Reading]:
+    """`over_revisions` of a reading, and the reading as it was resolved."""
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
-    record = series_record(series)
-    names = [revision.name for revision in record.revisions]
-    runs = {name: RunResults(series.children[name]) for name in names if name in series.children}
-    runs = {name: run.without_untried(*runs.values()) for name, run in runs.items()}
     reading = _resolved(reading, runs)
     judged, not_judged = _judged(runs, reading)
-    not_judged |= dict.fromkeys(set(names) - set(runs), NOT_RUN)
     if not judged:
-        reasons = "".join(f"\n- {name}: {not_judged[name]}" for name in names)
+        reasons = "".join(f"\n- {name}: {not_judged.get(name, NOT_RUN)}" for name in runs.names)
         raise DataError(f"No revision can be judged:{reasons}")
-    suite = next(iter(runs.values())).attrs["categories"]
-    categories = [str(entry["name"]) for entry in json.loads(suite)]
-    by_category = _by_category(judged, names=names, categories=categories)
+    return course(judged, runs, reading, not_judged=not_judged, alpha=alpha), replace(reading, model=runs.model)
+
+
+def course(
+    judged: Mapping[str, Mapping[str, xr.Dataset]],
+    runs: Runs,
+    reading: Reading,
+    *,
+    not_judged: Mapping[str, str] = MappingProxyType({}),
+    alpha: float = 0.05,
+) -> xr.Dataset:
+    """The table of `over_revisions` for any runs of the same heads, each compared with the last one that is judged.
+
+    Args:
+        judged: Name of a run -> `scores` and `members` of its map.
+        runs: All runs, in order.
+        reading: Method, metric and rule of the maps.
+        not_judged: Name of a run without a map -> why.
+        alpha: As in `over_revisions`.
+    """
+    names, first = list(runs.names), next(iter(judged.values()))
+    entries = {entry["name"]: entry for run in runs.values() for entry in json.loads(run.attrs["categories"])}
+    by_category = _by_category(judged, names=names, categories=list(entries))
     table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact")
-    steps = [np.nan if revision.step is None else float(revision.step) for revision in record.revisions]
+    steps = [float(runs.steps.get(name, np.nan)) for name in names]
     table = table.assign_coords(revision=names, step=("revision", steps))
     of_category = table["task_category"] == table["category"]
     table["n_skipped"] = ((table["skipped"] != "") & of_category).sum("task").transpose("revision", "category")
-    scores = next(iter(judged.values()))["scores"].attrs
-    table.attrs = {name: scores[name] for name in _ATTRIBUTES if name in scores}
-    ordered = {name: not_judged[name] for name in names if name in not_judged}
-    texts = {"not_judged": json.dumps(ordered, ensure_ascii=False), "rule": repr(reading.rule), "categories": suite}
-    table = table.assign_attrs(alpha=alpha, model=record.model, **texts)
-    return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
-
-
-def changes_between(
-    judged: Mapping[str, Mapping[str, xr.Dataset]],
-    runs: Mapping[str, RunResults],
-    *,
-    reading: Reading,
-    alpha: float = 0.05,
-) -> xr.Dataset:
-    """The changes of `over_revisions` between any runs of the same heads, each compared with the one before it.
-
-    Args:
-        judged: Name of a run -> `scores` and `members` of its map, in order.
-        runs: Name -> results.
-        reading: What the maps are of.
-        alpha: As in `over_revisions`.
-
-    Returns:
-        As `over_revisions` returns them, `member`, `change`, `difference_q`, `change_found`, `before`, `n_compared`,
-        `n_other_prompts` and the like; the runs are along `revision`. Attribute `alpha`.
-    """
-    names = list(judged)
-    categories = [name for tables in judged.values() for name in tables["members"]["category"].values.tolist()]
-    by_category = _by_category(judged, names=names, categories=list(dict.fromkeys(categories)))
-    table = xr.merge([by_category, _by_task(judged, runs, names)], join="exact").assign_attrs(alpha=alpha)
+    reasons = dict.fromkeys(names, NOT_RUN) | dict.fromkeys(runs, "") | dict(not_judged)
+    table.attrs = {name: first["scores"].attrs[name] for name in _ATTRIBUTES if name in first["scores"].attrs}
+    table = table.assign_attrs(
+        not_judged=json.dumps({name: reason for name, reason in reasons.items() if reason}, ensure_ascii=False),
+        rule=repr(reading.rule),
+        categories=json.dumps(list(entries.values()), ensure_ascii=False),
+        alpha=alpha,
+        model=runs.model,
+    )
     return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
 
 
@@ -225,9 +225,7 @@ def _by_category(
     return joined.reindex(revision=names, fill_value=blank)
 
 
-def _by_task(
-    judged: Mapping[str, Mapping[str, xr.Dataset]], runs: Mapping[str, RunResults], names: list[str]
-) -> xr.Dataset:
+def _by_task(judged: Mapping[str, Mapping[str, xr.Dataset]], runs: Runs, names: list[str]) -> xr.Dataset:
     """Scores of all revisions, and why tasks have none."""
     tasks = {task: record.category for run in runs.values() for task, record in run.manifest.tasks.items()}
     tables = [of_map["scores"][list(_OF_TASKS)].reset_coords(drop=True).rename(_OF_TASKS) for of_map in judged.values()]

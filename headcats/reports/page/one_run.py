@@ -4,11 +4,7 @@ import contextlib
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 
-import xarray as xr
-
-from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.reading import Reading, refuse_unused
 from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -21,19 +17,15 @@ from headcats.reports.page.sections import TABS
 from headcats.reports.text.selected import Selected, select_joint
 from headcats.reports.text.suggestions import check_scored, sorting_label
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import open_results
-from headcats.results.place import Place, find_place
+from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 
 FILE = "report"
 
 
-def write_run(
-    results: xr.DataTree | str | os.PathLike[str] | RunResults, path: str | os.PathLike[str] | None, reading: Reading
-) -> Path:
+def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
     """Write the page; returns its file."""
-    run = read_run(results).without_untried()
     place = run.place
     maps: RunMaps | None = None
     cautions: tuple[str, ...] = ()
@@ -85,21 +77,6 @@ def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextMan
     """Be the only writer of the results folder within, where the page goes there."""
     inside = place is not None and target.resolve().parent == place.folder.resolve()
     return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()
-
-
-def read_run(results: Any) -> RunResults:
-    """What `hc.report` takes, with its errors."""
-    if isinstance(results, RunResults):
-        return results
-    if isinstance(results, str | os.PathLike):
-        return open_results(find_place(results))
-    check_is(results, RESULTS, by="hc.report")
-    if "manifest" not in results.attrs:
-        raise DataError(
-            "hc.report needs whole results, with the manifest that hc.run and hc.load put into their attributes; got a "
-            "part of a tree, or one made by hand. Pass what hc.load returns, or the folder."
-        )
-    return RunResults(results)
 
 
 def read_maps(run: RunResults, reading: Reading) -> tuple[RunMaps, tuple[str, ...]]:

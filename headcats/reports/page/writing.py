@@ -9,10 +9,9 @@ import xarray as xr
 
 from headcats.categories.argument_checks import check_rule
 from headcats.categories.reading import Reading
+from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.page.one_run import write_run
-from headcats.reports.page.series import write_series
 from headcats.reports.page.several.writing import write_several
-from headcats.results.series import is_series, load_series
 from headcats.rules.rule import Rule
 
 
@@ -37,20 +36,19 @@ def report(
     80 x 64 heads and 30 tasks by three methods take less than 6 MB; numbers of single tasks by further methods are left
     out where they would not fit, which the page says.
 
-    Of a series of revisions the page holds the categories over all of them, and links those of the single revisions,
-    which are written, too.
-
     Of several runs the page shows the maps side by side, with one switch of category and method, what agrees (Jaccard
     indices beside chance, as `hc.evidence.agreement`), which heads move and how sure that is, and what the runs differ
     in. Where consecutive runs have the same prompts, differences of effects are tested as in
-    `hc.evidence.over_revisions`. Heads of different models do not correspond: then sizes, depth and sharing of the
-    categories are compared (`hc.evidence.category_structure`). Runs are of one model if their weights are the same, or
-    if they are revisions of one name. A run that cannot be compared with the first is named with the reason.
+    `hc.evidence.over_revisions`; of one model over its training, a series of revisions or folders of checkpoints such
+    as `step1000/`, the page has the categories over it. Of a series the pages of the single revisions are written, too.
+    Heads of different models do not correspond: then sizes, depth and sharing of the categories are compared
+    (`hc.evidence.category_structure`). Runs are of one model if their weights are the same, or if they are points of
+    one training. A copy of another run, or a run that cannot be compared with the first, is named with the reason.
 
     Args:
-        results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series (`hc.load_series`), or its
-            folder; or several results in a list, or in a dictionary that names them. Evidence, robustness and views are
-            looked for where the results were read from or saved in; results in memory have none.
+        results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series, or its folder; or several
+            results in a list, or in a dictionary that names them. Evidence, robustness and views are looked for where
+            the results were read from or saved in; results in memory have none.
         path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
             `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
             in its name.
@@ -87,18 +85,9 @@ def report(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    return write_report(results, path, reading)
+    return write_report(read_runs(results, by="hc.report"), path, reading)
 
 
-def write_report(results: Any, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+def write_report(runs: Runs, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
     """`report` of a reading."""
-    # Trees and tables are mappings, too, and texts are sequences.
-    if isinstance(results, Sequence | Mapping) and not isinstance(results, xr.DataTree | xr.Dataset | str | bytes):
-        if len(results) != 1:
-            return write_several(results, path, reading)[0]
-        return write_report(next(iter(results.values() if isinstance(results, Mapping) else results)), path, reading)
-    if isinstance(results, str | os.PathLike) and is_series(results):
-        results = load_series(results)
-    if isinstance(results, xr.DataTree) and "series" in results.attrs:
-        return write_series(results, path, reading)
-    return write_run(results, path, reading)
+    return write_several(runs, path, reading) if runs.alone is None else write_run(runs.alone, path, reading)

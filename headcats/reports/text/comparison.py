@@ -2,21 +2,19 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 
 from headcats.evidence.comparison.method_agreement import disagreements
+from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.reports.text.agreement import approximation_findings
 from headcats.results.difference import ROUNDING, SAME
 from headcats.results.finding import Finding, Table, bounds_text, first_names, line, number_text, paragraph, table
-from headcats.results.run_results import RunResults
 
 NAMED_HEADS = 3
 NAMED_TASKS = 5  # more tasks are counted, not named
-TASKS = "tasks"
 
 
 def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
@@ -64,28 +62,14 @@ def _method_cell(pair: xr.Dataset) -> str:
     return f"{correlation}{significant} / {overlap} ({chance})"
 
 
-def plan_findings(runs: Mapping[str, RunResults]) -> Iterator[Finding]:
-    """What the plans, the models and the scored tasks of runs differ in."""
-    differing = differences(runs)
-    rows = [[part, *map(value_text, values)] for part, values in differing.items() if part != TASKS]
-    if TASKS in differing:
-        rows.append([TASKS, *_task_texts(differing[TASKS])])
+def plan_findings(runs: Runs) -> Iterator[Finding]:
+    """The differences of the plans, the models and the scored tasks of runs."""
+    differing = dict(runs.differences)
+    tasks = differing.pop(TASKS, None)
+    rows = [[part, *map(value_text, values)] for part, values in differing.items()]
+    if tasks is not None:
+        rows.append([TASKS, *_task_texts(tasks)])
     yield table("plans.differences", ["", *runs], rows) if rows else line("plans.same")
-
-
-def differences(runs: Mapping[str, RunResults]) -> dict[str, list[Any]]:
-    """What the runs differ in, such as "plan seed", "model name" or "tasks" -> its value in each."""
-    manifests = [run.manifest for run in runs.values()]
-    parts = {
-        "plan": [manifest.plan.complete() for manifest in manifests],
-        "model": [manifest.model.complete() for manifest in manifests],
-    }
-    values = {
-        f"{part} {name}": [record[name] for record in records]
-        for part, records in parts.items()
-        for name in (records[0] if records else ())
-    } | {TASKS: [run.scored_tasks for run in runs.values()]}
-    return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
 
 
 def difference_findings(compared: xr.Dataset) -> Iterator[Finding]:

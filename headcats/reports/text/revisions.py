@@ -1,24 +1,54 @@
 """Findings of a series: the heads of every category at every revision, and which come and go."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 
-from headcats.categories.reading import Reading
-from headcats.errors import OptionError
 from headcats.evidence.comparison.revisions import NOT_RUN
+from headcats.reports.text.answer import approximated
+from headcats.reports.text.short import Short
 from headcats.results.finding import Finding, first_names, item, line, note, number_text, table
-from headcats.results.label import Label
+from headcats.results.visible import shortened
 
 NAMED = 8
 """Heads or tasks that are named before the rest is counted."""
+_LONGEST_NAME = 16
+"""Characters of a revision that a heading names."""
 
 
-def revision_findings(course: xr.Dataset, reading: Reading) -> Iterator[Finding]:
-    """What `hc.evidence.over_revisions` returns, by a reading: sizes, changes with their test, what was skipped."""
+def short_revisions(
+    course: xr.Dataset, *, warnings: Iterable[Finding], next_command: str, colours: Mapping[str, str]
+) -> Short:
+    """The short answer on the categories at every revision: heads at the first and the last one, and changes.
+
+    Args:
+        course: The table of `hc.evidence.over_revisions`.
+        warnings: Further ones, which come last.
+        next_command: What to do now.
+        colours: Category -> its colour.
+    """
+    of_run = {name: course.attrs[name] for name in ("model", "method", "metric", "rule")}
+    verdict = (line("short.revisions", n=course.sizes["revision"], **of_run), changes_finding(course))
+    known = (*approximated(course), *other_prompts(course), *skipped_findings(course), *warnings)
+    judged = judged_revisions(course)
+    ends = list(dict.fromkeys([judged[0], judged[-1]]))
+    rows = []
+    for category in course["category"].values.tolist():
+        cell = course.sel(category=category)
+        sizes = [size_text(cell.sel(revision=name)) for name in ends]
+        rows.append([category, *sizes, str(int((cell["change"] != 0).sum())), str(int(cell["change_found"].sum()))])
+    changes = [str(line(f"short.{name}")) for name in ("changes", "differences")]
+    headings = [str(line("short.heads_at", revision=shortened(name, most=_LONGEST_NAME))) for name in ends]
+    columns = ["category", *headings, *changes]
+    listed = table("text.untitled", columns, rows, numeric=changes, optional=[*reversed(changes)])
+    return Short(verdict, lambda most: replace(listed, colours=colours), (), known, next_command, colours)
+
+
+def revision_findings(course: xr.Dataset, title: str) -> Iterator[Finding]:
+    """Sizes of the table of `hc.evidence.over_revisions`, changes with their test, and what was skipped."""
     categories = course["category"].values.tolist()
     rows = [
         [
@@ -28,7 +58,7 @@ def revision_findings(course: xr.Dataset, reading: Reading) -> Iterator[Finding]
         ]
         for name in course["revision"].values.tolist()
     ]
-    yield table("revisions.heads", ["revision", *categories, "comes", "goes"], rows, reading=reading.title)
+    yield table("revisions.heads", ["revision", *categories, "comes", "goes"], rows, reading=title)
     yield line("revisions.columns")
     if tests := int(course["difference_p"].notnull().sum()):
         yield line("revisions.test", alpha=course.attrs["alpha"], tests=tests)
@@ -74,18 +104,6 @@ def skipped_findings(course: xr.Dataset) -> Iterator[Finding]:
             if tasks:
                 listing = first_names(tasks, NAMED)
                 yield item("revisions.skipped", revision=name, n=len(tasks), total=course.sizes["task"], tasks=listing)
-
-
-def check_reading(reading: Reading, *, by: str) -> None:
-    """An OptionError for options that a series is not read by."""
-    if unused := [f"--{name}" for name in ("effect", "sign") if name in reading.options]:
-        raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")
-
-
-def course_reading(course: xr.Dataset, reading: Reading) -> Reading:
-    """The reading of a table over revisions, with the model whose revisions they are."""
-    label = Label.parse(course.attrs["method"]).at(course.attrs["positions"])
-    return replace(reading, label=label, metric=course.attrs["metric"], model=course.attrs["model"])
 
 
 def size_text(cell: xr.Dataset) -> str:

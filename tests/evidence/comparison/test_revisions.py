@@ -10,8 +10,9 @@ from simulated_series import SHAPE, STRONG, TASKS, heads, results_of, series_of
 from headcats.categories.map_tables import map_tables
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.evidence.comparison.revisions import changes_between, over_revisions
-from headcats.results.run_results import RunResults
+from headcats.evidence.comparison.revisions import course as course_of
+from headcats.evidence.comparison.revisions import over_revisions
+from headcats.evidence.comparison.runs import read_runs
 
 
 def changed(course, category, revision):
@@ -130,12 +131,11 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
         over_revisions(series_of({"step1": results, "step2": smaller}))
 
 
-def test_changes_between_any_runs_are_those_of_a_series(runs, course):
-    runs = {name: RunResults(tree).without_untried() for name, tree in runs.items()}
-    reading = Reading().resolve(runs["step1"])
-    judged = {name: map_tables(run, reading) for name, run in runs.items()}
-    between = changes_between(judged, runs, reading=reading)
-    course = course.sel(category=between["category"])
+def test_the_course_of_any_runs_is_that_of_a_series(runs, course):
+    listed = read_runs(series_of(runs), by="a test")
+    reading = Reading().resolve(listed["step1"])
+    judged = {name: map_tables(run, reading) for name, run in listed.items()}
+    between = course_of(judged, listed, reading)
     assert int((between["change"] != 0).sum()) == 2
     for name in ("change", "difference", "change_found", "n_compared", "before"):
-        xr.testing.assert_equal(between[name].reset_coords(drop=True), course[name].reset_coords(drop=True))
+        xr.testing.assert_equal(between[name], course[name].sel(category=between["category"]))

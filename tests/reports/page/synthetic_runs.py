@@ -29,6 +29,8 @@ def written_run(
     prompts: str = "",
     seed: int = 0,
     noise: float = 0.01,
+    source: str = "",
+    created: str = "",
 ) -> Path:
     """Noise but for the members of each category, which have the same effect on all its tasks.
 
@@ -45,6 +47,8 @@ def written_run(
         prompts: Runs with the same have the same prompts.
         seed: Of the noise.
         noise: Its standard deviation.
+        source: Of the model.
+        created: When the run began.
     """
     draw, target = np.random.default_rng(seed), ResultsFolder(folder)
     for task, category in tasks.items():
@@ -62,9 +66,12 @@ def written_run(
             plan=PlanRecord(
                 suite="made_up", metrics=("logit_diff",), n_prompts=N, n_demos=2, template="arrow", seed=seed
             ),
-            model=ModelRecord(model, revision, weights, layers=tuple(layers), heads=(shape[1],) * len(layers)),
+            model=ModelRecord(
+                model, revision, weights, layers=tuple(layers), heads=(shape[1],) * len(layers), source=source
+            ),
             categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
             methods=tuple(methods),
+            created=created,
             tasks={task: TaskRecord(name, prompt_hash=(f"{task} {prompts}",)) for task, name in tasks.items()},
             blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
         )

@@ -14,10 +14,11 @@ from reports.page.read_pages import codes, described, plain, said, written
 from reports.page.saved_runs import gated_run, list_views, run_without_heads, scored_run
 from results.folders import change_manifest
 
-from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
 from headcats.results.checksum import json_with_checksum
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 
 
 def with_looks(**side: object) -> str:
@@ -43,7 +44,7 @@ def test_a_damaged_list_of_views_is_named(copied: Path):
     ):
         content = json_with_checksum(index) if len(index) > 2 and "{" in index else index.encode()
         (copied / "views" / "index.json").write_bytes(content)
-        assert list(saved_views(read_run(copied)).problems) == ["views/index.json"], index
+        assert list(saved_views(open_results(find_place(copied))).problems) == ["views/index.json"], index
     assert said(copied, "views")["views.unusable"].fields["file"] == "views/index.json"
 
 
@@ -55,7 +56,7 @@ def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
         entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}"})
     list_views(copied, entries)
     (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
-    saved = saved_views(read_run(copied))
+    saved = saved_views(open_results(find_place(copied)))
     assert (list(saved.contents), list(saved.problems)) == (["a.html"], ["views/b.html"])
     found = said(copied, "views")
     assert found["views.unusable"].fields["file"] == "views/b.html"
@@ -67,7 +68,7 @@ def test_evidence_that_was_half_written_is_said(copied: Path):
     unusable = said(copied, "evidence")["evidence.unusable"].fields
     assert unusable["folder"] == "evidence"
     assert re.search(rf"curves\.nc.*headcats evidence {copied.name}", unusable["problem"])
-    assert list(saved_evidence(read_run(copied)).problems) == ["evidence"]
+    assert list(saved_evidence(open_results(find_place(copied))).problems) == ["evidence"]
 
 
 def test_damaged_evidence_is_named_and_not_shown(copied: Path):

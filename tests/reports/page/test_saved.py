@@ -21,7 +21,6 @@ import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsWarning
 from headcats.reports.page import saved
-from headcats.reports.page.one_run import read_run
 from headcats.reports.page.saved import (
     Robustness,
     Saved,
@@ -34,6 +33,8 @@ from headcats.reports.page.saved import (
 from headcats.results import tables
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole
@@ -147,7 +148,7 @@ FIRST = "denoising_patch@last"
 @pytest.fixture
 def complete(copied: Path, found: Robustness) -> Path:
     """A finished run with evidence, robustness and views."""
-    save_robustness(read_run(copied), WHERE, found)
+    save_robustness(open_results(find_place(copied)), WHERE, found)
     (copied / "views").mkdir()
     (copied / "views" / "a.html").write_bytes(b"<p>\npatterns\n")
     view = {"file": "a.html", "category": "A", "what": "B"}
@@ -203,10 +204,10 @@ def move_task(stored: dict) -> None:
 )
 def test_what_was_saved_before_blocks_tasks_or_categories_changed_is_not_shown(complete: Path, tmp_path: Path, change):
     folder = Path(shutil.copytree(complete, tmp_path / "changed"))
-    assert current(read_run(folder)) == {"evidence", "robustness", "views"}
+    assert current(open_results(find_place(folder))) == {"evidence", "robustness", "views"}
     loaded = hc.load(folder)
     change(folder)
-    assert current(read_run(folder)) == set()
+    assert current(open_results(find_place(folder))) == set()
     assert current(RunResults(loaded)) == {"evidence", "robustness", "views"}, "these are the blocks that were tested"
 
 
@@ -224,13 +225,13 @@ def test_results_shared_by_git_for_windows_are_the_same(complete: Path, tmp_path
     for name in ("manifest.json", "suite.json", "views/index.json", "views/a.html"):
         assert b"\r\n" in (tmp_path / "clone" / name).read_bytes(), name
     xr.testing.assert_identical(hc.load(tmp_path / "clone"), hc.load(complete))
-    assert current(read_run(tmp_path / "clone")) == {"evidence", "robustness", "views"}
+    assert current(open_results(find_place(tmp_path / "clone"))) == {"evidence", "robustness", "views"}
 
 
 def test_a_further_method_changes_what_compares_methods_alone(complete: Path):
-    for task in read_run(complete).blocks_of(FIRST):
+    for task in open_results(find_place(complete)).blocks_of(FIRST):
         add(complete, (task, FIRST), (task, "noising_patch@last"))
-    assert current(read_run(complete)) == {"evidence", "views"}
+    assert current(open_results(find_place(complete))) == {"evidence", "views"}
 
 
 def test_what_does_not_say_of_which_state_it_is_is_not_shown(complete: Path):
@@ -242,11 +243,11 @@ def test_what_does_not_say_of_which_state_it_is_is_not_shown(complete: Path):
     stored = json.loads(json_content_of(index.read_bytes()))
     del stored[STATE]
     index.write_bytes(json_with_checksum(json.dumps(stored)))
-    assert current(read_run(complete)) == set()
+    assert current(open_results(find_place(complete))) == set()
 
 
 def test_a_test_by_another_method_than_todays_default_is_not_taken_for_one_by_it(complete: Path):
     change_manifest(complete, lambda stored: stored["methods"].sort(key=lambda label: label == FIRST))
-    run = read_run(complete)
+    run = open_results(find_place(complete))
     assert str(run.default_label) == "mean_ablation@all"
     assert "headcats evidence results --method denoising_patch@last`" in saved_evidence(run).problems["evidence"]

@@ -12,8 +12,8 @@ import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.evidence.comparison.agreement import agreement, pairs
-from headcats.reports.page.one_run import read_run
-from headcats.reports.page.several.compared import _corresponds, _named, compare_runs
+from headcats.evidence.comparison.runs import read_runs
+from headcats.reports.page.several.compared import compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.page.several.maps import side_by_side
 from headcats.reports.page.several.sections import MOVES_MARK, side_by_side_heads
@@ -23,6 +23,10 @@ pytestmark = pytest.mark.filterwarnings(f"ignore::{StatisticsWarning.__module__}
 
 FIRST = {"Knowledge": [(0, 1), (1, 2)], "Translation": [(0, 1)]}
 SECOND = {"Knowledge": [(0, 1), (1, 3)], "Translation": [(0, 1)]}
+
+
+def runs_of(results):
+    return read_runs(results, by="a test")
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +40,19 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compared(folders):
-    return compare_runs(folders, Reading())
+    return compare_runs(runs_of(folders), Reading())
 
 
 def test_names_are_the_ends_of_paths(compared, tmp_path):
     assert list(compared.runs) == ["seed0", "seed1"]
     runs = [written_run(tmp_path / parent / "run", FIRST) for parent in "ab"]
-    assert list(_named(runs)) == ["a/run", "b/run"]
+    assert list(runs_of(runs)) == ["a/run", "b/run"]
 
 
 def test_methods_that_both_have_are_offered(compared):
     assert [protocol.name for protocol in compared.protocols] == ["denoising patch", "mean ablation"]
     assert compared.alone == {}
-    assert compared.corresponds
+    assert compared.runs.corresponds
 
 
 def test_agreement_is_that_of_compare(compared):
@@ -68,7 +72,7 @@ def test_heads_that_move_are_tested_on_the_same_prompts(compared):
 
 def test_other_prompts_are_not_compared(tmp_path, folders):
     other = written_run(tmp_path / "other", SECOND, prompts="of its own")
-    changes = compare_runs([folders[0], other], Reading()).protocols[0].changes
+    changes = compare_runs(runs_of([folders[0], other]), Reading()).protocols[0].changes
     assert int(changes["n_compared"].sum()) == 0
     assert int(changes["n_other_prompts"].sum()) == 4
 
@@ -141,7 +145,7 @@ def test_results_in_memory_need_a_file_and_are_numbered(folders):
         tree.encoding.clear()
     with pytest.raises(OptionError, match="needs a file"):
         hc.report(results)
-    assert list(_named(results)) == ["results 1", "results 2"]
+    assert list(runs_of(results)) == ["results 1", "results 2"]
 
 
 def test_one_in_a_list_is_the_page_of_one_run(folders, tmp_path):
@@ -156,8 +160,8 @@ def test_the_file_is_named_after_the_runs(folders, tmp_path, monkeypatch):
 
 def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     wide = written_run(tmp_path / "wide", SECOND, shape=(3, 6), model="wide", weights="two")
-    compared = compare_runs([folders[0], wide], Reading())
-    assert not compared.corresponds
+    compared = compare_runs(runs_of([folders[0], wide]), Reading())
+    assert not compared.runs.corresponds
     shown = []
     monkeypatch.setattr("headcats.reports.page.several.writing.compare_runs", lambda *given: compared)
     monkeypatch.setattr(
@@ -173,23 +177,13 @@ def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     assert widths[0] == pytest.approx(widths[1])
 
 
-def test_revisions_of_one_name_are_matched(tmp_path):
-    runs = [
-        read_run(written_run(tmp_path / f"step{n}", {}, weights=f"{n}", revision=f"step{n}" if has_name else None))
-        for n, has_name in ((1, True), (2, True), (3, False), (4, False))
-    ]
-    assert _corresponds(runs[:2])
-    # Two folders of one name need not be of one training.
-    assert not _corresponds(runs[2:])
-
-
 def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
     others = [
         written_run(tmp_path / "tasks", FIRST, tasks={"k_three": "Knowledge", "t_three": "Translation"}),
         written_run(tmp_path / "kinds", {}, tasks={"k_one": "Syntax"}, kinds={"Syntax": "#333333"}),
         written_run(tmp_path / "empty", {}, tasks={}),
     ]
-    compared = compare_runs([*folders, *others], Reading())
+    compared = compare_runs(runs_of([*folders, *others]), Reading())
     assert list(compared.runs) == ["seed0", "seed1"]
     assert {name: reason.id for name, reason in compared.left_out.items()} == {
         "tasks": "several.other_tasks", "kinds": "several.other_categories", "empty": "several.no_task",
@@ -201,10 +195,10 @@ def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
 def test_a_run_without_the_method_is_named(folders, tmp_path):
     other = written_run(tmp_path / "patch", FIRST)
     reading = Reading.parse(method="mean_ablation")
-    compared = compare_runs([*folders, other], reading)
+    compared = compare_runs(runs_of([*folders, other]), reading)
     assert list(compared.left_out) == ["patch"]
     assert "mean_ablation" in compared.left_out["patch"]
-    assert compare_runs([folders[0], other], Reading()).alone == {"mean ablation": ["seed0"]}
+    assert compare_runs(runs_of([folders[0], other]), Reading()).alone == {"mean ablation": ["seed0"]}
 
 
 def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):

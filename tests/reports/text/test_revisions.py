@@ -5,16 +5,16 @@ from reports.by_id import by_id
 from simulated_series import STRONG, TASKS, heads, results_of, series_of
 
 from headcats.categories.reading import Reading
-from headcats.errors import OptionError
-from headcats.evidence.comparison.revisions import judge_revisions
-from headcats.reports.text.revisions import check_reading, course_reading, revision_findings
+from headcats.evidence.comparison.revisions import judge_training
+from headcats.evidence.comparison.runs import read_runs
+from headcats.reports.text.revisions import revision_findings
 
 LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
 
 
 def findings_of(revisions, **listed):
-    course = judge_revisions(series_of(revisions, **listed), Reading())
-    return course, list(revision_findings(course, course_reading(course, Reading())))
+    course, reading = judge_training(read_runs(series_of(revisions, **listed), by="a test"), Reading())
+    return course, list(revision_findings(course, reading.title))
 
 
 def test_a_row_per_revision_names_what_comes_and_goes_and_stars_what_is_found():
@@ -50,8 +50,3 @@ def test_what_cannot_be_compared_is_counted():
     assert by_name["revisions.other_prompts"].fields == {"n": 4}
     assert "revisions.no_test" in by_name
     assert "revisions.found" not in by_name
-
-
-def test_options_that_a_series_is_not_read_by_are_refused():
-    with pytest.raises(OptionError, match="--effect and --sign"):
-        check_reading(Reading.parse(effect="task_specific", sign="suppressing"), by="A map")

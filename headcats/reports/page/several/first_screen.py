@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
+from headcats.evidence.comparison.runs import TASKS
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.cards import Card
 from headcats.reports.page.first_screen import FirstScreen, MapShown
@@ -10,7 +11,7 @@ from headcats.reports.page.parts import Drawn
 from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.page.several.maps import side_by_side
-from headcats.reports.text.comparison import TASKS, differences, value_text
+from headcats.reports.text.comparison import value_text
 from headcats.reports.text.side_by_side import agreeing, category_card, sureness
 from headcats.results.finding import Finding, line
 
@@ -23,7 +24,7 @@ _UNTOLD = ("model weights_hash", "model device", "model source")
 def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
     """The first screen; `with_toy` if a model is one that comes with headcats."""
     mapped, n = compared.protocols[0], len(compared.runs)
-    if compared.corresponds:
+    if compared.runs.corresponds:
         headline = tuple(agreeing(mapped.memberships, n_runs=n))
         sure = tuple(sureness(mapped.pairs, mapped.changes, n_runs=n))
     else:
@@ -35,11 +36,11 @@ def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
 
 
 def _ran(compared: Compared) -> Finding:
-    models = list(dict.fromkeys(run.manifest.model.name for run in compared.runs.values()))
+    runs = compared.runs
+    models = [runs.model] if runs.is_training else list(dict.fromkeys(run.manifest.model.name for run in runs.values()))
+    alike = [part for part in ("model name", "model revision") if runs.is_training or len(models) > 1]
     parts = [
-        _setting(part, values)
-        for part, values in differences(compared.runs).items()
-        if part not in _UNTOLD and not (part == "model name" and len(models) > 1)
+        _setting(part, values) for part, values in compared.runs.differences.items() if part not in (*_UNTOLD, *alike)
     ]
     differing = line("several.differing", parts=parts) if parts else line("several.same_settings")
     return line("several.ran", n=len(compared.runs), models=models, names=list(compared.runs), differing=differing)

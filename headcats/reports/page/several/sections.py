@@ -3,20 +3,23 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from headcats.categories.reading import Reading
 from headcats.errors import DataError
 from headcats.evidence.comparison.models import category_structure
+from headcats.figures.checkpoints import checkpoints
 from headcats.figures.layer_profile import layer_profile
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
-from headcats.reports.page.python_lines import figure_lines_of_runs
+from headcats.reports.page.python_lines import figure_lines_of_runs, shown_folder
 from headcats.reports.page.sections.caution import caution
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings, structure_findings
+from headcats.reports.text.revisions import revision_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
-from headcats.results.finding import Finding, Table, line, note, table
+from headcats.results.finding import Finding, Table, first_names, line, note, table
 
 MOVES = "moves"
 """Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
@@ -95,6 +98,32 @@ def depth(compared: Compared) -> Iterator[Part]:
             yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name), code)
 
 
+@section("Categories over the revisions")
+def training(compared: Compared) -> Iterator[Part]:
+    """Curves of one model over its training: heads that come and go, and whether their effects differ."""
+    changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).reading
+    if changes is None:
+        return
+    title, runs = replace(reading, model=compared.runs.model).title, compared.runs
+    source = [shown_folder(run.place) for run in runs.values()] if runs.series is None else runs.series.shown
+    options = _arguments({key: value for key, value in compared.reading.options.items() if key != "positions"}, reading)
+    code = f"course = hc.evidence.over_revisions({json.dumps(source, ensure_ascii=False)}{options})"
+    code = f"import headcats as hc\n\n{code}\nhc.figures.checkpoints(course)"
+    yield Drawn("checkpoints", checkpoints(changes, title=title), line("revisions.figure"), code)
+    yield from revision_findings(changes, title)
+
+
+@section("Each revision")
+def revision_pages(compared: Compared, pages: Mapping[str, str]) -> Iterator[Part]:
+    """Links to the report of every revision of a series; `pages` has their addresses."""
+    changes = compared.protocols[0].changes
+    for name, page in pages.items():
+        sizes = {} if changes is None else changes["size"].sel(revision=name).to_series().dropna().to_dict()
+        listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
+        content = line("revisions.page", sizes=listing) if sizes else line("revisions.page_not_judged")
+        yield Link(page, name, str(content))
+
+
 @section("Settings")
 def settings(compared: Compared) -> Iterator[Part]:
     """What the runs differ in, what is not compared and why, and how to do it again."""
@@ -120,11 +149,15 @@ def _commands(folders: Sequence[str], reading: Reading) -> Iterator[str]:
 
 
 def _call(folders: Sequence[str], reading: Reading) -> str:
-    texts = {key.replace("-", "_"): json.dumps(value) for key, value in reading.options.items()}
+    options = _arguments(reading.options, reading)
+    return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
+
+
+def _arguments(options: Mapping[str, str], reading: Reading) -> str:
+    texts = {key.replace("-", "_"): json.dumps(value) for key, value in options.items()}
     if "rule" in texts:
         texts["rule"] = f"hc.rules.{reading.rule!r}"
-    options = "".join(f", {key}={text}" for key, text in texts.items())
-    return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
+    return "".join(f", {key}={text}" for key, text in texts.items())
 
 
 @section("Checks")

@@ -1,18 +1,19 @@
 """Write the page of several runs."""
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
 from headcats.categories.reading import Reading
 from headcats.categories.run_maps import RunMap, RunMaps
+from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
-from headcats.reports.page.one_run import target_of
+from headcats.reports.page.one_run import target_of, write_run
 from headcats.reports.page.parts import Section, Tab
 from headcats.reports.page.several.compared import Compared, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
@@ -20,15 +21,18 @@ from headcats.reports.page.several.sections import (
     agreement_of_runs,
     checks,
     depth,
+    revision_pages,
     settings,
     side_by_side_heads,
     structure,
+    training,
 )
-from headcats.results.finding import first_names
+from headcats.results.finding import first_names, line
 from headcats.results.folder import slug
 from headcats.results.sources import is_bundled
 from headcats.results.whole_file import write_whole
 
+_log = logging.getLogger("headcats")
 _NAMED = 2
 """Runs that the name of the file and the title hold before the others are counted."""
 
@@ -53,18 +57,22 @@ class Together(Material):
         """Joint methods are left to the report of each run."""
 
 
-def write_several(
-    results: Sequence[Any] | Mapping[str, Any], path: str | os.PathLike[str] | None, reading: Reading
-) -> tuple[Path, Compared]:
-    """Write the page; returns its file and what it is of.
+def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+    """Write the page, and of a series that of every revision; returns the file of the first.
 
     Args:
-        results: As `compare_runs` takes them, with its errors.
-        path: File to write; None writes `report-NAME-NAME.html` into the current directory.
+        runs: Runs to compare, with the errors of `compare_runs`.
+        path: File to write; None writes `report.html` into the folder of a series, or of other runs
+            `report-NAME-NAME.html` into the current directory.
         reading: How all runs are judged.
     """
-    compared = compare_runs(results, reading)
+    compared = compare_runs(runs, reading)
     target = _target(path, compared)
+    # Of a revision without a scored task joint methods are shown, to which the reading does not apply.
+    readings = {name: reading if run.tasks else Reading() for name, run in runs.items()}
+    pages = {} if runs.series is None else {name: write_run(run, None, readings[name]) for name, run in runs.items()}
+    for name, reason in compared.left_out.items() if not pages else ():
+        _log.warning("%s", line("several.left_out", name=name, reason=reason))
     materials = {
         name: Material(
             run, compared.maps[name], compared.maps[name].mapped.reading, run.place, target, compared.cautions[name]
@@ -72,26 +80,26 @@ def write_several(
         for name, run in compared.runs.items()
     }
     first = first_screen(compared, with_toy=any(is_bundled(run.manifest.model) for run in compared.runs.values()))
-    names = list(compared.runs)
-    page = document(
-        _together(compared, target),
-        list(_tabs(compared, materials)),
-        first=first,
-        heading=f"Attention heads of {first_names(names, _NAMED)}",
-    )
+    together = _together(compared, target)
+    addresses = {name: together.address(page) for name, page in pages.items()}
+    heading = runs.model or first_names(list(compared.runs), _NAMED)
+    tabs = list(_tabs(compared, materials, addresses))
+    page = document(together, tabs, first=first, heading=f"Attention heads of {heading}")
     write_whole(target, page.encode("utf-8"))
-    return target, compared
+    return target
 
 
-def _tabs(compared: Compared, materials: dict[str, Material]) -> list[Tab]:
-    makers = [side_by_side_heads, agreement_of_runs] if compared.corresponds else [structure, depth]
-    sections = [make(compared) for make in makers]
-    tabs = [Tab(f"tab-{each.name}", _TITLES.get(each.name, each.title), (each,)) for each in sections if each.parts]
+def _tabs(compared: Compared, materials: Mapping[str, Material], pages: Mapping[str, str]) -> Iterator[Tab]:
+    makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else [structure, depth]
+    if compared.runs.is_training:
+        makers = [training, *makers]
+    sections = [*(make(compared) for make in makers), revision_pages(compared, pages)]
+    yield from (Tab(f"tab-{each.name}", _TITLES.get(each.name, each.title), (each,)) for each in sections if each.parts)
     about: tuple[Section, ...] = (settings(compared), checks(materials))
-    return [*tabs, Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))]
+    yield Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))
 
 
-_TITLES = {"side_by_side_heads": "Heads", "structure": "Structure"}
+_TITLES = {"side_by_side_heads": "Heads", "structure": "Structure", "training": "Over training"}
 
 
 def _together(compared: Compared, target: Path) -> Material:
@@ -99,7 +107,7 @@ def _together(compared: Compared, target: Path) -> Material:
     name, run = next(iter(compared.runs.items()))
     mapped = compared.protocols[0].maps
     reading = mapped[name].reading
-    if not compared.corresponds:
+    if not compared.runs.corresponds:
         return Material(run, None, reading, None, target)
     # The map that the page's switch shows comes first: that of the first run by each method.
     of_first = [_named(next(iter(each.maps.items())), each.name) for each in compared.protocols]
@@ -115,9 +123,9 @@ def _named(pair: tuple[str, RunMap], method: str) -> RunMap:
 
 
 def _target(path: str | os.PathLike[str] | None, compared: Compared) -> Path:
-    if path is not None or any(run.place is None for run in compared.runs.values()):
-        return target_of(path, None, "")
-    names = list(compared.runs)
+    runs, suffix = compared.runs, compared.reading.file_suffix(next(iter(compared.runs.values())))
+    if path is not None or runs.series is not None or any(run.place is None for run in runs.values()):
+        return target_of(path, runs.series, suffix)
+    names = list(runs)
     more = [f"{len(names) - _NAMED}-more"] if len(names) > _NAMED else []
-    suffix = compared.reading.file_suffix(next(iter(compared.runs.values())))
     return Path("-".join(["report", *(slug(name) for name in names[:_NAMED]), *more]) + f"{suffix}.html")
