@@ -63,13 +63,8 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
         >>> sorted(set(hc.figures.data(fig).side))
         ['others', 'own']
     """
-    require(
-        curves,
-        _VARIABLES,
-        figure="ablation_curves",
-        table='hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
-        counted=False,
-    )
+    table = 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")'
+    require(curves, _VARIABLES, figure="ablation_curves", table=table, counted=False)
     sides, names = ([str(label) for label in curves[dim].values] for dim in ("side", "category"))
     if set(sides) != {OWN, OTHERS} or not names or not curves.sizes["k"]:
         raise DataError(
@@ -131,14 +126,9 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
         for row in measured.itertuples()
     ]
     template = f"<b>first %{{k}} heads</b>, {tasks}<br>damage %{{damage:.3f}}, %{{n_tasks}} tasks<br>%{{compared}}"
-    return marked_line(
-        measured["k"].to_numpy() - 1,
-        measured["damage"].to_numpy(),
-        look=(colour, symbol, dash),
-        name=f"{side} tasks",
-        is_open=fewer.to_numpy(),
-        hover=hover(template, measured.assign(compared=compared), y="damage"),
-    )
+    places, damage = measured["k"].to_numpy() - 1, measured["damage"].to_numpy()
+    shown, look = hover(template, measured.assign(compared=compared), y="damage"), (colour, symbol, dash)
+    return marked_line(places, damage, look=look, name=f"{side} tasks", is_open=fewer.to_numpy(), hover=shown)
 
 
 def _n_tasks(rows: pd.DataFrame) -> str:

@@ -147,14 +147,9 @@ def _strip(rows: pd.DataFrame, cells: Cells, colour: str) -> list[go.Heatmap | g
     heads = [f"<b>{row.name}</b> {escaped(row.revision)}: {row.outcome}" for row in judged.itertuples()]
     looks = {"in": colour, "undecided": UNCLASSIFIED, "out": UNCLASSIFIED}
     template = "%{heads}<br>mean effect %{mean_effect:.3f}%{details}"
+    pointed, name = judged.assign(heads=heads, details=[*map(_details, judged.itertuples())]), rows["category"].iloc[0]
     traces: list[go.Heatmap | go.Scatter | None] = [
-        cells.heatmap(
-            judged.assign(heads=heads, details=[_details(row) for row in judged.itertuples()]),
-            "outcome",
-            name=str(rows["category"].iloc[0]),
-            template=template,
-            colours=looks,
-        )
+        cells.heatmap(pointed, "outcome", name=str(name), template=template, colours=looks)
     ]
     if len(undecided := judged[judged["outcome"] == "undecided"]):
         traces.append(cells.hatching(undecided, name="undecided"))

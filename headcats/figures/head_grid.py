@@ -1,7 +1,6 @@
 """One panel per task or category: the signed effect of every head."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,24 +89,13 @@ def head_grid(
         raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
     check_layout(layout)
     scores = score(scores, alpha=alpha) if is_blocks(scores) else scores
-    grid = _drawn(scores, alpha=alpha, min_effect=min_effect, layout=layout, marks=marks)
-    return replace(grid, title=title)
-
-
-def _drawn(scores: Any, *, alpha: float, min_effect: float, layout: str, marks: str) -> PanelGrid:
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     order = [(category, name) for category, names in groups.items() for name in names]
     shown = scores[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in scores]]
-    frame = pd.concat(
-        [
-            _rows(shown.sel({row: name}), row, alpha=alpha, min_effect=min_effect).assign(
-                panel=name, category=category or name
-            )
-            for category, name in order
-        ],
-        ignore_index=True,
-    )
+    judged = {name: _rows(shown.sel({row: name}), row, alpha=alpha, min_effect=min_effect) for _, name in order}
+    tables = [judged[name].assign(panel=name, category=category or name) for category, name in order]
+    frame = pd.concat(tables, ignore_index=True)
     cells = layer_head_cells(scores, within=(150, 150), least=(90, 60), layout=layout, marks=marks)
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
@@ -122,7 +110,7 @@ def _drawn(scores: Any, *, alpha: float, min_effect: float, layout: str, marks: 
     caption = _caption(frame, row, alpha=alpha, min_effect=min_effect)
     kind = str(scores.attrs.get("approximation", ""))
     return PanelGrid(
-        panels, frame, caption=caption, columns=len(frame), beside=scale, grey=True, approximation=kind, marks=marks
+        panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind, marks=marks
     )
 
 

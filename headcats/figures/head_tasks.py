@@ -72,12 +72,8 @@ def head_tasks(
     require(scores, dict.fromkeys(NUMBERS, ("task", "layer", "head")), figure=_NAMES, table="hc.score(results)")
     check_count("most", most)
     members = categorize(scores) if members is None else members
-    require(
-        members,
-        dict.fromkeys(("member", "effect", "tasks"), ("category", "layer", "head")),
-        figure=_NAMES,
-        table="members=hc.categorize(scores)",
-    )
+    variables = dict.fromkeys(("member", "effect", "tasks"), ("category", "layer", "head"))
+    require(members, variables, figure=_NAMES, table="members=hc.categorize(scores)")
     colours = named_palette(palette, category_colours(scores), most=len(category_colours(scores))).categories
     heads, n_members = _heads(members, list(colours), most)
     tasks = [str(task) for name in colours for task in scores["task"].values[(scores["category"] == name).values]]
@@ -102,8 +98,7 @@ def head_tasks(
         caption.append(f"no {kind} is in any category; shown are those with the largest effects")
     if n_members > len(heads):
         caption.append(f"{len(heads)} of {n_members} {kind}s, those with the largest effects")
-    panel = Panel("", [cells.plot(traces)])
-    return PanelGrid([panel], frame, title, caption, approximation=str(scores.attrs.get("approximation", "")))
+    return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption)
 
 
 def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[pd.Series, int]:

@@ -15,7 +15,7 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import Panel
 from headcats.figures.panels.marks import MARKED
-from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 from headcats.registry import unknown_name_message
 from headcats.results.visible import shortened, visible, with_visible_ends
@@ -111,7 +111,6 @@ def position_head(
     if len(rows) < n_heads:
         caption.append(f"the {len(rows)} of {n_heads} heads with the largest effects")
     caption += ["○ below 16-bit noise"] if noisy.any() else []
-    caption += [f"× {MISSING}"] if frame["effect"].isna().any() else []
     return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True, marks=marks)
 
 
@@ -155,21 +154,14 @@ def _frame(sweep: xr.Dataset, effect: xr.DataArray, *, heads: int) -> tuple[pd.D
     ]
     tokens, roles, labels = _names(sweep)
     noise = sweep["below_noise"] if "below_noise" in sweep else xr.zeros_like(effect, dtype=bool)
-    parts = [
-        pd.DataFrame(
-            {
-                "layer": layer,
-                "head": head,
-                "name": f"L{layer}H{head}" if effect.sizes["head"] > 1 else f"L{layer}",
-                "position": sweep["position"].values,
-                "token": tokens,
-                "role": roles,
-                "effect": effect.sel(layer=layer, head=head).values,
-                "below_noise": noise.transpose("position", "layer", "head").sel(layer=layer, head=head).values,
-            }
-        )
-        for layer, head in chosen
-    ]
+    noise = noise.transpose("position", "layer", "head")
+    positions = {"position": sweep["position"].values, "token": tokens, "role": roles}
+    parts = []
+    for layer, head in chosen:
+        name = f"L{layer}H{head}" if effect.sizes["head"] > 1 else f"L{layer}"
+        tables = {"effect": effect, "below_noise": noise}
+        columns = {column: table.sel(layer=layer, head=head).values for column, table in tables.items()}
+        parts.append(pd.DataFrame({"layer": layer, "head": head, "name": name} | positions | columns))
     return pd.concat(parts, ignore_index=True), labels, len(largest)
 
 

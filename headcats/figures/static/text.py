@@ -27,7 +27,7 @@ def svg_text(
     """One element with a line for each line of HTML.
 
     Args:
-        text: HTML as plotly reads it: `<b>`, `<i>` and `<br>`; other tags are left out.
+        text: HTML as plotly reads it: `<b>` and `<br>`; other tags are left out.
         at: The left, centre or right of the text as `anchor` says, and its top, middle or bottom as `valign` says.
         size: Of the letters, in pixels.
         colour: Of the letters.
@@ -62,12 +62,10 @@ def plain_text(text: str) -> str:
 
 
 def _spans(line: str) -> Iterator[str]:
-    bold = italic = 0
+    bold = False
     for piece in _TAG.split(line):
-        if match := re.fullmatch(r"<(/?)([bi])>", piece):
-            step = -1 if match[1] else 1
-            bold, italic = bold + step * (match[2] == "b"), italic + step * (match[2] == "i")
+        if piece in ("<b>", "</b>"):
+            bold = piece == "<b>"
         elif piece and not _TAG.fullmatch(piece):
             content = html.escape(html.unescape(piece), quote=False)
-            look = ' font-weight="bold"' * bool(bold) + ' font-style="italic"' * bool(italic)
-            yield f"<tspan{look}>{content}</tspan>" if look else content
+            yield f'<tspan font-weight="bold">{content}</tspan>' if bold else content
