@@ -11,6 +11,7 @@ takes what its own process takes and what the busiest worker takes, as the one m
 
 import argparse
 import contextlib
+import functools
 import logging
 import multiprocessing
 import os
@@ -28,9 +29,10 @@ from planned import own_task, random_word_model
 from sweep_speed.shapes import Shape
 
 import headcats as hc
-from headcats.cluster.ray_cluster import Cluster
 from headcats.models.adapter import HookedModel
 from headcats.models.random_weights import random_model
+from headcats.scale.ray_cluster import Cluster
+from headcats.scale.spread import Spread
 from headcats.study.output import Output
 from headcats.study.plan import plan
 from headcats.study.runner import open_study, score_study
@@ -54,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         model = saved_model(Path(folder))
         tasks = [own_task(model, SHAPE, number, prompts=chosen.prompts) for number in range(chosen.tasks)]
         print(f"{SHAPE}, {chosen.tasks} tasks x {chosen.prompts} prompts, {', '.join(METHODS)}")
-        with Cluster("local").connected() as cluster:
+        cluster = Cluster("local")
+        with cluster.connected():
             assert ray.cluster_resources()["CPU"] >= 2, "needs two cores"
             seconds: dict[int, list[Times]] = {1: [], 2: []}
             outputs: dict[int, Output] = {}
@@ -93,11 +96,11 @@ def timed(
     def score(of: Sequence[Task]) -> Output:
         study = plan(suite=list(of), methods=METHODS, n_prompts=prompts, min_accuracy=0)
         study, output = open_study(study, model, None)
-        score_study(model, study, output, progress=False, path="auto", memory="2GB", workers=pool)
+        score_study(model, study, output, progress=False, path="auto", memory="2GB", scorer_of=spread)
         return output
 
     with cluster.workers(model) as pool:
-        pool.size = workers
+        pool.size, spread = workers, functools.partial(Spread, pool)
         score(tasks[: 2 * workers])
         if pool._starting:
             ray.wait(list(pool._starting), num_returns=len(pool._starting))

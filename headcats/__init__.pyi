@@ -14,7 +14,6 @@ from . import (
 )
 from .categories.membership import categorize as categorize
 from .categories.shared import overlap as overlap
-from .cluster.ray_cluster import Cluster as Cluster
 from .descriptors.describing import describe_heads as describe_heads
 from .models.adapter import HookedModel as HookedModel
 from .models.head import Head as Head
@@ -27,6 +26,8 @@ from .results.difference import diff as diff
 from .results.loading import load as load
 from .results.run_results import suite_blocks as suite_blocks
 from .results.sharing import push as push
+from .scale.ray_cluster import Cluster as Cluster
+from .scale.shard import Shard as Shard
 from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence

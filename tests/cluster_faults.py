@@ -25,10 +25,10 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats import registry
-from headcats.cluster.ray_cluster import _QUIET
 from headcats.errors import StorageError
 from headcats.registry import register
 from headcats.results import whole_file
+from headcats.scale.ray_cluster import _QUIET
 from headcats.study.task_run import TaskWork
 
 METHODS = ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"]

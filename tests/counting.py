@@ -104,3 +104,14 @@ def counting_suite(*, shifted_corrupts: bool = False) -> Suite:
 
 
 register("suite", SUITE, counting_suite)
+
+
+# The less tasks can corrupt each other, the sooner a run begins to score.
+STUDY = {
+    "suite": make_suite(
+        [constant("always_a", "w40", "knowledge"), constant("always_b", "w41", "linguistic")], name=SUITE
+    ),
+    "n_prompts": 8,
+    "n_demos": 2,
+    "methods": ["denoising_patch", "mean_ablation"],
+}

@@ -1,14 +1,14 @@
-"""A cluster whose one worker is this process: what a study asks of workers, without Ray."""
+"""A cluster whose one worker is this process, without Ray."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from headcats.models.adapter import HookedModel
+from headcats.scale.spread import Spread
 
 
 class InProcess:
-    """An `Elsewhere`, its connection and its workers; `shared` holds what every `map` was given.
+    """An `Elsewhere` and its workers; `shared` holds what every `map` was given.
 
     Args:
         at_work: A context in which every call is done, as where a worker has other memory than this process.
@@ -18,13 +18,12 @@ class InProcess:
         self.at_work, self.shared = at_work, []
 
     @contextlib.contextmanager
-    def connected(self) -> Iterator["InProcess"]:
-        yield self
+    def connected(self) -> Iterator[Callable[..., Spread]]:
+        def spread(preparation: Any, **options: Any) -> Spread:
+            self.model = preparation.model
+            return Spread(self, preparation, **options)
 
-    @contextlib.contextmanager
-    def workers(self, model: HookedModel) -> Iterator["InProcess"]:
-        self.model = model
-        yield self
+        yield spread
 
     def map(self, calls: Iterable[Any], *, shared: Any = None) -> Iterator[tuple[Any, Any]]:
         self.shared.append(shared)

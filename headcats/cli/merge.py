@@ -15,7 +15,7 @@ from headcats.results.compact import WHOLE, check_store, loss_of, losses_text
 from headcats.results.finding import first_names
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
-from headcats.study.shard import missing_parts
+from headcats.scale.shard import missing_parts
 
 _STORE = "whole (default), or compact: blocks in half precision, with the loss measured (see hc.run)."
 _STORES = completion.one_of("whole", "compact")

@@ -15,15 +15,15 @@ from headcats.cli.options import takes_fields
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, settings
 from headcats.cli.spreading import cluster_of, tell_shard
-from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import OptionError, StorageWarning
 from headcats.methods.spec import MethodSpec
 from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.series import SeriesFolder
+from headcats.scale.ray_cluster import Cluster
+from headcats.scale.shard import Shard
 from headcats.study.options import ModelOptions, StudyOptions
-from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 
 _PRESET = (
@@ -77,7 +77,7 @@ def run_command(
     part = Shard.parse(options["shard"]) if "shard" in options else None
     if part is not None:
         folder /= part.folder
-        raise OptionError()
+        options["shard"] = part
     cluster = cluster_of(options)
     if several and (part or cluster):
         raise OptionError(

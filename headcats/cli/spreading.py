@@ -7,10 +7,10 @@ from typing import Any
 import xarray as xr
 
 from headcats.cli.answer import Answer
-from headcats.cluster.ray_cluster import Cluster
 from headcats.errors import OptionError, pluralize
 from headcats.results.run_results import RunResults
-from headcats.study.shard import Shard
+from headcats.scale.ray_cluster import Cluster
+from headcats.scale.shard import Shard
 
 
 def cluster_of(options: dict[str, Any]) -> Cluster | None:
@@ -34,7 +34,7 @@ def cluster_of(options: dict[str, Any]) -> Cluster | None:
 
 
 def tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer) -> None:
-    """What a part of a run holds, and how to join all; maps and pages are of the whole."""
+    """Print what a part of a run holds, and how to join all; maps and pages are of the whole."""
     run = RunResults(results)
     finished = run.manifest.finished()
     answer.numbers = {

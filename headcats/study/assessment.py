@@ -163,7 +163,7 @@ def _interval_text(interval: tuple[float, float, float]) -> str:
 def memory_plan(
     model: HookedModel, study: Study, preparation: Preparation, *, limit: str | int | None, path: str = "auto"
 ) -> MemoryPlan | None:
-    """The plan of the sweep that needs most, of the study or its shard.
+    """The plan of the sweep that needs most.
 
     None if no task can be written as prompts, or no method plans its own.
 

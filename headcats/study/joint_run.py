@@ -70,14 +70,14 @@ class JointWork:
         marked = partial(fingerprint, *filter(None, [getattr(spec.method, "revision", "")]))
         fingerprints = {
             part: marked(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
-            for part, tasks in (parts if study.shard is None else study.shard.share(parts))
+            for (part, tasks), _ in study.deal(parts, [spec])
         }
         return _Parts(fingerprints, self.output.parts(spec.label, fingerprints=fingerprints))
 
     def score_parts(self, progress: bool | None) -> None:
         """All parts of all joint methods, one after the other."""
         for spec in self.study.joint_methods:
-            if self._parts[spec.label].fingerprints or self.study.shard is None:
+            if self._parts[spec.label].fingerprints or self.study.is_whole:
                 self._score(spec, show=progress)
         self._report_skipped()
 
@@ -160,7 +160,7 @@ class JointWork:
         lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))
         parts = [entry for record in self.manifest.joint_blocks.values() for entry in record.parts.values()]
         nothing = all(entry.refusal for entry in parts) and len(self.manifest.skipped()) == len(self.manifest.tasks)
-        if n_skipped and nothing and self.study.shard is None:
+        if n_skipped and nothing and self.study.is_whole:
             raise DataError(f"Nothing can be scored on {self.inputs.model.name!r}:\n{lines}")
         if n_skipped:
             _log.warning("%d of %d parts are skipped:\n%s", n_skipped, len(parts), lines)

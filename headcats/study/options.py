@@ -20,7 +20,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults
 
 if TYPE_CHECKING:
-    from headcats.study.workers import Elsewhere
+    from headcats.study.scorer import Elsewhere, Share
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -102,7 +102,8 @@ class StudyOptions(_Checked, PlanOptions):
             precision what every head changes, in less than half the space. What an effect loses, in shares of its
             standard error, is measured and stands in the attribute `rounded` of each block; one that would lose more
             than a hundredth is written whole. What is in the folder already stays as it is.
-        shard: i/n: score the i-th of n parts of the tasks and methods; `headcats merge` joins them. It needs `out`.
+        shard: i/n: score the i-th of n parts of the tasks and methods. An `hc.Shard`. `headcats merge` joins what the
+            parts write to `out`.
         cluster: Score the tasks on the workers of a Ray cluster. An `hc.Cluster`. Joint methods run here.
     """
 
@@ -133,7 +134,7 @@ class StudyOptions(_Checked, PlanOptions):
         flag_sets=False,
     )
     store: Store = option("whole", "run")
-    shard: str | None = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
+    shard: "Share | None" = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
     cluster: "Elsewhere | None" = option(
         None,
         "run",

@@ -1,18 +1,19 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
 import functools
-from collections.abc import Callable, Mapping
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headcats.errors import OptionError, pluralize
+from headcats.errors import OptionError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template
 from headcats.results.options import PlanOptions
 from headcats.results.records import PlanRecord
 from headcats.study.options import StudyOptions, takes_options
-from headcats.study.shard import Shard
 from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
@@ -37,7 +38,8 @@ class Study(PlanOptions):
         methods: Methods with positions and options.
         distractors: Task -> the tasks that may corrupt its prompts, where a run has found that out (see
             `headcats.study.distractors`); every task of the suite may corrupt those of the others.
-        shard: The part of the study that is scored; None for all of it.
+        deal: Gives of the tasks (or the parts of a joint method) and the methods the pairs that are scored: all, or
+            those of one of several runs.
     """
 
     suite: Suite
@@ -46,15 +48,20 @@ class Study(PlanOptions):
     tasks: tuple[Task, ...]
     methods: tuple[MethodSpec, ...] = ()
     distractors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    shard: Shard | None = None
+    deal: Callable[..., Iterable[tuple[Any, MethodSpec]]] = itertools.product
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is scored, and no other run scores the rest."""
+        return self.deal is itertools.product
 
     @property
     def cells(self) -> dict[Task, tuple[MethodSpec, ...]]:
-        """Task -> the methods that score it one at a time, of those tasks and methods that fall to the shard."""
-        if self.shard is None:
-            return {task: self.task_methods for task in self.tasks if self.task_methods}
-        dealt = self.shard.dealt([task.name for task in self.tasks], self.task_methods)
-        return {task: tuple(dealt[task.name]) for task in self.tasks if task.name in dealt}
+        """Task -> the methods that score it one at a time; tasks that have none here are missing."""
+        dealt: dict[Task, list[MethodSpec]] = defaultdict(list)
+        for task, spec in self.deal(self.tasks, self.task_methods):
+            dealt[task].append(spec)
+        return {task: tuple(specs) for task, specs in dealt.items()}
 
     @property
     def task_methods(self) -> tuple[MethodSpec, ...]:
@@ -114,7 +121,6 @@ def study_of(options: StudyOptions) -> Study:
     study = Study(
         **options.recorded() | found,
         tasks=chosen.named(options.tasks),
-        shard=None if options.shard is None else Shard.parse(options.shard),
     )
     check_n_prompts(study.n_prompts, chosen.tasks, n_demos=study.n_demos, seed=study.seed)
     check_n_demos(study.n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
@@ -131,22 +137,10 @@ def study_of(options: StudyOptions) -> Study:
     for spec in study.methods:
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
-    _check_shard(study)
     return study
 
 
 plan: Callable[..., Study] = takes_options(StudyOptions, without=())(study_of)
-
-
-def _check_shard(study: Study) -> None:
-    """Refuse more shards than cells, in every job of an array alike: the last ones would have nothing to do."""
-    n_cells = len(study.tasks) * len(study.task_methods)
-    if study.shard is None or study.shard.of <= n_cells or study.joint_methods:
-        return
-    raise OptionError(
-        f"shard {study.shard}: there are {pluralize(n_cells, 'cell')} ({pluralize(len(study.tasks), 'task')} x "
-        f"{pluralize(len(study.task_methods), 'method')}), so at most {n_cells} shards have something to do."
-    )
 
 
 def check_methods(study: Study, model: Any) -> None:

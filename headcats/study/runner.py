@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import xarray as xr
@@ -26,10 +26,11 @@ from headcats.study.options import StudyOptions, takes_options
 from headcats.study.output import Output, open_output
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
+from headcats.study.preparation import Preparation
 from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
+from headcats.study.scorer import Elsewhere, Here, Scorer, Share
 from headcats.study.task_run import TaskWork
-from headcats.study.workers import Elsewhere, Workers
 from headcats.sweeps.paths import worst_check
 
 _log = logging.getLogger("headcats")
@@ -56,7 +57,8 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
     Raises:
         UnknownNameError: A name that does not exist; the message lists near matches.
         OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, a memory limit
-            that cannot be read or that nothing fits into, or a shard or compact store without `out`.
+            that cannot be read or that nothing fits into, a shard or compact store without `out`, or more shards
+            than cells.
         PlanError: `out` holds results of another plan; the message names every difference.
         OccupiedError: Another process is writing `out`; the message says which.
         StorageError: `out` cannot be read or written.
@@ -79,10 +81,14 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
         ['denoising_patch@last', 'zero_ablation@last']
     """
     out = options.out
-    if not isinstance(options.cluster, Elsewhere | None):
-        raise OptionError(f"cluster must be an hc.Cluster, such as hc.Cluster('auto'); got {shown(options.cluster)}.")
+    for name, value, kind, example in (
+        ("cluster", options.cluster, Elsewhere, "hc.Cluster('auto')"),
+        ("shard", options.shard, Share, "hc.Shard(2, 4), the second of four"),
+    ):
+        if not isinstance(value, kind | None):
+            raise OptionError(f"{name} must be an hc.{name.capitalize()}, such as {example}; got {shown(value)}.")
     if out is None and (options.store != WHOLE or options.shard is not None):
-        given = f"store={options.store!r}" if options.store != WHOLE else f"shard={options.shard!r}"
+        given = f"store={options.store!r}" if options.store != WHOLE else f"shard={options.shard}"
         raise OptionError(
             f"{given} is about a results folder, and this run keeps everything in memory: name one, out=..."
         )
@@ -90,20 +96,19 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
     with (
         logged_where_nobody_watches(options.progress),
         writing(out),
-        contextlib.nullcontext() if options.cluster is None else options.cluster.connected() as connection,
+        contextlib.nullcontext(Here) if options.cluster is None else options.cluster.connected() as scorer_of,
     ):
         adapted = load_model(model)
         study, output = open_study(study, adapted, options)
         try:
-            with contextlib.nullcontext() if connection is None else connection.workers(adapted) as workers:
-                score_study(adapted, study, output, options, workers=workers)
+            score_study(adapted, study, output, options, scorer_of=scorer_of)
         except NothingScoredError as error:
-            if study.shard is None:
+            if options.shard is None:
                 records = output.manifest.tasks
                 raise DataError(f"{error}{advice(adapted, study, records, refused_by=error.refused_by)}") from None
             # That its tasks are skipped is what this part of the study gives.
             _log.warning("%s", error)
-        if study.shard is not None:
+        if options.shard is not None:
             output.save_unscored()
         return output.results()
 
@@ -128,21 +133,22 @@ def score_study(
     output: Output,
     options: StudyOptions,
     *,
-    workers: Workers | None = None,
+    scorer_of: Callable[..., Scorer] = Here,
 ) -> None:
     """Score what the output lacks, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)
     before = {(task, label) for task, records in output.manifest.blocks.items() for label in records}
-    task_work = TaskWork(model, study, output, path=options.path, memory=options.memory, workers=workers)
+    preparation = Preparation(model, study.changed(distractors=output.manifest.distractors))
+    task_work = TaskWork(study, output, scorer_of(preparation, path=options.path, memory=options.memory))
     # Before the tasks are scored: what is in the folder may not fit.
     joint_work = JointWork(model, study, output) if study.joint_methods else None
-    check_same_suite(output, task_work.preparation)
+    check_same_suite(output, preparation)
     output.save_suite()
     if study.cells:
         task_work.score_tasks(options.progress)
     if joint_work is not None:
         joint_work.score_parts(options.progress)
-    describe_run(output, task_work.preparation)
+    describe_run(output, preparation)
     if output.losses:
         _log.info("%s", losses_text(output.losses))
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], options.path, before=before)

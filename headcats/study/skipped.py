@@ -14,7 +14,7 @@ _log = logging.getLogger("headcats")
 
 
 def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -> None:
-    """Log which tasks and methods are skipped and why; an error if nothing is left, here and in other shards."""
+    """Log which tasks and methods are skipped and why; an error if nothing is left, here and in other runs."""
     names = [task.name for task in study.cells]
     reasons = {name: reason for name, reason in manifest.skipped().items() if name in names}
     records = manifest.tasks
@@ -65,7 +65,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     for (label, refusal), of_tasks in refused.items():
         tasks = f"{'task' if len(of_tasks) == 1 else 'tasks'} {', '.join(of_tasks)}"
         _log.warning("%s is skipped on %s: %s", label, tasks, refusal)
-    if study.shard is not None or study.joint_methods:
+    if not study.is_whole or study.joint_methods:
         return  # others may score something
     if blocks and all(record.refusal for *_, record in blocks):
         name, label, record = blocks[0]

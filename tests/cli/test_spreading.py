@@ -16,7 +16,7 @@ from headcats.cli.merge import merge_command
 from headcats.cli.spreading import tell_shard
 from headcats.errors import ClusterError, OptionError
 from headcats.results.manifest import Manifest
-from headcats.study.shard import Shard
+from headcats.scale.shard import Shard
 
 SMALL = [
     "--tasks=capital_country,next_letter",

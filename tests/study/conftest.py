@@ -3,18 +3,11 @@
 from pathlib import Path
 
 import pytest
-from counting import SUITE, constant, counting_folder
+from counting import STUDY, SUITE, counting_folder
 
 import headcats as hc
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.tasks.suites import make_suite
-
-# The less tasks can corrupt each other, the sooner a run begins to score.
-TWO_TASKS = make_suite(
-    [constant("always_a", "w40", "knowledge"), constant("always_b", "w41", "linguistic")], name=SUITE
-)
-OPTIONS = {"suite": TWO_TASKS, "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch", "mean_ablation"]}
 
 
 @pytest.fixture(autouse=True)
@@ -44,21 +37,21 @@ def other_model(tmp_path_factory):
 @pytest.fixture(scope="session")
 def options():
     """A small study of two tasks, both of which the model can do."""
-    return OPTIONS
+    return STUDY
 
 
 @pytest.fixture(scope="session")
 def finished(model, tmp_path_factory):
     """Folder of that study, run without interruption; never written to."""
     path = tmp_path_factory.mktemp("finished") / "results"
-    hc.run(model, out=path, progress=False, **OPTIONS)
+    hc.run(model, out=path, progress=False, **STUDY)
     return path
 
 
 @pytest.fixture(scope="session")
 def all_options():
     """The study of the whole suite, with a task that the model cannot do."""
-    return OPTIONS | {"suite": SUITE}
+    return STUDY | {"suite": SUITE}
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,10 @@
 """What a run says about memory beforehand and about paths afterwards."""
 
-import contextlib
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from in_process import InProcess
 
 import headcats as hc
 from headcats.errors import OptionError
@@ -17,7 +14,6 @@ from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.runner import other_paths, paths_used
-from headcats.sweeps import free_memory
 
 
 @pytest.fixture(scope="module")
@@ -45,34 +41,6 @@ def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(
         with pytest.raises(OptionError, match=named):
             hc.run(model, memory=limit, out=tmp_path / "never", **options)
     assert not (tmp_path / "never").exists()
-
-
-def test_memory_of_this_process_decides_nothing_for_workers(
-    model: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """1000 bytes are free here, and enough is where the work is done."""
-    expected, free = hc.run(model, **options), {"bytes": 1000}
-    monkeypatch.setattr(free_memory, "free_memory", lambda device: free["bytes"])
-
-    @contextlib.contextmanager
-    def at_work() -> Iterator[None]:
-        with monkeypatch.context() as patched:
-            patched.setitem(free, "bytes", 10**9)
-            yield
-
-    with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, cluster=InProcess(at_work), **options)
-    assert "Memory" not in caplog.text
-    assert set(hc.diff(results, expected).state.values.tolist()) == {"same bits"}
-    with pytest.raises(OptionError, match=r"limit is 1 kB"):
-        hc.run(model, cluster=InProcess(at_work), memory=1000, **options)
-
-
-def test_a_limit_is_that_of_each_worker(model: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "headcats"):
-        hc.run(model, cluster=InProcess(), memory="1GB", **options)
-    (line,) = [line for line in caplog.messages if line.startswith("Memory")]
-    assert "worker" in line.partition(":")[0]
 
 
 def test_a_run_says_what_it_needs_and_which_path_ran(

@@ -252,7 +252,7 @@ def test_shards_with_refused_parts_alone_or_with_none_are_parts_of_the_whole(len
     lengths.refused = {"always_b"}
     folders = [tmp_path / str(number) for number in (1, 2, 3, 4)]
     for number, folder in enumerate(folders, start=1):
-        run(folder, shard=f"{number}/4")
+        run(folder, shard=hc.Shard(number, 4))
     records = [RunResults(load(folder)).manifest.joint_blocks.get("lengths", JointRecord()) for folder in folders]
     assert [list(record.parts) for record in records] == [["always_a"], ["always_b"], ["always_c"], []]
     assert records[1].skipped() == {"always_b": "always_b too long"}

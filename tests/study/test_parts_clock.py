@@ -4,10 +4,7 @@ import re
 
 import pytest
 from clock_lines import ESTIMATE, estimate, finished
-from in_process import InProcess
 
-import headcats as hc
-from headcats.results.run_results import RunResults
 from headcats.study.progress import PartsClock
 
 
@@ -138,20 +135,3 @@ def test_nothing_is_told_of_nothing_or_to_nobody(told):
     clock = PartsClock("probe", {"a": 1.0}, total=1, tell=None)
     clock.begin()
     clock.finished("a")
-
-
-def test_tasks_that_workers_do_bring_the_seconds_of_their_blocks(model, all_options, monkeypatch):
-    brought = {}
-
-    class Clock(PartsClock):
-        def finished(self, part, *, skipped=False, seconds=None):
-            super().finished(part, skipped=skipped, seconds=seconds)
-            brought[part] = seconds
-
-    monkeypatch.setattr("headcats.study.task_run.PartsClock", Clock)
-    manifest = RunResults(
-        hc.run(model, cluster=InProcess(), **all_options | {"methods": ["zero_ablation@last"]})
-    ).manifest
-    taken = {task: sum(record.seconds for record in of_task.values()) for task, of_task in manifest.blocks.items()}
-    assert brought.pop("shifted") is None, "skipped when it was looked at"
-    assert brought == pytest.approx(taken, abs=0.002)

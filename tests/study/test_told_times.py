@@ -8,7 +8,7 @@ from clock_lines import finished
 from counting import counting_suite
 
 import headcats as hc
-from headcats.study import task_run
+from headcats.study import scorer, task_run
 from headcats.study.progress import PartsClock
 
 
@@ -19,7 +19,7 @@ def told(monkeypatch, caplog):
     By the clock, every task takes 20 seconds, a refused one 100.
     """
     caplog.set_level(logging.INFO, "headcats")
-    seconds, judge = [], task_run.assess
+    seconds, judge = [], scorer.assess
 
     def slow(study, prepared, runs):
         record = judge(study, prepared, runs)
@@ -31,7 +31,7 @@ def told(monkeypatch, caplog):
         caplog.clear()
         return fields
 
-    monkeypatch.setattr(task_run, "assess", slow)
+    monkeypatch.setattr(scorer, "assess", slow)
     monkeypatch.setattr(task_run, "PartsClock", functools.partial(PartsClock, clock=lambda: sum(seconds)))
     return lines
 
@@ -48,15 +48,15 @@ def test_tasks_of_a_run(model, all_options, told):
 
 def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, told, tmp_path, monkeypatch):
     asked = options | {"suite": hc.make_suite(counting_suite().tasks[:3]), "methods": ["zero_ablation@last"]}
-    score = task_run.TaskWork._score
+    keep = task_run.TaskWork._keep
 
-    def stopped(self, prepared, *rest):
-        if prepared.task.name == "always_b":
+    def stopped(self, task, *rest):
+        if task.name == "always_b":
             raise KeyboardInterrupt
-        score(self, prepared, *rest)
+        keep(self, task, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(task_run.TaskWork, "_score", stopped)
+        patch.setattr(task_run.TaskWork, "_keep", stopped)
         with pytest.raises(KeyboardInterrupt):
             hc.run(model, **asked, out=tmp_path)
     told()

@@ -4,17 +4,17 @@ import itertools
 import re
 
 import pytest
-from in_process import InProcess
+from counting import STUDY, SUITE
 
 import headcats as hc
 from headcats.errors import OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.scale.shard import Shard, missing_parts
 from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.study.shard import Shard, missing_parts
 
 
 def test_parts_that_lack_are_known_by_the_folders():
@@ -24,43 +24,45 @@ def test_parts_that_lack_are_known_by_the_folders():
     assert missing_parts(["results/all", "shard-x-of-3"]) == []
 
 
-def cells(shard, tasks, methods):
-    return [(task, method) for task, of_task in shard.dealt(tasks, methods).items() for method in of_task]
-
-
 def test_every_cell_is_in_one_shard():
     for n_tasks, n_methods, of in itertools.product((1, 3, 4), (0, 1, 3), (1, 2, 3, 5, 12)):
         tasks, methods = [f"t{i}" for i in range(n_tasks)], [f"m{i}" for i in range(n_methods)]
-        shares = [cells(Shard(number, of), tasks, methods) for number in range(1, of + 1)]
+        shares = [Shard(number, of).deal(tasks, methods) for number in range(1, of + 1)]
         assert sorted(cell for share in shares for cell in share) == list(itertools.product(tasks, methods))
         sizes = [len(share) for share in shares]
         assert max(sizes) - min(sizes) <= (n_methods if of <= n_tasks else 1)
 
 
 def test_tasks_stay_whole_while_there_are_enough_and_parts_are_dealt_in_turn():
-    assert Shard(2, 2).dealt(["a", "b", "c", "d"], ["m", "n"]) == {"b": ["m", "n"], "d": ["m", "n"]}
-    assert Shard(2, 3).dealt(["a", "b"], ["m", "n"]) == {"b": ["m"]}
-    assert Shard(1, 3).dealt(["a", "b"], ["m", "n"]) == {"a": ["m"], "b": ["n"]}
-    assert [Shard(number, 3).share("abcde") for number in (1, 2, 3)] == [["a", "d"], ["b", "e"], ["c"]]
+    assert ["".join(cell) for cell in Shard(2, 2).deal("abcd", "mn")] == ["bm", "bn", "dm", "dn"]
+    assert ["".join(cell) for cell in Shard(2, 3).deal("ab", "mn")] == ["bm"]
+    assert ["".join(cell) for cell in Shard(1, 3).deal("ab", "mn")] == ["am", "bn"]
+    assert [Shard(number, 3).deal("abcde", "m")[-1][0] for number in (1, 2, 3)] == ["d", "e", "c"]
 
 
 def test_what_is_no_shard_is_refused():
-    for text in ("0/4", "5/4", "a/b", "1/0", "-1/4", "1/4/2", "1", "", "1.0/4", " 1/4", None, 2):
+    for text in ("0/4", "5/4", "a/b", "1/0", "-1/4", "1/4/2", "1", "", "1.0/4", " 1/4"):
         with pytest.raises(OptionError, match=rf"i/n.*got {re.escape(repr(text))}"):
             Shard.parse(text)
     assert Shard.parse("4/4") == Shard(4, 4)
+    for numbers in ((0, 4), (5, 4), (1, 0), (1.0, 4), (1, "4")):
+        with pytest.raises(OptionError, match="whole number"):
+            Shard(*numbers)
 
 
-def test_what_is_about_a_folder_is_refused_without_one(model, options):
-    for about_folders in ({"shard": "1/2"}, {"store": "compact"}):
+def test_what_is_about_a_folder_is_refused_without_one(counting_model):
+    for about_folders in ({"shard": Shard(1, 2)}, {"store": "compact"}):
         with pytest.raises(OptionError, match="out="):
-            hc.run(model, **options, **about_folders)
+            hc.run(counting_model, **STUDY, **about_folders)
+    with pytest.raises(OptionError, match=r"hc\.Shard\(2, 4\).*'1/2'"):
+        hc.run(counting_model, **STUDY, shard="1/2")
 
 
 def test_more_shards_than_cells_are_refused_in_every_shard():
+    study = plan(suite="counting", methods=["denoising_patch"], n_prompts=8, n_demos=2)
     for number in (1, 7):
         with pytest.raises(OptionError, match=r"4 tasks x 1 method"):
-            plan(suite="counting", methods=["denoising_patch"], n_prompts=8, n_demos=2, shard=f"{number}/7")
+            Shard(number, 7).narrow(study)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +72,10 @@ def test_more_shards_than_cells_are_refused_in_every_shard():
         pytest.param(5, ["always_a", "always_b", "always_c", "shifted"], [2, 2, 1, 1, 0], marks=pytest.mark.slow),
     ],
 )
-def test_merged_shards_are_one_run(model, all_options, all_finished, tmp_path, of, tasks, n_blocks):
+def test_merged_shards_are_one_run(counting_model, all_finished, tmp_path, of, tasks, n_blocks):
     folders = [tmp_path / str(number) for number in range(of)]
     for number, folder in enumerate(folders, start=1):
-        hc.run(model, out=folder, shard=f"{number}/{of}", **all_options | {"tasks": tasks})
+        hc.run(counting_model, out=folder, shard=Shard(number, of), **STUDY | {"suite": SUITE, "tasks": tasks})
     assert sorted(len(list(folder.rglob("*@*.nc"))) for folder in folders) == sorted(n_blocks)
     merge(folders, out=tmp_path / "all")
     found, expected = (ResultsFolder(path).read_manifest() for path in (tmp_path / "all", all_finished))
@@ -86,11 +88,11 @@ def test_merged_shards_are_one_run(model, all_options, all_finished, tmp_path, o
     assert found.unfinished() == []
 
 
-def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(model, options, tmp_path):
-    options = options | {"tasks": ["always_a", "always_b"], "methods": ["denoising_patch", "noising_patch@x9"]}
+def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(counting_model, tmp_path):
+    options = STUDY | {"tasks": ["always_a", "always_b"], "methods": ["denoising_patch", "noising_patch@x9"]}
     folders = [tmp_path / number for number in "13"]
     for folder in folders:
-        hc.run(model, out=folder, shard=f"{folder.name}/4", **options)
+        hc.run(counting_model, out=folder, shard=Shard(int(folder.name), 4), **options)
     (refused,) = RunResults(hc.load(folders[1])).manifest.blocks["always_a"].items()
     assert refused[0] == "noising_patch@x9"
     assert refused[1].refusal
@@ -99,25 +101,9 @@ def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(model, optio
     assert merged.manifest.blocks["always_a"].keys() == {"denoising_patch@last", "noising_patch@x9"}
 
 
-def test_a_shard_writes_no_prompts_of_others(model, options):
-    of_plan = {name: value for name, value in options.items() if name != "suite"}
-    study = plan(suite=options["suite"], shard="2/4", **of_plan)
-    preparation = Preparation(model, study)
-    assert memory_plan(model, study, preparation, limit=None).peak > 0
+def test_a_shard_writes_no_prompts_of_others(counting_model):
+    of_plan = {name: value for name, value in STUDY.items() if name != "suite"}
+    study = Shard(2, 4).narrow(plan(suite=STUDY["suite"], **of_plan))
+    preparation = Preparation(counting_model, study)
+    assert memory_plan(counting_model, study, preparation, limit=None).peak > 0
     assert list(preparation._prepared) == ["always_b"]
-
-
-@pytest.mark.parametrize(
-    ("method", "read"),
-    [
-        ("denoising_patch", []),
-        ("mean_ablation:reference=task", ["always_b"]),
-        ("mean_ablation", ["always_a", "always_b"]),
-    ],
-)
-def test_workers_get_the_reference_prompts_that_methods_read(model, options, method, read):
-    cluster = InProcess()
-    hc.run(model, cluster=cluster, **options | {"methods": [method], "tasks": ["always_b"]})
-    *of_assessments, of_cells = [list(shared.references.batches_of.__self__) for shared in cluster.shared]
-    assert of_cells == read
-    assert not any(of_assessments)

@@ -15,11 +15,11 @@ from cluster_faults import OPTIONS, Study, workers
 from toys import as_bridge, hf_model, word_tokenizer
 
 import headcats as hc
-from headcats.cluster import ray_cluster
 from headcats.errors import ClusterError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.transformers_model import PLACING, check_loader_options
 from headcats.results.folder import ResultsFolder
+from headcats.scale import ray_cluster
 
 
 # ------------------------------------------------------------------------------------------------- without a cluster
@@ -63,10 +63,10 @@ def test_nothing_of_ray_is_imported_by_the_command_line() -> None:
 
 # ---------------------------------------------------------------------------------------------------- on two nodes
 @pytest.mark.slow
-def test_the_numbers_are_those_of_one_process(study: Study, finished: Path) -> None:
-    assert study.states(hc.load(finished)) == {"same bits"}
-    found = ResultsFolder(finished).read_manifest()
-    plain = hc.load(finished)
+def test_the_numbers_are_those_of_one_process(study: Study, on_nodes: Path) -> None:
+    assert study.states(hc.load(on_nodes)) == {"same bits"}
+    found = ResultsFolder(on_nodes).read_manifest()
+    plain = hc.load(on_nodes)
     assert found is not None
     assert found.unfinished() == []
     assert set(found.checks) == {"model", "always_a", "always_b", "always_c"}
@@ -79,9 +79,9 @@ def test_the_numbers_are_those_of_one_process(study: Study, finished: Path) -> N
 
 
 @pytest.mark.slow
-def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, finished: Path, tmp_path: Path) -> None:
+def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, on_nodes: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
-    shutil.copytree(finished, out)
+    shutil.copytree(on_nodes, out)
     lost = out / "blocks" / "always_b" / "mean_ablation@all.nc"
     lost.unlink()
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*.nc") if path.name != "descriptors.nc"}
@@ -129,7 +129,7 @@ def test_how_many_workers_the_nodes_have_room_for(monkeypatch: pytest.MonkeyPatc
 def test_what_a_worker_takes_of_its_node(counting_model: HookedModel, gpus: float, monkeypatch: Any) -> None:
     asked = []
     monkeypatch.setattr(ray_cluster, "_nodes", lambda: [{"Resources": {"CPU": 3.0, "GPU": gpus, "memory": 1e9}}] * 2)
-    monkeypatch.setattr("headcats.cluster.pool.Pool", lambda order, **more: asked.append((order, more)) or _Closed())
+    monkeypatch.setattr("headcats.scale.pool.Pool", lambda order, **more: asked.append((order, more)) or _Closed())
     with hc.Cluster().workers(counting_model):
         (order, more) = asked[0]
     size = sum(weight.nbytes for weight in counting_model.model.parameters())

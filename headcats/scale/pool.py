@@ -17,9 +17,9 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
-from headcats.cluster.worker import Answer, Order, Worker
 from headcats.errors import ClusterError, first_line, pluralize
-from headcats.study.workers import Call
+from headcats.scale.cells import Call
+from headcats.scale.worker import Answer, Order, Worker
 
 _DEATHS = 4
 """Workers that may die of a call, its halves included, before the run stops."""
@@ -31,7 +31,7 @@ _log = logging.getLogger("headcats")
 
 @dataclass(frozen=True)
 class _Job:
-    """A call, how many workers have died of it, and one whose memory it did not fit into, whole as it is."""
+    """A task, its crash count, and a worker too small for it."""
 
     call: Call
     deaths: int = 0
@@ -44,7 +44,7 @@ class Pool:
     Args:
         order: The model that each holds.
         size: How many the nodes have room for.
-        resources: What each takes of its node, as options of Ray's actors.
+        resources: Share of its node that each takes, as options of Ray's actors.
     """
 
     def __init__(self, order: Order, *, size: int, resources: dict[str, Any]) -> None:
@@ -53,20 +53,20 @@ class Pool:
         actor: Any = ray.remote(max_restarts=-1, max_task_retries=0, **resources)
         self._actor = actor(Worker)
         self._actors: list[Any] = []
-        """Every worker that was made, those that are left out too."""
+        """Workers that were made, those that are left out too."""
         self._idle: dict[Any, Any] = {}
         """Worker -> the group of its last call."""
         self._starting: dict[Any, tuple[Any, bool]] = {}
-        """What will say that a worker is ready -> the worker, and whether it has just been made."""
+        """Reference to the start of a worker -> the worker, and whether it has just been made."""
         self._busy: dict[Any, tuple[Any, _Job]] = {}
         self._logged: set[str] = set()
         self._had_worker = False
         self._lost_since: float | None = None
-        """When there was a worker for the last time."""
+        """Time at which there was a worker for the last time."""
         self.repeated = self.cut = 0
 
     def map(self, calls: Iterable[Call], *, shared: Any = None) -> Iterator[tuple[Call, Any]]:
-        """See `headcats.study.workers.Workers`.
+        """See `headcats.scale.cells.Workers`.
 
         Raises:
             ClusterError: No worker can be had, several died of one call, or memory ran out and it cannot be cut.
@@ -98,14 +98,14 @@ class Pool:
             yield from results
 
     def _start(self, n_calls: int) -> None:
-        """As many workers as there are calls, up to the size."""
+        """Make as many workers as there are calls, up to the size."""
         for _ in range(min(self.size, n_calls) - len(self._actors)):
             actor = self._actor.remote(self._order)
             self._actors.append(actor)
             self._starting[actor.prepare.remote()] = actor, True
 
     def _next(self, waiting: list[_Job], actor: Any) -> _Job | None:
-        """One of the group that a worker has just had, or else of one that nobody has; none if all are for others."""
+        """Take a call of the group that a worker has just had, else of one that nobody has; None if none is for it."""
         is_alone = len(self._idle) + len(self._busy) == 1
         taken, last = {job.call.group for _, job in self._busy.values()}, self._idle[actor]
         ranks = {
@@ -116,7 +116,7 @@ class Pool:
         return waiting.pop(min(ranks, key=ranks.__getitem__)) if ranks else None
 
     def _finished(self) -> list[Any]:
-        """Calls and starts that are finished by now; none within some seconds, or a ClusterError if none can be."""
+        """References to finished calls and starts; none after some seconds, or a ClusterError if none can finish."""
         finished, _ = ray.wait([*self._busy, *self._starting], num_returns=1, timeout=_LOOKS)
         if self._busy or self._idle or finished:
             self._lost_since = None
@@ -134,7 +134,7 @@ class Pool:
         return []
 
     def _started(self, reference: Any) -> None:
-        """A worker is ready, or says why it cannot be."""
+        """Make a worker idle that is ready, or raise or log why it cannot be."""
         actor, is_new = self._starting.pop(reference)
         try:
             problem = ray.get(reference)
@@ -155,11 +155,11 @@ class Pool:
         self._log_once(f"A worker came back and is left out: {problem}")
 
     def _await(self, actor: Any) -> None:
-        """A worker is ready again when Ray has found a place for it, on its node or another one."""
+        """Wait for a worker until Ray has found a place for it, on its node or another one."""
         self._starting[actor.prepare.options(max_task_retries=-1).remote()] = actor, False
 
     def _answer(self, reference: Any, actor: Any, job: _Job) -> Answer | str:
-        """What a worker says of a call, which is then free; or why it died, after which Ray starts it again."""
+        """Answer of a worker, which is then free; or the reason why it died, after which Ray starts it again."""
         try:
             answer: Answer = ray.get(reference)
         except RayTaskError as error:
@@ -187,7 +187,7 @@ class Pool:
         return answer
 
     def _again(self, job: _Job, answer: Answer | str, actor: Any) -> list[_Job]:
-        """What is done in place of a call that was not finished."""
+        """Jobs in place of a call that was not finished."""
         title, cut = job.call.title, list(job.call.halves())
         if isinstance(answer, Answer):
             if cut:

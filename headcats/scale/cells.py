@@ -5,51 +5,56 @@ whole tasks. Its prompts are whole parts in which a sweep goes through a batch h
 up in the same order. Nothing but prompts and names is sent: a process needs no task, no suite and no folder.
 """
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-import xarray as xr
-
-from headcats.errors import DataError
 from headcats.guard import working_on
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
+from headcats.models.checks import Report
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import Kind, register
 from headcats.results.records import GivenAnswer
 from headcats.study.assessment import Measured, measure
 from headcats.study.given_answers import given_answers
 from headcats.study.references import References
+from headcats.study.scorer import Scored, TaskChecks
 from headcats.sweeps.runs import BaseRuns
 
-_CHECKED_PROMPTS = 2
+
+class Call(Protocol):
+    """A piece of work that can be sent to a process with the model."""
+
+    @property
+    def title(self) -> str:
+        """Name in messages."""
+
+    @property
+    def group(self) -> Any:
+        """Calls of one group have unpatched runs in common; a process does them one after the other if it can."""
+
+    def on(self, model: HookedModel, shared: Any) -> Any:
+        """Do it; `shared` is what all calls have in common, which the process keeps from call to call."""
+
+    def halves(self) -> "Sequence[Call]":
+        """The same work in smaller pieces; none if it cannot be cut."""
 
 
-class TaskChecks:
-    """Checks of the model on the first prompts of a task, before and after it is scored."""
+class Workers(Protocol):
+    """Processes that hold the model."""
 
-    def __init__(self, model: HookedModel, scored: Sequence[PromptBatch]) -> None:
-        self.model, self.first = model, scored[0].select(range(min(_CHECKED_PROMPTS, len(scored[0]))))
-        clean, corrupted = self.first.clean, self.first.corrupted
-        self._reports = {
-            "hooks": check_hooks(model, clean, corrupted),
-            "residual": check_residual(model, clean, corrupted),
-        }
-        self._before = model.logits(clean)
+    def map(self, calls: Iterable[Any], *, shared: Any = None) -> Iterator[tuple[Any, Any]]:
+        """(call, result) as they are finished, in any order; of a call that was cut, its pieces.
 
-    def done(self) -> dict[str, Report]:
-        """What they gave, after the model was used."""
-        unchanged = check_clean_unchanged(self.model, self.first.clean, self._before)
-        return {**self._reports, "clean_unchanged": unchanged}
+        An error of headcats that a call raises is raised here.
+        """
 
 
 @dataclass
 class Shared:
-    """What all calls of a run have in common. A process keeps it, with the runs and means that it has computed.
+    """Values that all calls of a run have in common, which a process keeps, with the runs and means it has computed.
 
     Attributes:
         metrics: Names of the metrics.
@@ -86,19 +91,19 @@ class Shared:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The unpatched runs of a task: what it is judged by, and what the model says where it is wrong."""
+    """The unpatched runs of a task, by which it is judged, and answers of the model where it is wrong."""
 
     task: str
     batches: tuple[PromptBatch, ...]
 
     @property
     def title(self) -> str:
-        """For messages."""
+        """Name in messages."""
         return f"task {self.task!r}"
 
     @property
     def group(self) -> str:
-        """It shares runs with no other."""
+        """Its own: it shares runs with no other."""
         return self.task
 
     def on(self, model: HookedModel, shared: Shared) -> tuple[Measured, tuple[GivenAnswer, ...]]:
@@ -112,25 +117,6 @@ class Assessment:
     def halves(self) -> "list[Assessment]":
         """No pieces: unpatched runs cut themselves to the memory of the process that makes them."""
         return []
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What a cell gave, or all pieces of a block together.
-
-    Attributes:
-        block: As the method gives it; None if it is skipped.
-        refusal: Why the method is skipped on the task; "" for a block.
-        checks: What the checks of the model gave; None if they were not asked for.
-        seconds: How long it took, all pieces together.
-        device: Where the model of the process was that did it.
-    """
-
-    block: xr.Dataset | None
-    refusal: str
-    checks: dict[str, Report] | None
-    seconds: float
-    device: str
 
 
 @dataclass(frozen=True)
@@ -157,12 +143,12 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """For messages."""
+        """Name in messages."""
         return f"{self.task} {self.label}"
 
     @property
     def n_prompts(self) -> int:
-        """Of all its batches."""
+        """Number of prompts of all its batches."""
         return sum(map(len, self.batches))
 
     @property
@@ -170,11 +156,10 @@ class Cell:
         """Cells with the same prompts."""
         return self.task, self.place, self.n_prompts
 
-    def on(self, model: HookedModel, shared: Shared) -> Scored:
-        """Score it, as a run in one process would."""
+    def on(self, model: HookedModel, shared: Shared) -> tuple[Scored, dict[str, Report]]:
+        """Score it, as a run in one process would, with checks of the model where they are asked for."""
         with working_on(f"task {self.task!r}"):
             shared.register_items()
-            spec, started = MethodSpec.parse(self.label), time.monotonic()
             checks = TaskChecks(model, self.batches) if self.checked else None
             inputs = TaskInputs(
                 shared.runs(model, self),
@@ -182,12 +167,8 @@ class Cell:
                 lambda kind: shared.references.of(self.task, kind),
                 path=shared.path,
             )
-            try:
-                block, refusal = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
-            except DataError as error:
-                block, refusal = None, str(error)
-            seconds = time.monotonic() - started
-            return Scored(block, refusal, None if checks is None else checks.done(), seconds, model.placement)
+            scored = Scored.of(MethodSpec.parse(self.label), inputs, device=model.placement)
+            return scored, {} if checks is None else checks.done()
 
     def halves(self) -> "list[Cell]":
         """Two cells of half as many prompts each; none of a cell that cannot be cut."""

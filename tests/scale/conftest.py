@@ -1,4 +1,4 @@
-"""A cluster of two nodes on this machine, which the tests of this folder share; none of them ends a node."""
+"""A small study, and a cluster of two nodes on this machine, which tests share; none of them ends a node."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import torch
 from cluster_faults import Study, knowing_hungry, local_nodes
+from counting import STUDY, SUITE
 
-from headcats.cluster.worker import Order
+import headcats as hc
 from headcats.models.adapter import HookedModel
+from headcats.scale.worker import Order
 from headcats.study.identity import model_record, versions
 from headcats.sweeps.free_memory import share_memory
 
@@ -42,8 +44,24 @@ def nodes(study: Study) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def finished(study: Study, nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def on_nodes(study: Study, nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run on them; never written to."""
-    out = tmp_path_factory.mktemp("finished") / "results"
+    out = tmp_path_factory.mktemp("on_nodes") / "results"
     study.run(nodes.address, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def finished(counting_model: HookedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of two tasks in this process; never written to."""
+    out = tmp_path_factory.mktemp("finished") / "results"
+    hc.run(counting_model, out=out, progress=False, **STUDY)
+    return out
+
+
+@pytest.fixture(scope="session")
+def all_finished(counting_model: HookedModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of all tasks, one of which the model cannot do; never written to."""
+    out = tmp_path_factory.mktemp("all") / "results"
+    hc.run(counting_model, out=out, progress=False, **STUDY | {"suite": SUITE})
     return out

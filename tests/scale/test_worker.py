@@ -9,11 +9,11 @@ import psutil
 import pytest
 import torch
 
-from headcats.cluster import worker as of_workers
-from headcats.cluster.worker import Order, Worker
 from headcats.errors import ExtensionError
 from headcats.guard import Guard, own_traceback
 from headcats.models.loading import load_model
+from headcats.scale import worker as of_workers
+from headcats.scale.worker import Order, Worker
 from headcats.sweeps.free_memory import free_memory
 
 

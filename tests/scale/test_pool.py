@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from ray_here import RayHere
 
-from headcats.cluster import pool as of_pools
-from headcats.cluster import worker as of_workers
-from headcats.cluster.pool import Pool
-from headcats.cluster.worker import Order
 from headcats.errors import ClusterError, DataError, MemoryLimitError, ModelWarning
 from headcats.models.adapter import HookedModel
+from headcats.scale import pool as of_pools
+from headcats.scale import worker as of_workers
+from headcats.scale.pool import Pool
+from headcats.scale.worker import Order
 
 
 @dataclass(frozen=True)

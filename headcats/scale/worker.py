@@ -1,4 +1,4 @@
-"""What runs in a process of a cluster: a model, and the calls that it is sent."""
+"""The process of a worker: a model, and the calls that it is sent."""
 
 import logging
 import platform
@@ -41,12 +41,12 @@ class Order:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a call.
+    """Outcome of a call.
 
     Attributes:
-        result: What it gave.
+        result: Result of the call.
         error: An error of headcats that it raised.
-        out_of_memory: What it said when memory ran out; "" if it did not.
+        out_of_memory: Message when memory ran out; "" if it did not.
         unfit: Why the process cannot be a worker, so that the call was not tried; "" if it was.
         notes: Lines that it logged as warnings.
         warnings: Category and text of its warnings.
@@ -69,7 +69,7 @@ class Worker:
         self._shared: tuple[str, Any] = ("", None)
 
     def prepare(self) -> str:
-        """Load the model, once; returns why this process cannot be a worker, or ""."""
+        """Load the model, once; returns the reason why this process cannot be a worker, or ""."""
         if self._model is not None:
             return ""
         order = self.order
@@ -136,7 +136,7 @@ class _Notes(logging.Handler):
 
 
 def version_problem(expected: Mapping[str, str]) -> str:
-    """Which packages of this process are other ones than expected, or ""."""
+    """Sentence on packages of this process that are other ones than expected, or ""."""
     here = versions()
     there = {name: here.get(name) for name in expected if here.get(name) != expected[name]}
     differences = [f"{name} {version}, and this process {expected[name]}" for name, version in there.items()]

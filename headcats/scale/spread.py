@@ -1,26 +1,25 @@
-"""The tasks of a run on other processes: which cells there are, and how their pieces become blocks again."""
+"""The tasks of a run on other processes: its cells, and how their pieces become blocks again."""
 
 import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headcats.errors import MemoryLimitError
 from headcats.guard import is_built_in
 from headcats.methods.spec import MethodSpec
-from headcats.models.adapter import HookedModel
+from headcats.models.checks import Report
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import Kind, lookup
 from headcats.results.records import GivenAnswer, TaskRecord
+from headcats.scale.cells import Assessment, Cell, Shared, Workers
 from headcats.study.assessment import judge
-from headcats.study.cells import Assessment, Cell, Scored, Shared
-from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.progress import Advance
 from headcats.study.references import References, reference_kind
-from headcats.study.workers import Workers
+from headcats.study.scorer import Here, Scored
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.joining import join_batches
 from headcats.tasks.definition import Task
@@ -31,10 +30,12 @@ class _Pieces:
 
     def __init__(self) -> None:
         self._scored: list[tuple[Cell, Scored]] = []
+        self.checks: dict[str, Report] = {}
 
-    def add(self, cell: Cell, scored: Scored) -> None:
-        """Keep what came back until all prompts are there."""
+    def add(self, cell: Cell, scored: Scored, checks: dict[str, Report]) -> None:
+        """Keep a piece until all prompts are there."""
         self._scored.append((cell, scored))
+        self.checks = self.checks or checks
 
     @property
     def n_prompts(self) -> int:
@@ -51,57 +52,75 @@ class _Pieces:
         ordered = [scored for _, scored in sorted(self._scored, key=lambda piece: piece[0].place)]
         blocks = [scored.block for scored in ordered if scored.block is not None]
         return Scored(
+            ordered[0].label,
             join_batches(blocks) if len(blocks) > 1 else next(iter(blocks), None),
             "" if blocks else ordered[0].refusal,
-            next((scored.checks for scored in ordered if scored.checks is not None), None),
             sum(scored.seconds for scored in ordered),
             ", ".join(sorted({scored.device for scored in ordered})),
         )
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The work of a run on `workers`; numbers are those of a run in one process."""
+class Spread(Here):
+    """The scorer of a run on `workers`; numbers are those of a run in one process."""
 
-    workers: Workers
-    preparation: Preparation
-    path: str
-    memory: str | int | None
+    memory_of = "Memory of each worker"
 
-    @property
-    def study(self) -> Study:
-        """What is run, with the distractors that its model leaves."""
-        return self.preparation.study
+    def __init__(self, workers: Workers, preparation: Preparation, *, path: str, memory: str | int | None) -> None:
+        super().__init__(preparation, path=path, memory=memory)
+        self.workers = workers
+        self._assessed: dict[str, TaskRecord] = {}
 
-    @property
-    def model(self) -> HookedModel:
-        """The model of this process."""
-        return self.preparation.model
+    def memory_needed(self) -> str:
+        """See `Scorer`. Memory that is free here says nothing of workers: theirs is known where it is given."""
+        return "" if self.memory is None else super().memory_needed()
 
     def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
-        """The entries of tasks in the manifest."""
-        records: dict[str, TaskRecord] = {}
+        """See `Scorer`."""
         calls = []
         for name in tasks:
             prepared = self.preparation.of(name)
             if prepared.problem:
-                records[name] = judge(self.study, prepared, None, given=functools.partial(_as_given, ()))
+                self._assessed[name] = judge(self.study, prepared, None, given=functools.partial(_as_given, ()))
                 advance(1, name)
             else:
                 calls.append(Assessment(name, prepared.scored))
         for call, (measured, answers) in self.workers.map(calls, shared=self._shared({})):
-            records[call.task] = judge(
+            self._assessed[call.task] = judge(
                 self.study, self.preparation.of(call.task), measured, given=functools.partial(_as_given, answers)
             )
             advance(1, call.task)
-        return {name: records[name] for name in tasks}
+        return {name: self._assessed[name] for name in tasks}
 
     def score(
         self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
-    ) -> Iterator[tuple[Task, MethodSpec, Scored]]:
+    ) -> Iterator[tuple[Task, TaskRecord | Scored | dict[str, Report]]]:
+        """See `Scorer`; tasks as workers finish them."""
+        self.assess([task.name for task in missing if task.name not in self._assessed], lambda steps, label: None)
+        left: dict[Task, list[MethodSpec]] = {}
+        for task, specs in missing.items():
+            if specs or self._assessed[task.name].refusal:
+                yield task, self._assessed[task.name]
+            if self._assessed[task.name].refusal:
+                advance(sum(self.model.n_heads.values()) * len(specs), task.name)
+            elif specs:
+                left[task] = list(specs)
+            else:
+                yield from super().score({task: []}, advance)
+        checks: dict[Task, dict[str, Report]] = defaultdict(dict)
+        n_left = {task: len(specs) for task, specs in left.items()}
+        for task, scored, reports in self._blocks(left, advance):
+            checks[task] = checks[task] or reports
+            n_left[task] -= 1
+            yield task, scored
+            del scored  # or it is kept while the next is awaited
+            if not n_left[task]:
+                yield task, checks[task]
+
+    def _blocks(
+        self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
+    ) -> Iterator[tuple[Task, Scored, dict[str, Report]]]:
         """Blocks as they become whole; one of every task comes with checks of the model on the first prompts."""
         tasks = {task.name: task for task in missing}
-        specs = {spec.label: spec for of_task in missing.values() for spec in of_task}
         n_prompts = {name: sum(map(len, self.preparation.of(name).scored)) for name in tasks}
         pieces: dict[tuple[str, str], _Pieces] = defaultdict(_Pieces)
         heads, shown = sum(self.model.n_heads.values()), defaultdict[str, float](float)
@@ -109,9 +128,9 @@ class Spread:
         references = {name: self.preparation.of(name).reference for name in self._read_as_reference(missing)}
         while cells:
             whole: list[Cell] = []
-            for cell, scored in self.workers.map(cells, shared=self._shared(references)):
+            for cell, (scored, checks) in self.workers.map(cells, shared=self._shared(references)):
                 key = cell.task, cell.label
-                pieces[key].add(cell, scored)
+                pieces[key].add(cell, scored, checks)
                 reached = shown[cell.title] + heads * cell.n_prompts / n_prompts[cell.task]
                 advance(int(reached) - int(shown[cell.title]), cell.title)
                 shown[cell.title] = reached
@@ -122,7 +141,7 @@ class Spread:
                     # Too many prompts left out of a piece may be few of the whole task.
                     whole.append(self._whole(cell))
                 else:
-                    yield tasks[cell.task], specs[cell.label], of_block.joined()
+                    yield tasks[cell.task], of_block.joined(), of_block.checks
             cells = whole
 
     def _read_as_reference(self, missing: Mapping[Task, Sequence[MethodSpec]]) -> list[str]:
@@ -176,7 +195,7 @@ class Spread:
         return Cell(cell.task, cell.label, (cell.label,), scored, is_piece=False, checked=True)
 
     def _shared(self, references: Mapping[str, Sequence[PromptBatch]]) -> Shared:
-        """What calls have in common; `references`: task -> its reference prompts, of all that a call may ask for."""
+        """Values for all calls; `references`: task -> its reference prompts, of all that a call may ask for."""
         study, tasks = self.study, [task.name for task in self.study.suite.tasks]
         n_scored = {task.name: self.preparation.of(task.name).prompts.kept for task in study.cells}
         items: dict[tuple[Kind, str], object] = {("metric", name): lookup("metric", name) for name in study.metrics}
@@ -191,5 +210,5 @@ class Spread:
 
 
 def _as_given(answers: tuple[GivenAnswer, ...], accuracy: Any) -> tuple[GivenAnswer, ...]:
-    """What a worker has sent along, in place of asking the model of this process."""
+    """The answers that a worker has sent along, in place of asking the model of this process."""
     return answers

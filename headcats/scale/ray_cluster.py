@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ from headcats.bounds import check_count, shown
 from headcats.errors import ClusterError, OptionError, pluralize
 
 if TYPE_CHECKING:
-    from headcats.cluster.pool import Pool
     from headcats.models.adapter import HookedModel
+    from headcats.scale.pool import Pool
+    from headcats.scale.spread import Spread
 
 _REACHED = 5.0
 """Seconds in which a cluster has to answer; Ray alone would try for minutes."""
@@ -91,14 +92,16 @@ class Cluster:
             ) from None
 
     def _place(self) -> str | None:
-        """The address that Ray will take; None or "auto" for what it finds by itself."""
+        """The address that Ray will take; None or "auto" lets it look for one."""
         if self.address not in (None, "auto") or ("ray" in sys.modules and sys.modules["ray"].is_initialized()):
             return self.address
         return os.environ.get("RAY_ADDRESS") or self.address
 
     @contextlib.contextmanager
-    def connected(self) -> "Iterator[Cluster]":
-        """Reach the cluster; one that was started for it is ended on leaving.
+    def connected(self) -> "Iterator[Callable[..., Spread]]":
+        """Reach the cluster; yields what makes the scorer of a study (see `headcats.study.scorer.Here`).
+
+        Its workers hold the model of the study, and end on leaving, as does a cluster that was started here.
 
         Raises:
             ClusterError: It cannot be reached, or this process is connected to another one.
@@ -116,10 +119,16 @@ class Cluster:
             else:
                 self._check_same()
             try:
-                yield self
+                with contextlib.ExitStack() as pools:
+                    yield lambda preparation, **options: self._spread(pools, preparation, **options)
             finally:
                 if is_ours:
                     ray.shutdown()
+
+    def _spread(self, pools: contextlib.ExitStack, preparation: Any, **options: Any) -> "Spread":
+        from headcats.scale.spread import Spread
+
+        return Spread(pools.enter_context(self.workers(preparation.model)), preparation, **options)
 
     def _initialize(self) -> None:
         import ray
@@ -155,9 +164,9 @@ class Cluster:
         Raises:
             ClusterError: The model cannot be loaded anew, or the cluster has no room for one worker.
         """
-        from headcats.cluster.pool import Pool
-        from headcats.cluster.worker import Order
         from headcats.models.placement import resident_bytes
+        from headcats.scale.pool import Pool
+        from headcats.scale.worker import Order
         from headcats.study.identity import model_record, versions
 
         if not model.origin.source:

@@ -1,1 +1,0 @@
-"""A run on a Ray cluster: where it is, workers that hold the model, and who does what."""

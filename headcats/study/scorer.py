@@ -1,0 +1,191 @@
+"""The scorer of a run: this process, or others that hold the model; and the share of a study that falls to a run."""
+
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.guard import working_on
+from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.spec import MethodSpec
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
+from headcats.prompts.batch import PromptBatch
+from headcats.results.records import TaskRecord
+from headcats.study.assessment import assess, assess_prompts, memory_plan
+from headcats.study.plan import Study
+from headcats.study.preparation import Preparation
+from headcats.study.progress import Advance
+from headcats.sweeps.runs import BaseRuns
+from headcats.tasks.definition import Task
+
+_CHECKED_PROMPTS = 2
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A block of a task, or the reason why there is none.
+
+    Attributes:
+        label: The method.
+        block: As the method gives it; None if it is skipped.
+        refusal: Why the method is skipped on the task; "" for a block.
+        seconds: How long it took.
+        device: Device of the worker that made it; "" of this process.
+    """
+
+    label: str
+    block: xr.Dataset | None
+    refusal: str
+    seconds: float
+    device: str = ""
+
+    @classmethod
+    def of(cls, spec: MethodSpec, inputs: TaskInputs, *, device: str = "") -> "Scored":
+        """Score a task by a method."""
+        started = time.monotonic()
+        try:
+            block, refusal = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
+        except DataError as error:
+            block, refusal = None, str(error)
+        return cls(spec.label, block, refusal, time.monotonic() - started, device)
+
+
+class Scorer(Protocol):
+    """Scores cells of a study, each a method on a task.
+
+    Attributes:
+        preparation: Model, study and prompts.
+    """
+
+    preparation: Preparation
+
+    def memory_needed(self) -> str:
+        """Line on the memory of the sweeps, "" where it is not known; an OptionError if the limit is too small."""
+
+    def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
+        """Entries of tasks in the manifest."""
+
+    def score(
+        self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
+    ) -> Iterator[tuple[Task, "TaskRecord | Scored | dict[str, Report]"]]:
+        """For each task its entry; if it is not refused, then its blocks, and last the checks of the model."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Other machines, such as an `hc.Cluster`."""
+
+    def connected(self) -> "contextlib.AbstractContextManager[Callable[..., Scorer]]":
+        """Reach them before a model is loaded here; yields what takes the arguments of `Here`."""
+
+
+@runtime_checkable
+class Share(Protocol):
+    """The cells of one of several runs, such as an `hc.Shard`."""
+
+    def narrow(self, study: Study) -> Study:
+        """The study with these cells alone; an OptionError if there are too few for all runs."""
+
+
+class Here:
+    """The scorer of this process.
+
+    Args:
+        preparation: Model and prompts.
+        path: Path of the sweeps.
+        memory: Limit beside the weights.
+    """
+
+    memory_of = "Memory"
+
+    def __init__(self, preparation: Preparation, *, path: str, memory: str | int | None) -> None:
+        self.preparation, self.path, self.memory = preparation, path, memory
+
+    @property
+    def model(self) -> HookedModel:
+        """The model that is scored."""
+        return self.preparation.model
+
+    @property
+    def study(self) -> Study:
+        """The study, with the distractors that its model leaves."""
+        return self.preparation.study
+
+    def memory_needed(self) -> str:
+        """See `Scorer`."""
+        sweep = memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path)
+        return f"{self.memory_of}: {sweep.describe()}." if sweep else ""
+
+    def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
+        """See `Scorer`."""
+        records = {}
+        for name in tasks:
+            with working_on(f"task {name!r}"):
+                records[name] = assess_prompts(self.preparation, name, limit=self.memory)
+            advance(1, name)
+        return records
+
+    def score(
+        self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
+    ) -> Iterator[tuple[Task, TaskRecord | Scored | dict[str, Report]]]:
+        """See `Scorer`; one task after the other."""
+        for task, specs in missing.items():
+            with working_on(f"task {task.name!r}"):
+                yield from ((task, made) for made in self._score_task(task, specs, advance))
+
+    def _score_task(
+        self, task: Task, specs: Sequence[MethodSpec], advance: Advance
+    ) -> Iterator[TaskRecord | Scored | dict[str, Report]]:
+        prepared, heads = self.preparation.of(task.name), sum(self.model.n_heads.values())
+        runs = tuple(BaseRuns(self.model, batch, limit=self.memory) for batch in prepared.scored)
+        for spec, batch_runs in itertools.product(specs, runs):
+            spec.method.announce(batch_runs, positions=spec.positions, path=self.path)
+        record = assess(self.study, prepared, runs)
+        if record.refusal:
+            yield record
+            advance(heads * len(specs), task.name)
+            return
+        checks = TaskChecks(self.model, prepared.scored)
+        yield record
+        reference = functools.partial(self.preparation.references.of, task.name)
+        for spec in specs:
+            step = _heads_done(advance, f"{task.name} {spec.label}", n_batches=len(runs))
+            yield Scored.of(spec, TaskInputs(runs, self.study.metrics, reference, step, self.path))
+        yield checks.done()
+
+
+class TaskChecks:
+    """Checks of the model on the first prompts of a task, before and after it is scored."""
+
+    def __init__(self, model: HookedModel, scored: Sequence[PromptBatch]) -> None:
+        self.model, self.first = model, scored[0].select(range(min(_CHECKED_PROMPTS, len(scored[0]))))
+        clean, corrupted = self.first.clean, self.first.corrupted
+        self._reports = {
+            "hooks": check_hooks(model, clean, corrupted),
+            "residual": check_residual(model, clean, corrupted),
+        }
+        self._before = model.logits(clean)
+
+    def done(self) -> dict[str, Report]:
+        """Reports of all checks, after the model was used."""
+        unchanged = check_clean_unchanged(self.model, self.first.clean, self._before)
+        return {**self._reports, "clean_unchanged": unchanged}
+
+
+def _heads_done(advance: Advance, label: str, *, n_batches: int) -> Callable[[int], None]:
+    """Advance by whole heads where each is done once per batch."""
+    done = 0
+
+    def step(heads: int) -> None:
+        nonlocal done
+        before, done = done // n_batches, done + heads
+        advance(done // n_batches - before, label)
+
+    return step
