@@ -26,11 +26,11 @@ import psutil
 import ray
 import torch
 from planned import own_task, random_word_model
+from random_weights import random_model
 from sweep_speed.shapes import Shape
 
 import headcats as hc
 from headcats.models.adapter import HookedModel
-from headcats.models.random_weights import random_model
 from headcats.scale.ray_cluster import Cluster
 from headcats.scale.spread import Spread
 from headcats.study.output import Output

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 import xarray as xr
+from random_weights import random_hooked_model
 from sweep_speed.clock import gemm_rate
 from sweep_speed.shapes import SHAPES, Shape, random_batch
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
-from headcats.models.random_weights import random_hooked_model
 
 DTYPES = (torch.float32, torch.bfloat16)
 TASKS = ("country_capital", "past_tense", "uppercase", "english_french")

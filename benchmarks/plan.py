@@ -2,27 +2,31 @@
 
     python benchmarks/plan.py [--shape NAME ...] [--prompts 16] [--methods NAME ...]
 
-A rate is measured for every width on four of its layers, before and after the run; layers, heads, prompts, methods and
-reference prompts are the plan's to carry over. Operations are those that PyTorch counts in the whole run
-(`FlopCounterMode`), memory is the weights and the most that tensors take at a time, seconds are those of one thread of
-the processor, and storage is the size of the files of blocks.
+A rate is measured for every width on four of its layers, before and after the run, in place of a data sheet; layers,
+heads, prompts, methods and reference prompts are the plan's to carry over. Operations are those that PyTorch counts in
+the whole run (`FlopCounterMode`), memory is the weights and the most that tensors take at a time, seconds are those of
+one thread of the processor, and storage is the size of the files of blocks.
 """
 
 import argparse
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from planned import own_task, random_word_model
-from sweep_speed.shapes import SHAPES, Shape
+from random_weights import random_hooked_model
+from sweep_speed.shapes import SHAPES, Shape, random_batch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import headcats as hc
 from headcats.models.placement import resident_bytes
+from headcats.scale import flops
+from headcats.scale.hardware import Hardware
 from headcats.sweeps.peak import peak_bytes
 
 PLANNED = {
@@ -55,9 +59,8 @@ def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], time
     model = random_word_model(shape)
     tasks = [own_task(model, shape, number, prompts=prompts) for number in range(TASKS)]
     study = {"suite": tasks, "methods": methods, "n_prompts": prompts}
-    hardware = "measured" if timed else "h100"
-    options = {"hardware": hardware, "dtype": "float32", "clock": time.process_time, **study}
-    planned = hc.plan(model, **options)
+    rate = measured_rate(shape) if timed else 1.0
+    planned = hc.plan(model, hardware=Hardware("here", 10**10, rate, "measured"), dtype="float32", **study)
     run = {**study, "min_accuracy": 0, "progress": False}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
@@ -71,10 +74,30 @@ def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], time
         hc.run(model, **run)
         seconds = time.process_time() - started
         # What else goes on on the machine changes: the rate of before and that of after.
-        hours = (planned.hours + hc.plan(model, **options).hours) / 2
-        yield Line(name, "seconds", hours * 3600, seconds)
+        seconds_planned = planned.flops * (1 / rate + 1 / measured_rate(shape)) / 2
+        yield Line(name, "seconds", seconds_planned, seconds)
     yield Line(name, "memory", planned.memory, resident_bytes(model.model) + peak)
     yield Line(name, "storage", planned.storage, stored)
+
+
+def measured_rate(shape: Shape) -> float:
+    """Operations per second of short sweeps of four layers of a shape, the shortest of three each."""
+    small = replace(shape, n_layers=min(4, shape.n_layers))
+    model, operations, seconds = random_hooked_model(small, "bridge"), 0, 0.0
+    for positions, prompts in (("last", 64), ("all", 16)):
+        batch = random_batch(replace(small, prompts=prompts), length=shape.length, shared=0.0)
+        took = math.inf
+        for _ in range(4):  # the first one checks the path, too, and is never the shortest
+            started = time.process_time()
+            hc.sweep(model, batch, "denoising_patch", positions=positions)
+            took = min(took, time.process_time() - started)
+        sizes = {"prompts": prompts, "length": shape.length}
+        first = 0 if positions == "all" else shape.length - 1
+        operations += 2 * flops.unpatched(small, **sizes, whole_vocabulary=True)
+        operations += flops.swept(small, **sizes, first=first, whole_vocabulary=False)
+        operations += flops.bridge_extras(small, **sizes, first=first)
+        seconds += took
+    return operations / seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Line]:

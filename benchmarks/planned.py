@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from random_weights import random_hooked_model
 from sweep_speed.shapes import SHAPES, Shape
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from headcats.models.adapter import HookedModel
-from headcats.models.random_weights import random_hooked_model
 from headcats.prompts.pair import PromptPair
 from headcats.results.manifest import Manifest
 from headcats.study.plan import REFERENCE_PROMPTS

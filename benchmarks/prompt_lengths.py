@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from random_weights import random_hooked_model
 from sweep_speed.shapes import SHAPES, Shape, random_batch
 
 from headcats.models.adapter import HookedModel
-from headcats.models.random_weights import random_hooked_model
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep
 

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from random_weights import random_hooked_model
 from sweep_speed.shapes import SHAPES
 
 import headcats as hc
 from headcats.models.circuit import Circuit
-from headcats.models.random_weights import random_hooked_model
 from headcats.papers.ov_relation import extremes
 from headcats.papers.ov_relation.settings import PRESETS
 

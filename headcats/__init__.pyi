@@ -31,7 +31,7 @@ from .scale.shard import Shard as Shard
 from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
-from .study.resources import plan as plan
+from .scale.resources import plan as plan
 from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
 from .study.series_run import run_series as run_series

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from random_weights import random_hooked_model
 from rich.console import Console
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.models.adapter import HookedModel
-from headcats.models.random_weights import random_hooked_model
 from sweep_speed import peak, report
 from sweep_speed.clock import clocked, gemm_rate, timings
 from sweep_speed.report import Row

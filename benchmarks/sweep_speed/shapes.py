@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import torch
+from random_weights import is_gpt2
 
-from headcats.models.random_weights import is_gpt2
-from headcats.models.shape import ModelShape
 from headcats.prompts.batch import PromptBatch
+from headcats.scale.shape import ModelShape
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from transformer_lens import patching
 from headcats.metrics import measure, metric_traits
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
-from headcats.sweeps import flops
+from headcats.scale import flops
+from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.later_tokens import rest_of_rows
@@ -210,14 +211,27 @@ def _replays(job: Job, *, unpatched: int) -> int:
     pair = metric_traits(job.work.metric).reads == "pair"
     sizes: dict[str, Any] = {"prompts": len(job.batch), "length": job.length, "whole_vocabulary": not pair}
     if job.work.answer > 1:
-        several: dict[str, int] = {"prompts": len(job.batch), "length": job.length, "steps": job.work.answer - 1}
-        return unpatched * flops.unpatched_answers(job.shape, **several) + flops.answers(job.shape, **several)
+        sizes |= {"whole_vocabulary": False, "steps": job.work.answer - 1}
     runs = unpatched * flops.unpatched(job.shape, **sizes)
     if job.work.positions == "each":
-        return runs + sum(flops.one_position(job.shape, at=at, **sizes) for at in range(job.first, job.length))
-    if job.first == job.length - 1:
-        return runs + flops.last_position(job.shape, **sizes)
-    return runs + flops.suffix(job.shape, first=job.first, **sizes)
+        return runs + sum(one_position(job.shape, at=at, **sizes) for at in range(job.first, job.length))
+    first = job.length - 1 if job.work.answer > 1 else job.first
+    return runs + flops.swept(job.shape, first=first, **sizes)
+
+
+def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
+    """Every head replaced at position `at` alone, given the unpatched run.
+
+    In its own layer a head changes that position, in later ones those after it too. The last layer is read at the last
+    position: heads there that write elsewhere change nothing. The unpatched run is not counted.
+    """
+    c = flops.Costs(shape)
+    width, last = length - at, shape.n_layers - 1
+    readout = c.vocabulary if whole_vocabulary else c.pair
+    start = shape.n_heads * (c.head_out + c.mlp)
+    total = last * start + sum(range(last)) * shape.n_heads * width * (c.attention(length) + c.mlp)
+    total += last * shape.n_heads * (width * c.keys + c.queries + length * c.key + c.out + c.mlp + readout)
+    return prompts * (total + (start + shape.n_heads * readout if at == length - 1 else 0))
 
 
 SIDES = {

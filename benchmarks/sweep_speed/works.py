@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from random_weights import random_model
 
 from headcats.metrics import Targets
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
-from headcats.models.random_weights import random_model
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import find_intervention
 from headcats.sweeps.reference import Reference

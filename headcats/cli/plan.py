@@ -11,7 +11,7 @@ from headcats.cli.options import takes_fields
 from headcats.study.options import StudyOptions
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
-_HARDWARE = "h100, h200, a100, or measured: this machine, by short sweeps of a slice of the model."
+_HARDWARE = "h100, h200 or a100."
 _TOKENIZER = (
     "Folder or hub name of the tokenizer that writes the prompts; default: that of the folder of --shape, else the "
     "bundled one."
@@ -29,31 +29,29 @@ def plan_command(
     tokenizer: Annotated[str | None, typer.Option("--tokenizer", help=_TOKENIZER)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a study takes on a model of some size: operations, device hours, memory and storage.
+    """Estimate hours, memory and storage of a study on a model of some size, from its matrix products.
 
     Neither the model nor the hardware has to be here. Prompts are written as `headcats run` writes them.
 
     Examples:
     - `headcats plan --shape llama-3-70b --devices 8`
     - `headcats plan --shape llama-3-8b --methods denoising_patch,mean_ablation@last --n-prompts 128`
-    - `headcats plan --shape path/to/model --hardware measured --dtype float32 --json`
+    - `headcats plan --shape path/to/model --hardware a100 --json`
 
     Keys of `--json`: `shape` (`name`, `n_layers`, `n_heads`, `n_kv_heads`, `d_model`, `d_head`, `d_mlp`, `d_vocab`,
-    `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `bandwidth`: null where it is part of the rate, `rate`,
-    `source`, `on_cpu`), `dtype`, `devices`, `devices_per_copy`, `copies`, `n_tasks`, `n_prompts` (of all tasks),
-    `tokens` (of a prompt), `written_by`, `weights`, `flops`, `hours`, `device_hours`, `memory` (of one device),
-    `storage`, and `parts`, a row for the unpatched runs and one for each method: `part`, `forward_flops`,
-    `sweep_flops`, `traffic` (weights read), `seconds` (of one copy), `device_hours`, `activations`, `donors`, `memory`,
-    `storage`. Sizes are in bytes.
+    `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `rate`, `source`), `dtype`, `devices`, `devices_per_copy`,
+    `copies`, `n_tasks`, `n_prompts` (of all tasks), `tokens` (of a prompt), `written_by`, `weights`, `flops`, `hours`
+    (from start to end), `device_hours`, `memory` (of one device), `storage`, and `parts`, a row for the unpatched runs
+    and one for each method: `part`, `flops`, `hours`, `memory`, `storage`. Sizes are in bytes.
     """
     from dataclasses import asdict
 
-    from headcats.reports.text.resources import resource_findings
-    from headcats.study.resources import plan
+    from headcats.scale.plan_findings import plan_findings
+    from headcats.scale.resources import plan
 
     planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **given)
     if not as_json:
-        tell(resource_findings(planned))
+        tell(plan_findings(planned))
         return
     totals = {name: getattr(planned, name) for name in ("flops", "hours", "device_hours", "memory", "storage")}
     put(asdict(planned) | totals)

@@ -103,7 +103,7 @@ class Assessment:
 
     @property
     def group(self) -> str:
-        """Its own: it shares runs with no other."""
+        """The task: it shares runs with no other call."""
         return self.task
 
     def on(self, model: HookedModel, shared: Shared) -> tuple[Measured, tuple[GivenAnswer, ...]]:

@@ -240,7 +240,7 @@ def _nodes() -> list[dict[str, Any]]:
 
 
 def _room(resources: dict[str, Any]) -> list[int]:
-    """How many workers each node has room for; a ClusterError if none has any."""
+    """Number of workers that each node has room for; a ClusterError if none has any."""
     names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
     needs = {names[option]: amount for option, amount in resources.items() if amount}
     sizes = [min(int(node["Resources"].get(name, 0) // need) for name, need in needs.items()) for node in _nodes()]

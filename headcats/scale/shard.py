@@ -22,7 +22,7 @@ _FOLDER = re.compile(r"shard-([0-9]{1,6})-of-([0-9]{1,6})", re.ASCII)
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several shares of the cells of a study, for `hc.run`; `headcats merge` joins the results of all.
+    """Share of the cells of a study, for `hc.run`; `headcats merge` joins the results of all shares.
 
     A cell is a method on a task, or a part (a relation, a seed) of a joint method. Cells are dealt in turn: whole tasks
     where there are enough of them, since the methods of a task share its unpatched runs, and else task by task within
@@ -83,7 +83,7 @@ class Shard:
         return study.changed(deal=self.deal)
 
     def deal(self, tasks: Sequence[T], methods: Sequence[M]) -> list[tuple[T, M]]:
-        """Its (task, method) pairs, task by task; a joint method deals its parts as tasks."""
+        """Deal the (task, method) pairs of this shard, task by task; a joint method deals its parts as tasks."""
         pairs = [(task, method) for method in range(len(methods)) for task in range(len(tasks))]
         if self.of <= len(tasks):
             mine = {(task, method) for task, method in pairs if task % self.of == self.number - 1}

@@ -48,7 +48,7 @@ class _Pieces:
         return any(cell.is_piece and scored.refusal for cell, scored in self._scored)
 
     def joined(self) -> Scored:
-        """All of them as one, in the order of the prompts."""
+        """Join all pieces, in the order of the prompts."""
         ordered = [scored for _, scored in sorted(self._scored, key=lambda piece: piece[0].place)]
         blocks = [scored.block for scored in ordered if scored.block is not None]
         return Scored(

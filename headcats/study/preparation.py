@@ -67,7 +67,7 @@ class Preparation:
     does not change a prompt.
     """
 
-    def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: study/written.py
+    def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: scale/written.py
         if model.tokenizer is None:
             raise ModelError(
                 f"Model {model.name!r} has no tokenizer, so tasks cannot be written as tokens. Pass "

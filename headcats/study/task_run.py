@@ -44,7 +44,7 @@ class TaskWork:
         self.heads = sum(self.preparation.model.n_heads.values())
 
     def score_tasks(self, progress: bool | None) -> None:
-        """All tasks of the study."""
+        """Score all tasks of the study."""
         self._settle_distractors(progress)
         if line := self.scorer.memory_needed():
             _log.info("%s", line)

@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-import torch
-
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import keeps_logits
 from headcats.models.placement import largest_offloaded, resident_bytes
-from headcats.models.shape import ModelShape
 
 
 @dataclass(frozen=True)
@@ -76,27 +73,4 @@ class Sizes:
             streams=2 if not bridge and cfg.parallel_attn_mlp else 1,
             n_patterns=sum(getattr(block.attn, "_pattern", None) is not None for block in blocks),
             on_cpu=model.device.type == "cpu",
-        )
-
-    @classmethod
-    def planned(cls, shape: ModelShape, dtype: torch.dtype, *, on_cpu: bool) -> "Sizes":
-        """Sizes of a shape, as a TransformerBridge would hold it."""
-        return cls(
-            name=shape.name,
-            weights=shape.weights * dtype.itemsize,
-            loaded=0,
-            number=dtype.itemsize,
-            layers=shape.n_layers,
-            max_heads=shape.n_heads,
-            d_z=shape.n_heads * shape.d_head,
-            d_kv=shape.n_kv_heads * shape.d_head,
-            d_model=shape.d_model,
-            d_hidden=shape.d_mlp,
-            d_vocab=shape.d_vocab,
-            is_bridge=True,
-            keeps_logits=True,
-            streams=1,
-            # The bridge of GPT-2 and others of its time keeps them; none of those has a gated MLP.
-            n_patterns=shape.n_layers if shape.mlp_matrices == 2 else 0,
-            on_cpu=on_cpu,
         )

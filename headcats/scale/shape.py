@@ -132,7 +132,7 @@ def _shape_of_config(config: Any, *, name: str) -> ModelShape:
 
 
 def _sizes(config: Any, *, name: str) -> ModelShape:
-    """Sizes in a config; those of the MLP's matrices are in no field that all configs have."""
+    """Sizes in a config; the number of the MLP's matrices has no name that all configs share."""
     heads, width = config.num_attention_heads, config.hidden_size
     return ModelShape(
         n_layers=config.num_hidden_layers,
@@ -159,6 +159,6 @@ def _block_weights(config: Any) -> int:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    text = (files("headcats") / "models" / _TABLE).read_text(encoding="utf-8")
+    text = (files("headcats") / "scale" / _TABLE).read_text(encoding="utf-8")
     table: Mapping[str, Any] = tomllib.loads(text)
     return table

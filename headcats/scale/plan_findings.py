@@ -1,4 +1,4 @@
-"""What a study will take, as a table and what it rests on."""
+"""Hours, memory and storage of a study, as a table and what it rests on."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,43 +7,32 @@ from headcats.errors import format_duration
 from headcats.results.finding import Finding, line, paragraph, table
 
 if TYPE_CHECKING:  # which loads torch
-    from headcats.study.resources import Resources
+    from headcats.scale.resources import Resources
 
-_COLUMNS = (
-    "",
-    "forward FLOPs",
-    "sweep FLOPs",
-    "weights read",
-    "device time",
-    "activations",
-    "donors",
-    "memory",
-    "storage",
-)
+_COLUMNS = ("", "operations", "time", "memory", "storage")
 
 
-def resource_findings(planned: "Resources") -> Iterator[Finding]:
+def plan_findings(planned: "Resources") -> Iterator[Finding]:
     """A row per part, the sum, and the assumptions."""
     from headcats.sweeps.memory import readable_bytes  # with torch
 
     rows = [
         [
             part["part"],
-            *(f"{part[name]:.2g}" if part[name] else "-" for name in ("forward_flops", "sweep_flops")),
-            readable_bytes(round(part["traffic"])),
-            format_duration(part["device_hours"] * 3600),
-            *(readable_bytes(part[name]) if part[name] else "-" for name in ("activations", "donors", "memory")),
+            f"{part['flops']:.2g}",
+            format_duration(part["hours"] * 3600),
+            readable_bytes(part["memory"]),
             readable_bytes(part["storage"]) if part["storage"] else "-",
         ]
         for part in planned.parts.to_dict("records")
     ]
-    name, shape = planned.shape.name or "model", planned.shape
+    shape = planned.shape
     yield table(
         "plan.title",
         _COLUMNS,
         rows,
         numeric=_COLUMNS[1:],
-        shape=name,
+        shape=shape.name or "model",
         layers=shape.n_layers,
         heads=shape.n_heads,
         dtype=planned.dtype,
@@ -63,8 +52,6 @@ def resource_findings(planned: "Resources") -> Iterator[Finding]:
     )
     if planned.devices_per_copy > 1:
         yield line("plan.spread", per_copy=planned.devices_per_copy, copies=planned.copies)
-    if idle := planned.devices % planned.devices_per_copy:
-        yield line("plan.idle", n=idle)
     yield line("plan.prompts", tokens=planned.tokens, written_by=planned.written_by)
     yield line("plan.rate", source=planned.hardware.source, rate=f"{planned.hardware.rate / 1e12:.3g}")
     yield line("plan.left_out")

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 import torch
 from covering import pairwise
+from random_weights import is_gpt2, random_hooked_model, random_model
+from sweep_speed.sides import one_position
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from headcats.models.random_weights import is_gpt2, random_hooked_model, random_model
-from headcats.models.shape import ModelShape
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import flops
+from headcats.scale import flops
+from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep
 
 SHAPES = {
@@ -46,10 +47,8 @@ def test_a_forward_pass(shape: ModelShape) -> None:
 def test_heads_replaced_from_a_position_on_and_at_it_alone(name: str, first: int, whole_vocabulary: bool) -> None:
     shape, options = SHAPES[name], {"whole_vocabulary": whole_vocabulary}
     onwards, alone = (counted(literal_sweep, shape, first=first, alone=alone, **options) for alone in (False, True))
-    assert 3 * onwards == flops.suffix(shape, **SIZES, first=first, **options)
-    assert 3 * alone == flops.one_position(shape, **SIZES, at=first, **options)
-    if first == 9:
-        assert 3 * onwards == flops.last_position(shape, **SIZES, **options)
+    assert 3 * onwards == flops.swept(shape, **SIZES, first=first, **options)
+    assert 3 * alone == one_position(shape, **SIZES, at=first, **options)
 
 
 @each_shape
@@ -69,10 +68,12 @@ def test_answers_of_several_tokens(shape: ModelShape) -> None:
     tokens = sum(counted(block, shape, length=length, first=length - 1, last=False) for length in (11, 12))
     read = counted(readout, shape, whole_vocabulary=True)
     unpatched = flops.unpatched(shape, **SIZES, whole_vocabulary=False)
-    assert flops.unpatched_answers(shape, **SIZES, steps=2) == unpatched + 3 * 2 * (3 * tokens + 2 * read)
+    both = flops.unpatched(shape, **SIZES, whole_vocabulary=False, steps=2)
+    assert both == unpatched + 3 * 2 * (3 * tokens + 2 * read)
     behind = 4 * (2 + 1 + 0)  # heads of the first, second and third block
-    swept = flops.last_position(shape, **SIZES, whole_vocabulary=False)
-    assert flops.answers(shape, **SIZES, steps=2) == swept + 3 * 2 * (behind * tokens + 12 * 2 * read)
+    last = SIZES | {"first": 9, "whole_vocabulary": False}
+    swept = flops.swept(shape, **last)
+    assert flops.swept(shape, **last, steps=2) == swept + 3 * 2 * (behind * tokens + 12 * 2 * read)
 
 
 def test_of_a_bridge_at_all_positions() -> None:
@@ -85,9 +86,8 @@ def test_of_a_bridge_at_all_positions() -> None:
     sweep(model, batch, "denoising_patch", positions="all")  # with the check of the path
     sizes = {"prompts": 8, "length": 20}
     expected = 2 * flops.unpatched(shape, **sizes, whole_vocabulary=True)
-    expected += flops.suffix(shape, **sizes, first=0, whole_vocabulary=False)
-    expected += flops.fresh_rows(shape, **sizes, first=0)
-    expected += flops.unread_queries(shape, **sizes, first=0)
+    expected += flops.swept(shape, **sizes, first=0, whole_vocabulary=False)
+    expected += flops.bridge_extras(shape, **sizes, first=0)
     assert expected == pytest.approx(counted(sweep, model, batch, "denoising_patch", positions="all"), rel=0.03)
 
 

@@ -16,7 +16,7 @@ from headcats.tasks.suites import suite_defaults
 
 @dataclass(frozen=True)
 class _Writer:
-    """What of a model decides how prompts are written."""
+    """The parts of a model that decide how prompts are written."""
 
     name: str
     tokenizer: Any

@@ -8,7 +8,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.hooked import build_hooked_transformer
-from headcats.models.shape import ModelShape
+from headcats.scale.shape import ModelShape
 
 Backend = Literal["bridge", "hooked"]
 N_CTX = 512

@@ -4,12 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from random_weights import random_model
+from toys import LAYOUTS, tiny_model
 from transformers import LlamaConfig, MixtralConfig, dynamic_module_utils
 
 import headcats as hc
 from headcats.errors import ModelError, UnknownNameError
-from headcats.models.random_weights import random_model
-from headcats.models.shape import ModelShape, find_shape
+from headcats.scale.shape import ModelShape, find_shape
 
 GATED = ModelShape(3, 4, 2, 32, 16, 64, 60, 3)
 PLAIN = ModelShape(3, 4, 4, 32, 8, 128, 60, tied=True)
@@ -41,8 +42,9 @@ def test_the_shape_of_a_folder_is_read_from_its_config(shape, tmp_path):
     assert find_shape(tmp_path / "small") == replace(shape, name="small")
 
 
-def test_the_shape_of_a_loaded_model(toy, layout):
-    model = hc.load_model(toy.model)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_shape_of_a_loaded_model(layout):
+    model = hc.load_model(tiny_model(layout).model)
     shape = find_shape(model)
     assert (shape.n_layers, shape.n_heads, shape.d_model) == (model.n_layers, model.max_heads, model.d_model)
     assert shape.n_kv_heads == max(model.n_kv_heads.values())

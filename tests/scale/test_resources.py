@@ -1,0 +1,118 @@
+"""`hc.plan`: what follows from a shape, where every number can be had in another way."""
+
+import itertools
+
+import pytest
+from counting import INPUTS, SUITE, counting_folder
+
+import headcats as hc
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.scale import flops
+from headcats.scale.costs import UNPATCHED
+from headcats.scale.hardware import Hardware, find_hardware
+from headcats.scale.shape import ModelShape, find_shape
+
+TWO = {"suite": ["country_capital", "country_language"], "n_prompts": 4}
+SMALL = ModelShape(3, 4, 2, 32, 16, 64, 60, 3, name="small")
+
+
+def part(planned, name):
+    return planned.parts.set_index("part").loc[name]
+
+
+def test_operations_are_those_of_sweeps_on_the_prompts():
+    planned = hc.plan(SMALL, methods=["denoising_patch"], **TWO)
+    assert planned.parts["part"].tolist() == [UNPATCHED, "denoising_patch@last"]
+    assert (planned.n_tasks, planned.n_prompts, planned.tokens) == (2, 8, 23)
+    sizes = {"prompts": 8, "length": 23}
+    swept = flops.swept(SMALL, **sizes, first=22, whole_vocabulary=False)
+    swept += flops.bridge_extras(SMALL, **sizes, first=22)
+    shared = 2 * flops.unpatched(SMALL, **sizes, whole_vocabulary=True) + 3 * flops.forward(SMALL, **sizes, logits=1)
+    assert planned.parts["flops"].tolist() == [shared, swept]
+    assert planned.flops == shared + swept
+
+
+def test_reference_prompts_are_run_once_and_donors_for_each_task():
+    methods = ["mean_ablation@last", "mean_ablation:reference=task@last", "other_item_patch", "denoising_patch"]
+    planned = hc.plan(SMALL, methods=[*methods, "mean_ablation@all", "zero_ablation@all"], **TWO)
+    flops_of = dict(zip(planned.parts["part"], planned.parts["flops"], strict=True))
+    one, sweep = flops.forward(SMALL, prompts=1, length=23, logits=1), flops_of["denoising_patch@last"]
+    runs = {part: (total - sweep) / one for part, total in flops_of.items()}
+    assert runs["mean_ablation@last"] == runs["mean_ablation:reference=task@last"] == 2 * 100
+    assert runs["other_item_patch@last"] == 8
+    assert flops_of["mean_ablation@all"] == flops_of["zero_ablation@all"]
+
+
+def test_a_task_with_fewer_prompts_counts_with_those_it_has(tmp_path):
+    prompts = [
+        hc.PromptPair(f"{one} {two}", two, f"{one},{two} →", f"{two},{one} →", answer=" w40", distractor=" w41")
+        for one, two in itertools.permutations(INPUTS[:10], 2)
+    ]
+    task = hc.Task("mine", "Other", "made up", lambda n, *, seed: prompts)
+    study = {"suite": task, "methods": ["denoising_patch"], "tokenizer": counting_folder(tmp_path / "model")}
+    few, many = (hc.plan(SMALL, n_prompts=n, **study) for n in (70, 1000))
+    assert (few.n_prompts, many.n_prompts) == (70, 90)
+    assert many.flops > few.flops
+
+
+def test_groups_of_heads_are_fewer():
+    heads, groups = (
+        part(hc.plan(SMALL, methods=[method], **TWO), f"{method}@last")
+        for method in ("denoising_patch", "denoising_patch:unit=kv_group")
+    )
+    assert groups.flops == heads.flops / 2
+    assert groups.storage < heads.storage
+
+
+def test_a_metric_of_the_whole_vocabulary_reads_more():
+    pair, whole = (hc.plan(SMALL, methods=["denoising_patch"], metrics=[m], **TWO) for m in ("logit_diff", "log_prob"))
+    readout = 8 * 3 * 4 * 2 * 32 * (60 - 2)
+    assert whole.flops - pair.flops == readout
+
+
+def test_device_hours_follow_from_the_rate():
+    planned = hc.plan("llama-3-8b", methods=["denoising_patch"], **TWO)
+    rate = find_hardware("h100", "bfloat16").rate
+    assert rate == pytest.approx(0.38 * 989e12)
+    assert planned.device_hours * 3600 == pytest.approx(planned.flops / rate)
+    assert planned.hours == planned.device_hours
+    twice = hc.plan("llama-3-8b", methods=["denoising_patch"], devices=2, **TWO)
+    assert (twice.copies, twice.hours) == (2, planned.hours / 2)
+    assert twice.device_hours == pytest.approx(planned.device_hours)
+    assert planned.memory > planned.weights == 2 * find_shape("llama-3-8b").weights
+    own = Hardware("mine", 10**12, rate / 2, "measured by me")
+    slow = hc.plan("llama-3-8b", methods=["denoising_patch"], hardware=own, **TWO)
+    assert slow.hours == pytest.approx(2 * planned.hours)
+
+
+def test_a_model_too_large_for_a_device_is_spread_and_its_devices_work_in_turn():
+    planned = hc.plan("llama-3-70b", methods=["denoising_patch"], devices=4, **TWO)
+    assert (planned.devices_per_copy, planned.copies) == (2, 2)
+    assert planned.device_hours == pytest.approx(4 * planned.hours)
+    assert planned.weights / 2 < planned.memory < 80e9
+    with pytest.raises(OptionError, match="--devices 2"):
+        hc.plan("llama-3-70b", methods=["denoising_patch"], **TWO)
+
+
+def test_bad_input():
+    wrong = [
+        ({"hardware": "h10"}, UnknownNameError, "h100"),
+        ({"devices": 0}, OptionError, "devices"),
+        ({"dtype": "int4"}, UnknownNameError, "float16"),
+        ({"methods": ["ov_relation"]}, OptionError, "ov_relation"),
+        ({"methods": ["attribution_patch"]}, OptionError, "attribution_patch"),
+        ({"n_prompts": 1}, OptionError, "n_prompts"),
+        ({"n_prompts": "many"}, OptionError, "n_prompts"),
+        ({"suite": "ioi"}, DataError, "--tokenizer"),
+        ({"n_demo": 3}, TypeError, "n_demo"),
+    ]
+    for options, error, named in wrong:
+        with pytest.raises(error, match=named):
+            hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
+
+
+def test_a_folder_brings_its_tokenizer(tmp_path):
+    folder = counting_folder(tmp_path / "model")
+    planned = hc.plan(folder, suite=SUITE, n_prompts=4, n_demos=2, methods=["denoising_patch"])
+    assert str(folder) in planned.written_by
+    assert "bundled" in hc.plan(SMALL, methods=["denoising_patch"], **TWO).written_by
