@@ -60,7 +60,8 @@ def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], time
     tasks = [own_task(model, shape, number, prompts=prompts) for number in range(TASKS)]
     study = {"suite": tasks, "methods": methods, "n_prompts": prompts}
     rate = measured_rate(shape) if timed else 1.0
-    planned = hc.plan(model, hardware=Hardware("here", 10**10, rate, "measured"), dtype="float32", **study)
+    here = {"hardware": Hardware("here", 10**10, rate, "measured"), "tokenizer": model.tokenizer}
+    planned = hc.plan(shape, dtype="float32", **here, **study).parts.loc["together"]
     run = {**study, "min_accuracy": 0, "progress": False}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"

@@ -40,9 +40,9 @@ def plan_command(
 
     Keys of `--json`: `shape` (`name`, `n_layers`, `n_heads`, `n_kv_heads`, `d_model`, `d_head`, `d_mlp`, `d_vocab`,
     `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `rate`, `source`), `dtype`, `devices`, `devices_per_copy`,
-    `copies`, `n_tasks`, `n_prompts` (of all tasks), `tokens` (of a prompt), `written_by`, `weights`, `flops`, `hours`
-    (from start to end), `device_hours`, `memory` (of one device), `storage`, and `parts`, a row for the unpatched runs
-    and one for each method: `part`, `flops`, `hours`, `memory`, `storage`. Sizes are in bytes.
+    `copies`, `n_tasks`, `n_prompts` (of all tasks), `tokens` (of a prompt), `written_by`, `weights`, and `parts`, a row
+    for the unpatched runs, one for each method, and their sum ("together"): `part`, `flops`, `hours` (from start to
+    end), `memory` (of one device), `storage`. Sizes are in bytes.
     """
     from dataclasses import asdict
 
@@ -53,5 +53,4 @@ def plan_command(
     if not as_json:
         tell(plan_findings(planned))
         return
-    totals = {name: getattr(planned, name) for name in ("flops", "hours", "device_hours", "memory", "storage")}
-    put(asdict(planned) | totals)
+    put(asdict(planned) | {"parts": planned.parts.rename_axis("part").reset_index()})

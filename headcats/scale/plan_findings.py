@@ -18,15 +18,15 @@ def plan_findings(planned: "Resources") -> Iterator[Finding]:
 
     rows = [
         [
-            part["part"],
-            f"{part['flops']:.2g}",
-            format_duration(part["hours"] * 3600),
-            readable_bytes(part["memory"]),
-            readable_bytes(part["storage"]) if part["storage"] else "-",
+            part.Index,
+            f"{part.flops:.2g}",
+            format_duration(part.hours * 3600),
+            readable_bytes(part.memory),
+            readable_bytes(part.storage) if part.storage else "-",
         ]
-        for part in planned.parts.to_dict("records")
+        for part in planned.parts.itertuples()
     ]
-    shape = planned.shape
+    shape, n_used = planned.shape, planned.copies * planned.devices_per_copy
     yield table(
         "plan.title",
         _COLUMNS,
@@ -42,13 +42,9 @@ def plan_findings(planned: "Resources") -> Iterator[Finding]:
     )
     yield paragraph(
         "plan.total",
-        flops=f"{planned.flops:.2g}",
-        device_time=format_duration(planned.device_hours * 3600),
-        hours=format_duration(planned.hours * 3600),
-        devices=planned.copies * planned.devices_per_copy,
-        memory=readable_bytes(planned.memory),
+        device_time=format_duration(planned.parts["hours"].iloc[-1] * n_used * 3600),
+        devices=n_used,
         weights=readable_bytes(planned.weights),
-        storage=readable_bytes(planned.storage),
     )
     if planned.devices_per_copy > 1:
         yield line("plan.spread", per_copy=planned.devices_per_copy, copies=planned.copies)

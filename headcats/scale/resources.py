@@ -11,7 +11,6 @@ import torch
 
 from headcats.bounds import check_count
 from headcats.errors import OptionError, UnknownNameError, pluralize
-from headcats.models.adapter import HookedModel
 from headcats.registry import unknown_name_message
 from headcats.scale.costs import UNPATCHED, Counting, bridge_sizes, is_planned
 from headcats.scale.hardware import Hardware, find_hardware
@@ -22,6 +21,7 @@ from headcats.study.plan import study_of
 from headcats.sweeps.memory import readable_bytes
 
 DTYPES = ("float32", "bfloat16", "float16")
+TOGETHER = "together"
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Resources:
         tokens: Mean number of tokens of a prompt.
         written_by: Whose tokenizer wrote the prompts.
         weights: Bytes of the weights of one copy.
-        parts: A row for the unpatched runs that all methods share, and one for each method: `part`; `flops`; `hours`
-            from start to end, if the copies share the work evenly; `memory`, bytes of one device, with its share of
-            the weights; `storage`, bytes of blocks.
+        parts: A row for the unpatched runs that all methods share, one for each method, and their sum ("together"):
+            `flops`; `hours` from start to end, if the copies share the work evenly; `memory`, bytes of one device with
+            its share of the weights (together: the most); `storage`, bytes of blocks.
     """
 
     shape: ModelShape
@@ -58,35 +58,10 @@ class Resources:
     weights: int
     parts: pd.DataFrame
 
-    @property
-    def flops(self) -> int:
-        """Operations of the whole study."""
-        return int(self.parts["flops"].sum())
-
-    @property
-    def hours(self) -> float:
-        """Hours from start to end."""
-        return float(self.parts["hours"].sum())
-
-    @property
-    def device_hours(self) -> float:
-        """Hours from start to end, times the devices that hold a copy."""
-        return self.hours * self.copies * self.devices_per_copy
-
-    @property
-    def memory(self) -> int:
-        """Bytes that one device needs for the most demanding part."""
-        return int(self.parts["memory"].max())
-
-    @property
-    def storage(self) -> int:
-        """Bytes of the blocks of the study."""
-        return int(self.parts["storage"].sum())
-
 
 @takes_options(StudyOptions, until="plan")
 def plan(
-    shape: str | os.PathLike[str] | HookedModel | ModelShape,
+    shape: str | os.PathLike[str] | ModelShape,
     options: StudyOptions,
     *,
     hardware: str | Hardware = "h100",
@@ -98,14 +73,14 @@ def plan(
 
     Hours are those of the matrix products of the sweeps' fast paths (see `headcats.scale.flops`); what else a run does
     comes on top: loading, reading of the weights, norms, checks. Prompts are taken to be kept, tasks to be scored. A
-    model that does not fit on one device is spread over several, layer after layer, as `--device-map auto` does it:
+    model that does not fit on one device is spread over several, layer after layer, as `--device auto` does it:
     they work in turn, so that a copy is as fast as one device. For a model that is here, `headcats validate` measures.
 
     Args:
         shape: "llama-3-8b", "llama-3-70b" or another name of `shapes.toml`, a folder in Hugging Face layout (its
-            config.json is enough), or a loaded model.
-        hardware: "h100" or another device of `hardware.toml`, where the share of its peak that sweeps reach is an
-            assumption (models of less than a billion weights reach far less); or a `Hardware` of your own.
+            config.json is enough), or a `ModelShape`.
+        hardware: "h100", "h200" or "a100", where the share of the peak that sweeps reach is an assumption (models of
+            less than a billion weights reach far less); or a `Hardware` of your own.
         devices: How many devices there are.
         dtype: "bfloat16", "float16" or "float32".
         tokenizer: A tokenizer, or the folder or hub name of one, that writes the prompts. None takes that of the
@@ -129,13 +104,13 @@ def plan(
         >>> planned = hc.plan("llama-3-70b", devices=8, **study)
         >>> planned.devices_per_copy, planned.copies
         (2, 4)
-        >>> planned.parts["part"].tolist()
-        ['unpatched runs', 'denoising_patch@last']
+        >>> planned.parts.index.tolist()
+        ['unpatched runs', 'denoising_patch@last', 'together']
         >>> round(planned.weights / 1e9)
         141
 
     References:
-        headcats' own; sizes of models and devices have their sources in `shapes.toml` and `hardware.toml`.
+        headcats' own; sizes of models and devices have their sources in `shapes.toml` and `hardware.py`.
     """
     check_count("devices", devices)
     if dtype not in DTYPES:
@@ -148,17 +123,17 @@ def plan(
             f"A plan counts sweeps of heads, and {' and '.join(others)} does not sweep: leave that out, or see what "
             "`headcats validate` says of a model that is here."
         )
-    folder = Path(os.fspath(shape)) if isinstance(shape, str | os.PathLike) else None
-    if tokenizer is None and isinstance(shape, HookedModel):
-        tokenizer = shape.tokenizer
+    folder = None if isinstance(shape, ModelShape) else Path(shape)
     preparation, written_by = written(study, tokenizer, folder=folder)
     counting = Counting(model_shape, bridge_sizes(model_shape, getattr(torch, dtype)), preparation)
     per_copy, memory = _spread(device, counting, devices=devices)
     copies, storage = devices // per_copy, {spec.label: counting.storage(spec) for spec in study.methods}
-    rows = [
-        (part, flops, flops / device.rate / 3600 / copies, memory[part], storage.get(part, 0))
+    rows = {
+        part: (flops, flops / device.rate / 3600 / copies, memory[part], storage.get(part, 0))
         for part, flops in counting.operations()
-    ]
+    }
+    flops, hours, most, stored = zip(*rows.values(), strict=True)
+    rows[TOGETHER] = (sum(flops), sum(hours), max(most), sum(stored))
     lengths = [batch.length for batch in counting.batches for _ in range(len(batch))]
     return Resources(
         shape=model_shape,
@@ -172,7 +147,7 @@ def plan(
         tokens=sum(lengths) / len(lengths),
         written_by=written_by,
         weights=counting.sizes.weights,
-        parts=pd.DataFrame(rows, columns=["part", "flops", "hours", "memory", "storage"]),
+        parts=pd.DataFrame.from_dict(rows, orient="index", columns=["flops", "hours", "memory", "storage"]),
     )
 
 

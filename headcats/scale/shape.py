@@ -1,4 +1,4 @@
-"""Sizes of a decoder-only model: of a published one by name, of a folder with its config, or of a loaded model."""
+"""Sizes of a decoder-only model: of a published one by name, or of a folder with its config."""
 
 import os
 import re
@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from headcats.errors import ModelError, UnknownNameError, first_line
-from headcats.models.adapter import HookedModel
+from headcats.bounds import shown
+from headcats.errors import ModelError, OptionError, UnknownNameError, first_line
 from headcats.registry import unknown_name_message
 
 _TABLE = "shapes.toml"
@@ -70,18 +70,22 @@ def named_shapes() -> dict[str, ModelShape]:
     }
 
 
-def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> ModelShape:
-    """The shape of a published model by name, of a folder in Hugging Face layout, or of a loaded model.
+def find_shape(source: str | os.PathLike[str] | ModelShape) -> ModelShape:
+    """The shape of a published model by name, or of a folder in Hugging Face layout.
 
     Raises:
+        OptionError: A loaded model, or anything else that has no shape here.
         UnknownNameError: Neither a name nor a folder; the message lists near matches.
         ModelError: The folder holds no config, one that needs code of its own, or one of a model that is no stack of
             attention blocks with an MLP of two or three matrices.
     """
     if isinstance(source, ModelShape):
         return source
-    if isinstance(source, HookedModel):
-        return _shape_of_model(source)
+    if not isinstance(source, str | os.PathLike):
+        raise OptionError(
+            f"shape must be the name of a model, its folder, or a ModelShape; got {shown(source)}. For a model that is "
+            "here, `headcats validate` measures memory and time."
+        )
     shapes = named_shapes()
     if str(source) in shapes:
         return shapes[str(source)]
@@ -94,23 +98,6 @@ def find_shape(source: "str | os.PathLike[str] | HookedModel | ModelShape") -> M
     except Exception as error:  # noqa: BLE001 - every config fails in its own way
         raise ModelError(f"{source} holds no config.json that transformers can read: {first_line(error)}.") from None
     return _shape_of_config(config, name=Path(source).name)
-
-
-def _shape_of_model(model: HookedModel) -> ModelShape:
-    if model.model_class == "TransformerBridge":
-        return _shape_of_config(model.model.original_model.config, name=model.name)
-    cfg = model.model.cfg
-    return ModelShape(
-        n_layers=model.n_layers,
-        n_heads=model.max_heads,
-        n_kv_heads=cfg.n_key_value_heads or model.max_heads,
-        d_model=model.d_model,
-        d_head=max(model.d_head.values()),
-        d_mlp=cfg.d_mlp,
-        d_vocab=model.d_vocab,
-        mlp_matrices=3 if cfg.gated_mlp else 2,
-        name=model.name,
-    )
 
 
 def _shape_of_config(config: Any, *, name: str) -> ModelShape:

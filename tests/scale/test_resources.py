@@ -10,32 +10,32 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.scale import flops
 from headcats.scale.costs import UNPATCHED
 from headcats.scale.hardware import Hardware, find_hardware
+from headcats.scale.resources import TOGETHER
 from headcats.scale.shape import ModelShape, find_shape
 
 TWO = {"suite": ["country_capital", "country_language"], "n_prompts": 4}
 SMALL = ModelShape(3, 4, 2, 32, 16, 64, 60, 3, name="small")
 
 
-def part(planned, name):
-    return planned.parts.set_index("part").loc[name]
+def together(planned):
+    return planned.parts.loc[TOGETHER]
 
 
 def test_operations_are_those_of_sweeps_on_the_prompts():
     planned = hc.plan(SMALL, methods=["denoising_patch"], **TWO)
-    assert planned.parts["part"].tolist() == [UNPATCHED, "denoising_patch@last"]
+    assert planned.parts.index.tolist() == [UNPATCHED, "denoising_patch@last", TOGETHER]
     assert (planned.n_tasks, planned.n_prompts, planned.tokens) == (2, 8, 23)
     sizes = {"prompts": 8, "length": 23}
     swept = flops.swept(SMALL, **sizes, first=22, whole_vocabulary=False)
     swept += flops.bridge_extras(SMALL, **sizes, first=22)
     shared = 2 * flops.unpatched(SMALL, **sizes, whole_vocabulary=True) + 3 * flops.forward(SMALL, **sizes, logits=1)
-    assert planned.parts["flops"].tolist() == [shared, swept]
-    assert planned.flops == shared + swept
+    assert planned.parts["flops"].tolist() == [shared, swept, shared + swept]
 
 
 def test_reference_prompts_are_run_once_and_donors_for_each_task():
     methods = ["mean_ablation@last", "mean_ablation:reference=task@last", "other_item_patch", "denoising_patch"]
     planned = hc.plan(SMALL, methods=[*methods, "mean_ablation@all", "zero_ablation@all"], **TWO)
-    flops_of = dict(zip(planned.parts["part"], planned.parts["flops"], strict=True))
+    flops_of = planned.parts["flops"]
     one, sweep = flops.forward(SMALL, prompts=1, length=23, logits=1), flops_of["denoising_patch@last"]
     runs = {part: (total - sweep) / one for part, total in flops_of.items()}
     assert runs["mean_ablation@last"] == runs["mean_ablation:reference=task@last"] == 2 * 100
@@ -52,12 +52,12 @@ def test_a_task_with_fewer_prompts_counts_with_those_it_has(tmp_path):
     study = {"suite": task, "methods": ["denoising_patch"], "tokenizer": counting_folder(tmp_path / "model")}
     few, many = (hc.plan(SMALL, n_prompts=n, **study) for n in (70, 1000))
     assert (few.n_prompts, many.n_prompts) == (70, 90)
-    assert many.flops > few.flops
+    assert together(many).flops > together(few).flops
 
 
 def test_groups_of_heads_are_fewer():
     heads, groups = (
-        part(hc.plan(SMALL, methods=[method], **TWO), f"{method}@last")
+        hc.plan(SMALL, methods=[method], **TWO).parts.loc[f"{method}@last"]
         for method in ("denoising_patch", "denoising_patch:unit=kv_group")
     )
     assert groups.flops == heads.flops / 2
@@ -67,34 +67,35 @@ def test_groups_of_heads_are_fewer():
 def test_a_metric_of_the_whole_vocabulary_reads_more():
     pair, whole = (hc.plan(SMALL, methods=["denoising_patch"], metrics=[m], **TWO) for m in ("logit_diff", "log_prob"))
     readout = 8 * 3 * 4 * 2 * 32 * (60 - 2)
-    assert whole.flops - pair.flops == readout
+    assert together(whole).flops - together(pair).flops == readout
 
 
-def test_device_hours_follow_from_the_rate():
+def test_hours_follow_from_the_rate():
     planned = hc.plan("llama-3-8b", methods=["denoising_patch"], **TWO)
     rate = find_hardware("h100", "bfloat16").rate
     assert rate == pytest.approx(0.38 * 989e12)
-    assert planned.device_hours * 3600 == pytest.approx(planned.flops / rate)
-    assert planned.hours == planned.device_hours
+    assert together(planned).hours * 3600 == pytest.approx(together(planned).flops / rate)
     twice = hc.plan("llama-3-8b", methods=["denoising_patch"], devices=2, **TWO)
-    assert (twice.copies, twice.hours) == (2, planned.hours / 2)
-    assert twice.device_hours == pytest.approx(planned.device_hours)
-    assert planned.memory > planned.weights == 2 * find_shape("llama-3-8b").weights
+    assert twice.copies == 2
+    assert together(twice).hours == pytest.approx(together(planned).hours / 2)
+    assert together(planned).memory > planned.weights == 2 * find_shape("llama-3-8b").weights
     own = Hardware("mine", 10**12, rate / 2, "measured by me")
     slow = hc.plan("llama-3-8b", methods=["denoising_patch"], hardware=own, **TWO)
-    assert slow.hours == pytest.approx(2 * planned.hours)
+    assert together(slow).hours == pytest.approx(2 * together(planned).hours)
 
 
 def test_a_model_too_large_for_a_device_is_spread_and_its_devices_work_in_turn():
     planned = hc.plan("llama-3-70b", methods=["denoising_patch"], devices=4, **TWO)
     assert (planned.devices_per_copy, planned.copies) == (2, 2)
-    assert planned.device_hours == pytest.approx(4 * planned.hours)
-    assert planned.weights / 2 < planned.memory < 80e9
+    rate = find_hardware("h100", "bfloat16").rate
+    assert together(planned).hours * 3600 * 2 == pytest.approx(together(planned).flops / rate)
+    assert planned.weights / 2 < together(planned).memory < 80e9
     with pytest.raises(OptionError, match="--devices 2"):
         hc.plan("llama-3-70b", methods=["denoising_patch"], **TWO)
 
 
-def test_bad_input():
+@pytest.mark.usefixtures("unchecked_types")
+def test_bad_input(counting_model):
     wrong = [
         ({"hardware": "h10"}, UnknownNameError, "h100"),
         ({"devices": 0}, OptionError, "devices"),
@@ -109,6 +110,8 @@ def test_bad_input():
     for options, error, named in wrong:
         with pytest.raises(error, match=named):
             hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
+    with pytest.raises(OptionError, match="headcats validate"):
+        hc.plan(counting_model, **TWO)
 
 
 def test_a_folder_brings_its_tokenizer(tmp_path):

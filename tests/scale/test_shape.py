@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import pytest
 from random_weights import random_model
-from toys import LAYOUTS, tiny_model
 from transformers import LlamaConfig, MixtralConfig, dynamic_module_utils
 
-import headcats as hc
 from headcats.errors import ModelError, UnknownNameError
 from headcats.scale.shape import ModelShape, find_shape
 
@@ -40,15 +38,6 @@ def test_the_weights_of_a_shape_are_those_of_its_model(shape):
 def test_the_shape_of_a_folder_is_read_from_its_config(shape, tmp_path):
     random_model(shape).config.save_pretrained(tmp_path / "small")
     assert find_shape(tmp_path / "small") == replace(shape, name="small")
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_shape_of_a_loaded_model(layout):
-    model = hc.load_model(tiny_model(layout).model)
-    shape = find_shape(model)
-    assert (shape.n_layers, shape.n_heads, shape.d_model) == (model.n_layers, model.max_heads, model.d_model)
-    assert shape.n_kv_heads == max(model.n_kv_heads.values())
-    assert shape.mlp_matrices == (3 if layout == "llama" else 2)
 
 
 def test_models_with_experts_and_folders_without_config_are_refused(tmp_path):
