@@ -13,13 +13,7 @@ from headcats.results.colour import as_hex
 def scale_colours(
     values: Float[np.ndarray, "*shape"], scale: Any, ends: tuple[float, float]
 ) -> UInt8[np.ndarray, "*shape rgba"]:
-    """Colours of numbers on a colour scale between two ends; NaN is transparent.
-
-    Args:
-        values: Numbers.
-        scale: Name of a scale of plotly, or its stops: pairs of a place from 0 to 1 and a colour.
-        ends: Numbers at the first and the last stop.
-    """
+    """Colours of numbers on a scale (its name, or stops from 0 to 1) between two `ends`; NaN is transparent."""
     stops = plotly.colors.get_colorscale(scale) if isinstance(scale, str) else scale
     # Where two stops stand at one place the second one begins there, as plotly has it.
     places = np.array([float(place) for place, _ in stops]) + 1e-9 * np.arange(len(stops))

@@ -25,13 +25,7 @@ def each(value: Any, n: int, default: Any = None) -> Shaped[np.ndarray, " mark"]
 
 
 def outline(symbol: str, at: tuple[float, float], size: float) -> str:
-    """Path of a mark of that diameter around a place; a circle for marks without a shape here.
-
-    Args:
-        symbol: As plotly calls it; the dot of `-dot` is left out.
-        at: Its centre.
-        size: In pixels.
-    """
+    """Path of a mark of that diameter around a place; a circle for symbols without a shape here."""
     (x, y), radius, name = at, size / 2, _shape(symbol)
     if name in _LINES:
         return "".join(

@@ -24,17 +24,10 @@ def svg_text(
     angle: float = 0,
     shadow: str | None = None,
 ) -> str:
-    """One element with a line for each line of HTML.
+    """Element with a line for each line of HTML, as plotly reads it: `<b>` and `<br>`; other tags are left out.
 
-    Args:
-        text: HTML as plotly reads it: `<b>` and `<br>`; other tags are left out.
-        at: The left, centre or right of the text as `anchor` says, and its top, middle or bottom as `valign` says.
-        size: Of the letters, in pixels.
-        colour: Of the letters.
-        anchor: "left", "center" or "right".
-        valign: "top", "middle" or "bottom".
-        angle: In degrees clockwise, around `at`.
-        shadow: Around the letters, as CSS.
+    Its left, "center" or "right" (`anchor`) and its top, "middle" or "bottom" (`valign`) are `at` a place in pixels,
+    around which it turns by an `angle` in degrees clockwise. The `shadow` of its letters is CSS.
     """
     lines = _BREAK.split(text)
     x, y = at
