@@ -58,6 +58,18 @@ make_other() { # make_other DIR BASE: that of BASE, with the other supported tra
     in_environment "$1" python -c "
 import importlib.metadata as m; assert m.version('transformer-lens') == '$other_version', m.version('transformer-lens')"
 }
+# Tests of the whole distribution, papers included.
+whole="--ignore=tests/docs --ignore=tests/benchmarks --ignore=tests/test_readme.py --ignore=tests/test_notebooks.py"
+make_core() { # make_core DIR BASE: DIR/tree, a copy of the checkout without the papers, and DIR/environment, which has it
+    local without=(':!headcats/papers' ':!tests/papers')
+    mkdir -p "$1/tree"
+    git ls-files -z --cached --others --exclude-standard -- . "${without[@]}" | tar --null -T - -cf - | tar -xf - -C "$1/tree"
+    sed -i '/= "headcats\.papers/d' "$1/tree/pyproject.toml"
+    layer "$1/environment" "$2" editable
+    in_environment "$1/environment" pip install --no-deps -e "$1/tree"
+    (cd "$work" && in_environment "$1/environment" python -c "
+import importlib.util; assert importlib.util.find_spec('headcats.papers') is None")
+}
 make_bare() { # make_bare DIR BASE: what BASE requires and the built wheel
     layer "$1" "$2"
     in_environment "$1" pip wheel --no-deps --wheel-dir "$work/wheel" .

@@ -21,6 +21,7 @@ from covering import ALL
 from hub_server import Hub, serving
 from hypothesis import settings
 from made_once import made_once
+from same_registry import same_registry
 
 from headcats import registry
 
@@ -97,12 +98,16 @@ def _alone(_every_kind_is_loaded: None) -> Iterator[None]:
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - libraries under test may still read the global state
     torch.default_generator.manual_seed(0)  # `torch.manual_seed` looks for GPUs, too, which takes a millisecond
-    before = {kind: dict(table) for kind, table in registry._tables.items()}
-    yield
-    for kind, table in before.items():
-        if registry._tables[kind] != table:
-            registry._tables[kind].clear()
-            registry._tables[kind].update(table)
+    with same_registry():
+        yield
+
+
+@pytest.fixture
+def joint_methods(_alone: None) -> None:
+    """The joint methods of the tests are registered, with their figure, presets and suite."""
+    import example_joint
+
+    example_joint.register_all()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

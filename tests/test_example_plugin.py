@@ -1,5 +1,6 @@
 """A package of somebody else adds one item of each kind, and is treated like the built-in ones everywhere."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from for_each import for_each
+from test_architecture import imported_names
 
 import headcats as hc
 
@@ -78,6 +80,27 @@ def answers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
 
 def answer(answers: tuple[dict[str, str], Path], command: str) -> Any:
     return json.loads(answers[0][command])
+
+
+PUBLIC = ("headcats", "headcats.methods", "headcats.metrics", "headcats.rules", "headcats.figures", "headcats.errors",
+          "headcats.figures.panels", "headcats.methods.joint")  # fmt: skip
+
+
+def test_it_imports_public_names_alone() -> None:
+    """Those of the modules that CONTRIBUTING.md names."""
+    contributing = (PLUGIN.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert all(f"`{module}`" in contributing for module in PUBLIC[1:])
+    names = {module: set(getattr(importlib.import_module(module), "__all__", ())) for module in PUBLIC}
+    names["headcats.errors"] = {name for name, item in vars(hc.errors).items() if isinstance(item, type)}
+    imported = [name for path in sorted(PLUGIN.rglob("*.py")) for name in imported_names(path)]
+    of_headcats = {name for name in imported if name.split(".")[0] == "headcats"}
+    assert len(of_headcats) > 10
+    private = {
+        name
+        for name in of_headcats
+        if name != "headcats" and (name.rpartition(".")[2] not in names.get(name.rpartition(".")[0], ()))
+    }
+    assert private == set()
 
 
 def test_its_items_are_listed(answers: tuple[dict[str, str], Path]) -> None:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from headcats import registry
 from headcats.errors import DataError, OptionError
-from headcats.results.declaration import registered
+from headcats.results.declaration import declaration_of
 from headcats.results.label import parse_call
 from headcats.rules.rule import Rule
 
@@ -106,7 +106,7 @@ def described(value: Any) -> str:
 
 def _of_block(value: Any, kind: str) -> str:
     """The call that reads the block of a joint method that sorts heads; "" for anything else."""
-    sorts = isinstance(value, xr.Dataset) and registered(str(value.attrs.get("method", ""))).selection
+    sorts = isinstance(value, xr.Dataset) and declaration_of(value).selection
     if not sorts or _kind(value):
         return ""
     call = "hc.categories.block_members(block)"

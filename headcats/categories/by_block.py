@@ -33,9 +33,8 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
 
     Args:
         block: What a joint method returned, or its block of a study (`hc.suite_blocks`).
-        rule: A rule that reads effects alone; None is the paper's. Of relations that is the threshold of each: the
-            larger of .15 and the 99.9th percentile with permuted targets; of gates at least .5; of importances the
-            elbow.
+        rule: A rule that reads effects alone; None is the method's own: the threshold that its block gives for each
+            task, or `Selection.rule`.
         min_tasks: Relations of a category that a head has to pass in, or "half" of them; None is one, the paper's rule,
             which saturates where there are many. Other blocks have one row per category.
 
@@ -61,12 +60,13 @@ def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int
         >>> import headcats as hc
         >>> import numpy as np
         >>> import xarray as xr
-        >>> facilitation = np.array([[[[0.9, 0.1]], [[0.8, 0.7]]]])  # a data set, two seeds, a layer of two heads
-        >>> names = ["facilitation", "interference", "irrelevance"]
-        >>> scores = {name: (("dataset", "seed", "layer", "head"), facilitation) for name in names}
-        >>> gates = xr.Dataset(scores, {"dataset": ["Math"]}, {"method": "head_gating"})
-        >>> members = hc.categories.block_members(gates)
-        >>> members.member.sel(category="Math").values  # the second facilitates from one start only
+        >>> always = hc.methods.Selection("gate", "seed", "dataset", reduce="min", rule="threshold:value=0.5")
+        >>> declared = hc.methods.Declaration(name="gates", kind="joint", selection=always)
+        >>> gate = np.array([[[[0.9, 0.1]], [[0.8, 0.7]]]])  # a data set, two seeds, a layer of two heads
+        >>> axes = ("dataset", "seed", "layer", "head")
+        >>> block = xr.Dataset({"gate": (axes, gate)}, {"dataset": ["Math"]}, {"declaration": declared.as_text()})
+        >>> members = hc.categories.block_members(block)
+        >>> members.member.sel(category="Math").values  # the second is open from one start only
         array([[ 1, -1]], dtype=int8)
         >>> hc.overlap(members, draws=10)["set"].values
         array([['Math', '']], dtype='<U4')

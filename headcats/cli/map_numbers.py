@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.by_block import checked_selection
 from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
 from headcats.reports.text.joint_blocks import least_scores, of_tasks
@@ -58,15 +59,15 @@ def joint_numbers(
     relations, by_task = dict[str, xr.DataArray](), of_tasks(block)
     n_relations = dict(zip(mapped, shared["n_tasks"].values.tolist(), strict=True))
     if by_task:
-        least = least_scores(block, rule)
+        least, scores = least_scores(block, rule), block[checked_selection(block).variable]
+        counted = {"pairs": "n", "null": "null"}
         relations = {
             "relation": block["task"],
             "category": block["category"],
-            "pairs": block["n"],
-            "null": block["null"],
+            **{column: block[name] for column, name in counted.items() if name in block},
             "threshold": least,
-            "heads": (block["score"] >= least).sum(("layer", "head")),
-            "largest_score": block["score"].max(("layer", "head")),
+            "heads": (scores >= least).sum(("layer", "head")),
+            "largest_score": scores.max(("layer", "head")),
         }
     return {
         "method": block.attrs["label"],

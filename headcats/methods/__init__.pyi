@@ -3,4 +3,6 @@
 from ..prompts.answered import AnsweredBatch as AnsweredBatch
 from ..prompts.answered import AnsweredText as AnsweredText
 from ..tasks.texts import task_texts as task_texts
+from .causal import Sources as Sources
+from .presets import add_preset as add_preset
 from .presets import preset as preset

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import xarray as xr
+from example_joint import gates_of
 
 import headcats as hc
 from headcats.categories.by_block import block_members
@@ -68,11 +69,7 @@ def test_categories_of_one_alone_are_named_and_the_others_kept():
 
 def test_suppressing_heads_are_joined_too():
     facilitation = np.array([[[[0.9, 0.1, 0.2]]]])
-    axes = ("dataset", "seed", "layer", "head")
-    scores = {"facilitation": (axes, facilitation), "interference": (axes, 1 - facilitation)}
-    gates = block_members(
-        xr.Dataset(scores, {"dataset": ["A"], "head": [0, 1, 2], "layer": [0]}, {"method": "head_gating"})
-    )
+    gates = block_members(gates_of(facilitation, datasets=["A"]))
     both = hc.categories.in_both(gates, gates)
     assert both.suppressing.values.tolist() == [[[-1, 1, 1]]]
     assert int(both.suppressing_size_by_chance.item()) == 1  # 2 * 2 / 3

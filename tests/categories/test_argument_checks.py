@@ -19,12 +19,8 @@ MISTAKES = {
     ),
     "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
-    "hc.papers.ov_relation.relation_members(results)": "expects one table, an xarray.Dataset with `score` over (rela",
-    "hc.papers.head_gating.always_any(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
-    "hc.papers.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
-    "hc.score(results, method='head_gating')": "is a joint method, so there are no scores of single tasks. It was",
-    "hc.papers.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
-    "hc.papers.function_vector.steer(mini, 'icl', results)": ("returns, or a list of heads; got a DataTree"),
+    "hc.categories.block_members(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["<method>"].',
+    "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.categories.replicated(members)": (
         f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'
@@ -50,14 +46,13 @@ MISTAKES = {
 }
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.usefixtures("unchecked_types", "joint_methods")
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-def test_natural_mistakes_are_one_sentence(mini: object) -> None:
+def test_natural_mistakes_are_one_sentence() -> None:
     results = null_results(np.random.default_rng(0), tasks=4, shape=(2, 4), prompts=48, n_items=24)
     scores = hc.score(results, method="denoising_patch")
     given = {
         "hc": hc,
-        "mini": mini,
         "results": results,
         "block": next(iter(results.children.values()))["denoising_patch@last"].to_dataset(),
         "judge": lambda half: hc.score(half, method="denoising_patch"),

@@ -1,11 +1,11 @@
-"""Memberships from blocks of joint methods: gates, probes, relations by other rules, and what is no block."""
+"""Memberships from blocks of joint methods: of tasks, of seeds, of absolute values, and what is no block."""
 
 import json
 
 import numpy as np
 import pytest
 import xarray as xr
-from papers.ov_relation.test_members import relations
+from example_joint import ANSWERS, gates_of, probe_of, weights_of
 
 import headcats as hc
 from headcats.categories.by_block import block_members
@@ -14,22 +14,38 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 
 
+CATEGORIES = json.dumps(
+    [{"name": name, "colour": colour} for name, colour in zip("ABC", ("#1f77b4", "#ff7f0e", "#2ca02c"), strict=True)]
+)
+
+
+def weights():
+    """Two tasks of A, one of B, none of C; 2 layers of 2 heads, of which the last is missing."""
+    score = np.array([[[0.5, 0.16], [0.0, np.nan]], [[0.1, 0.3], [0.15, np.nan]], [[0.0, 0.9], [0.14, np.nan]]])
+    suppression = np.where(np.isnan(score), np.nan, 0.0)
+    suppression[2, 1, 0] = 0.4
+    made = weights_of(
+        score,
+        suppression=suppression,
+        tasks=["one", "two", "three"],
+        belongs=["A", "A", "B"],
+        threshold=[0.15, 0.2, 0.15],
+    )
+    return made.assign(suppression_threshold=("task", [0.15, 0.15, 0.45])).assign_attrs(categories=CATEGORIES)
+
+
 def gates():
     """Two data sets, three seeds, a layer of three heads and one of two; the last seed of `Math` was not fitted."""
     draws = np.random.default_rng(0).random((2, 3, 2, 3))
     draws[:, :, 1, 2] = np.nan
     draws[0, 2] = np.nan
-    axes = ("dataset", "seed", "layer", "head")
-    coords = {"dataset": ["Math", "Syntax"], "seed": [0, 1, 2], "layer": [0, 1], "head": [0, 1, 2]}
-    scores = {name: (axes, draws**power) for name, power in (("facilitation", 1.0), ("interference", 0.2))}
-    return xr.Dataset(scores | {"n": ("dataset", [64, 80])}, coords, {"method": "head_gating"})
+    return gates_of(draws, interference=draws**0.2, datasets=["Math", "Syntax"]).assign(n=("dataset", [64, 80]))
 
 
 def probes():
-    importance = np.array([[[[3.0, -0.1, 0.2]]], [[[-2.8, 0.1, 0.1]]]])  # two seeds of opposite sign
-    axes = ("seed", "function", "layer", "head")
-    coords = {"function": ["Retrieval"], "layer": [0], "head": [0, 1, 2]}
-    return xr.Dataset({"importance": (axes, importance)}, coords, {"method": "function_probe", "verdict": "functions"})
+    """Two seeds of opposite sign."""
+    importance = np.array([[[[3.0, -0.1, 0.2]]], [[[-2.8, 0.1, 0.1]]]])
+    return probe_of(importance, functions=["Retrieval"], verdict="functions")
 
 
 def test_gates_are_in_if_they_facilitate_from_every_start():
@@ -49,7 +65,7 @@ def test_gates_are_in_if_they_facilitate_from_every_start():
 
 def test_importances_are_in_up_to_the_elbow_of_their_absolute_values():
     members = block_members(probes())
-    effects = hc.papers.function_probe.importance_effects(probes())
+    effects = abs(probes()).mean("seed").rename(importance="effect")
     assert members.member.values.tolist() == hc.rules.elbow()(effects).values.tolist() == [[[1, -1, 1]]]
     np.testing.assert_allclose(members.effect.values, [[[2.9, 0.1, 0.15]]])
     assert (members.suppressing == 0).all(), "absolute values have no opposite"
@@ -58,21 +74,34 @@ def test_importances_are_in_up_to_the_elbow_of_their_absolute_values():
     hc.overlap(members, draws=20)
 
 
-def test_relations_take_any_rule_on_effects_and_any_number_of_tasks():
-    both = block_members(relations().sel(task=["one", "two"]), min_tasks=2)
+def test_tasks_take_any_rule_on_effects_and_any_number_of_tasks():
+    both = block_members(weights().sel(task=["one", "two"]), min_tasks=2)
     assert both.member.sel(category="A").values.tolist() == [[-1, 1], [-1, 0]]
     assert both.effect.sel(category="A").values[0].tolist() == [0.1, 0.16]
-    half = block_members(relations().sel(task=["one", "two"]), min_tasks="half")
+    half = block_members(weights().sel(task=["one", "two"]), min_tasks="half")
     assert half.equals(both)
-    largest = block_members(relations(), rule=hc.rules.top_fraction(p=0.4))
+    largest = block_members(weights(), rule=hc.rules.top_fraction(p=0.4))
     assert largest.member.sel(category="A").values.tolist() == [[1, -1], [-1, 0]]
-    by_value = block_members(relations(), rule=hc.rules.threshold(value=0.15))
-    assert by_value.member.equals(hc.papers.ov_relation.relation_members(relations(), threshold=0.15).member)
+    by_value = block_members(weights(), rule=hc.rules.threshold(value=0.15))
+    assert by_value.member.sel(category="A").values.tolist() == [[1, 1], [1, 0]]  # a score of .15 is enough
+    assert by_value.tasks.sel(category="A").values[1, 0] == "two"
+    assert by_value.suppressing.sel(category="B").values.tolist() == [[-1, -1], [1, 0]]
+
+
+def test_every_task_has_a_threshold_of_its_own_where_no_rule_is_named():
+    members = block_members(weights())
+    assert members.category.values.tolist() == ["A", "B", "C"]
+    assert members.member.values.tolist() == [[[1, 1], [-1, 0]], [[-1, 1], [-1, 0]], [[0, 0], [0, 0]]]
+    assert members.tasks.sel(category="A").values.tolist() == [["one", "one,two"], ["", ""]]
+    assert (members.suppressing != 1).all(), ".4 is below the threshold of .45"
+    assert members.suppressing_effect.sel(category="B").values[1, 0] == -0.4
+    assert members.n_tasks.values.tolist() == [2, 1, 0]
+    assert members.effect.sel(category="C").isnull().all()
 
 
 def test_a_category_with_fewer_tasks_than_needed_is_undecided_and_named():
     with pytest.warns(StatisticsWarning, match=r"min_tasks=2 stay undecided: B \(1\)"):
-        members = block_members(relations(), min_tasks=2)
+        members = block_members(weights(), min_tasks=2)
     assert members.member.sel(category="B").values.tolist() == [[0, 0], [0, 0]]
     assert members.effect.sel(category="B").isnull().all()
     assert members.member.sel(category="A").values.tolist() == [[-1, 1], [-1, 0]]
@@ -82,7 +111,7 @@ def test_a_category_with_fewer_tasks_than_needed_is_undecided_and_named():
 
 def test_one_relation_of_several_saturates():
     with pytest.warns(StatisticsWarning, match=r"saturates: A \(2 relations\)"):
-        block_members(relations())
+        block_members(weights())
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -99,7 +128,7 @@ def test_one_relation_of_several_saturates():
 )
 def test_what_a_block_cannot_be_judged_by(options, message):
     with pytest.raises(OptionError, match=message):
-        block_members(relations(), **options)
+        block_members(weights(), **options)
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -109,14 +138,14 @@ def test_what_a_block_cannot_be_judged_by(options, message):
         (None, "got None"),
         (xr.DataArray([1.0]), "got a DataArray"),
         (xr.Dataset(), "attribute `method`"),
-        (xr.Dataset(attrs={"method": "token_probe"}), "got token_probe"),
+        (xr.Dataset(attrs={"declaration": ANSWERS.as_text()}), "got spoken_probe"),
         (gates().isel(seed=0), "facilitation is missing"),
         (gates().isel(seed=[]), "is empty"),
         (gates().assign_attrs(categories="Math"), "JSON list"),
         (gates().assign_attrs(categories='[{"colour": "red"}]'), "JSON list"),
         (gates().drop_vars("interference"), "interference is missing"),
         (probes().assign_attrs(verdict="not above chance"), "not above chance"),
-        (relations().assign_attrs(categories=json.dumps([])), "list 'A', 'B'"),
+        (weights().assign_attrs(categories=json.dumps([])), "list 'A', 'B'"),
     ],
 )
 def test_what_is_no_block_of_sorted_heads(table, message):

@@ -6,10 +6,11 @@ import sys
 import warnings
 from pathlib import Path
 
+import example_joint
 import numpy as np
 import pytest
-import xarray as xr
-from cli.done import JOINT_TASKS, QUICK, Done
+from cli.done import JOINT_TASKS, QUICK, SMALL_GATES, Done
+from same_registry import same_registry
 
 import headcats as hc
 from headcats import cli
@@ -80,37 +81,32 @@ def evidence_asked(counting_run: Path, monkeypatch) -> list[tuple]:
 
 
 @pytest.fixture(scope="package")
-def relations(mini, tmp_path_factory) -> Path:
-    """A folder with `ov_relation` of a few tasks; never written to."""
+def weighed(mini, tmp_path_factory) -> Path:
+    """A folder with `word_weights` of a few tasks; never written to. Whoever reads it registers `joint_methods`."""
     folder = tmp_path_factory.mktemp("joint") / "r"
-    hc.run(mini, methods=["ov_relation"], tasks=JOINT_TASKS.split(","), out=folder, progress=False)
+    with same_registry():
+        example_joint.register_all()
+        hc.run(mini, methods=["word_weights"], tasks=JOINT_TASKS.split(","), out=folder, progress=False)
     return folder
 
 
 @pytest.fixture
-def scored(relations, tmp_path) -> Path:
-    """A copy of `relations`."""
-    return Path(shutil.copytree(relations, tmp_path / "r"))
+def scored(weighed, tmp_path) -> Path:
+    """A copy of `weighed`."""
+    return Path(shutil.copytree(weighed, tmp_path / "r"))
 
 
 @pytest.fixture
-def two_methods(tmp_path, relations) -> Path:
-    """The results of `relations` with made-up gates."""
-    target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(relations)
+def two_methods(tmp_path, weighed) -> Path:
+    """The results of `weighed` with made-up gates."""
+    target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(weighed)
     manifest = source.read_manifest()
-    gates, about = gates_block(), {"categories": json.dumps(manifest.category_entries())}
-    target.write_block("_suite", "ov_relation", source.read_block("_suite", "ov_relation"))
-    target.write_block("_suite", "head_gating:preset=chg-mini", gates.assign_attrs(about))
-    manifest.methods = ("ov_relation", "head_gating:preset=chg-mini", "function_probe", "token_probe")
+    facilitation = np.random.default_rng(0).random((2, 3, 6, 8))
+    gates = example_joint.gates_of(facilitation, datasets=["Knowledge", "Linguistic"])
+    about = {"categories": json.dumps(manifest.category_entries()), "label": SMALL_GATES, "model": "mini"}
+    target.write_block("_suite", "word_weights", source.read_block("_suite", "word_weights"))
+    target.write_block("_suite", SMALL_GATES, gates.assign_attrs(about))
+    manifest.methods = ("word_weights", SMALL_GATES, "class_probe", "spoken_probe")
     manifest.beside = ()
     target.write_manifest(manifest)
     return target.path
-
-
-def gates_block():
-    """A block of head_gating with two data sets and three seeds: noise."""
-    draws, grid = np.random.default_rng(0), ("dataset", "seed", "layer", "head")
-    names = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance")
-    made = {name: (grid, draws.random((2, 3, 6, 8))) for name in names}
-    axes = {"dataset": ["Knowledge", "Linguistic"], "seed": [0, 1, 2], "layer": range(6), "head": range(8)}
-    return xr.Dataset(made, coords=axes, attrs={"method": "head_gating", "model": "mini"})

@@ -7,6 +7,7 @@ from counting import SUITE
 
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 JOINT_TASKS = "country_capital,capital_country,plural,next_letter"
+SMALL_GATES = "made_gates:preset=small"
 
 
 class Done(NamedTuple):

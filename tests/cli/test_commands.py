@@ -176,6 +176,7 @@ def test_memory_that_runs_out_before_any_sweep_is_one_sentence(headcats, monkeyp
 
 
 # --------------------------------------------------------------------------------------------------------- listing
+@pytest.mark.usefixtures("joint_methods")
 def test_list_names_everything_with_a_line_on_each(headcats):
     done = headcats("list")
     for kind in ("tasks", "suites", "methods", "rules", "metrics", "figures", "presets"):
@@ -184,7 +185,7 @@ def test_list_names_everything_with_a_line_on_each(headcats):
         for name in registry.names(kind.removesuffix("s")):
             line = next(line for line in lines if line.startswith(f"{name} "))
             assert len(line.split()) > 2, f"{name} has no description"
-    assert re.search(r"todd2024 .*2310\.15213", headcats("list", "presets").text)
+    assert re.search(r"words2020 .*2001\.00001", headcats("list", "presets").text)
     assert {"name": "rules", "n": len(names("rule"))} in json.loads(headcats("list", "--json").out)
 
 

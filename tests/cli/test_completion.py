@@ -60,10 +60,10 @@ def test_names_read_off_files_are_those_that_are_registered():
 
 OFFERED = [
     ("headcats ma", {"map"}, {"run"}),
-    ("headcats run --suite ", {"icl", "cognitive", "sentences"}, {"plural"}),
-    ("headcats run --methods ov_relation,mean", {"ov_relation,mean_ablation"}, {"mean_ablation"}),
+    ("headcats run --suite ", {"icl", "cognitive", "spoken"}, {"plural"}),
+    ("headcats run --methods zero_ablation,mean", {"zero_ablation,mean_ablation"}, {"mean_ablation"}),
     ("headcats run --metrics log", {"logit_diff", "log_prob"}, {"kl"}),
-    ("headcats run --preset chg", {"chg2025", "chg-mini"}, {"todd2024"}),
+    ("headcats run --preset gat", {"gates2020", "gates-small"}, {"words2020"}),
     ("headcats run --model mini", {"mini", "mini-cognitive"}, set()),
     ("headcats run --suite cognitive --tasks plu", {"plural_of"}, {"plural"}),
     ("headcats run --tasks plural,ant", {"plural,antonym"}, {"antonym"}),
@@ -71,10 +71,11 @@ OFFERED = [
     ("headcats map results --method den", {"denoising_patch"}, set()),
     ("headcats figure over", {"overlap_map"}, {"head_grid"}),
     ("headcats list ", {"tasks", "presets"}, set()),
-    ("headcats list tasks --suite se", {"sentences"}, {"icl"}),
+    ("headcats list tasks --suite sp", {"spoken"}, {"icl"}),
 ]
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_names_are_offered(offered):
     for line, some, others in OFFERED:
         found = set(offered(line))
@@ -101,8 +102,8 @@ def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
 
 
 def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
-    folder(tmp_path / "r", methods=["mean_ablation@all", "ov_relation"], plan={"metrics": ["prob"]})
-    assert offered("headcats map r --method ") == ["mean_ablation@all", "ov_relation"]
+    folder(tmp_path / "r", methods=["mean_ablation@all", "word_weights"], plan={"metrics": ["prob"]})
+    assert offered("headcats map r --method ") == ["mean_ablation@all", "word_weights"]
     assert offered("headcats compare r --metric ") == ["prob"]
     (tmp_path / "r" / "manifest.json").write_text("damaged", encoding="utf-8")
     assert "logit_diff" in offered("headcats map r --metric ")
@@ -113,7 +114,7 @@ def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
     [
         ("headcats run --methods ", "attribution_patch"),
         pytest.param("headcats run --tasks ", "next_letter", marks=pytest.mark.slow),
-        pytest.param("headcats figure ", "importance_grid", marks=pytest.mark.slow),
+        pytest.param("headcats figure ", "ablation_curves", marks=pytest.mark.slow),
     ],
 )
 def test_offering_names_and_refusing_wrong_ones_loads_no_torch(line, first, tmp_path, monkeypatch):

@@ -1,13 +1,8 @@
 """`headcats figure`: every kind of figure, of scored tasks and of joint methods, with its options."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
-from figures.examples import EXAMPLES
-
-from headcats.results.folder import ResultsFolder
 
 
 def test_figures_of_scored_tasks(headcats, results):
@@ -29,7 +24,7 @@ def test_what_cannot_be_drawn_is_refused_before_anything_is_read(headcats, resul
 
 # ------------------------------------------------------------------------------------------------------ joint methods
 @pytest.fixture
-def drawn(headcats, two_methods):
+def drawn(headcats, joint_methods, two_methods):
     """Function: figure and options -> its page."""
 
     def draw(figure, *options):
@@ -41,30 +36,25 @@ def drawn(headcats, two_methods):
 
 
 def test_figures_of_joint_methods(drawn):
-    for figure in ("relation_table", "gate_seeds", "method_agreement"):
-        assert len(drawn(figure)) > 1_000_000
-    for method, label in (("ov_relation", ""), ("head_gating", ":preset=chg-mini")):
-        assert f"{method}{label}, model mini" in drawn("importance_grid", "--method", method)
+    for figure, label in (("head_scores", "word_weights"), ("gate_scores", "made_gates:preset=small")):
+        assert f"{label}, model mini" in drawn(figure)
+    assert len(drawn("method_agreement")) > 1_000_000
 
 
 def test_options_of_a_figure(headcats, drawn, two_methods):
-    page = drawn("always_any", "--set", "score=facilitation", "--set", "threshold=0.25")
-    assert re.search(r"facilitation (≥|\\u2265) 0\.25", page), "the first by plotly where it finds orjson"
-    assert "<title>5: " in drawn("ov_map", "--set", "title=5"), "a number as title"
+    page = drawn("gate_scores", "--set", "variable=interference", "--set", "above=0.25")
+    assert "interference above 0.25" in page
+    assert "<title>5" in drawn("head_scores", "--set", "title=5"), "a number as title"
+    for given in (
+        "Knowledge",
+        "Knowledge,Linguistic",
+        '["Knowledge", "Linguistic"]',
+    ):  # a list is an option of a figure
+        assert ("Linguistic" in drawn("gate_scores", "--set", f"panels={given}")) == ("Linguistic" in given)
     for wrong, parts in {
-        "threshold=much": ("threshold", "always_any", "'much'"),
-        "score": ("NAME=VALUE", "'score'"),
-        "scores=x": ("'scores'", "'score'"),
+        "above=much": ("above", "gate_scores", "'much'"),
+        "above": ("NAME=VALUE", "'above'"),
+        "panel=x": ("'panel'", "'panels'"),
     }.items():
-        asked = ["figure", "always_any", two_methods, "--out", "f.html", "--set", wrong]
+        asked = ["figure", "gate_scores", two_methods, "--out", "f.html", "--set", wrong]
         headcats(*asked).check_one_message(*parts)
-
-
-def test_figures_of_made_up_blocks(drawn, two_methods):
-    for figure, method in {"importance_grid": "function_probe", "layer_token": "token_probe"}.items():
-        block = EXAMPLES[figure](6, 8).assign_attrs(label=method, model="toy")
-        ResultsFolder(two_methods).write_block("_suite", method, block)
-        assert f"{method}, model toy" in drawn(figure)
-    roles = block["role"].values.tolist()[:2]  # a list is an option of a figure
-    for given in (",".join(roles), json.dumps(roles)):
-        assert f"rectangle: {', '.join(roles)}" in drawn("layer_token", "--set", f"highlight={given}")

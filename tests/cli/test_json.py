@@ -187,6 +187,7 @@ def test_merge(headcats, answered):
     headcats("merge", "a", "--out", "all").check_one_message("all holds results")
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_list(answered):
     for kind in ("tasks", "suites", "methods", "rules", "metrics", "figures", "presets"):
         found = answered("list", kind)
@@ -199,7 +200,7 @@ def test_list(answered):
         assert [entries[name][key] for key in ("kind", "paper", "cost")] == [
             getattr(declaration, key) for key in ("kind", "paper", "cost")
         ]
-    assert entries["ov_relation"]["kind"] == "joint"
+    assert entries["word_weights"]["kind"] == "joint"
 
 
 def test_a_map_of_a_folder_that_cannot_be_written_has_its_numbers_and_no_page(answered, headcats, results, monkeypatch):

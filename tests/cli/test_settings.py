@@ -57,12 +57,14 @@ def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path):
         assert settings(study, given)["model"] == model
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_a_preset_names_its_suite_and_so_its_model():
-    chosen = settings(None, {}, preset_name="cogmirrors2025")
+    chosen = settings(None, {}, preset_name="classes2020")
     assert (chosen["suite"], chosen["model"]) == ("cognitive", "mini-cognitive")
-    assert settings(None, {"suite": "icl"}, preset_name="cogmirrors2025")["model"] == "mini"
+    assert settings(None, {"suite": "icl"}, preset_name="classes2020")["model"] == "mini"
 
 
+@pytest.mark.usefixtures("joint_methods")
 @pytest.mark.parametrize("source", ["", "cognitive"])
 def test_a_results_folder_brings_its_suite(tmp_path, source):
     made = make_suite(["plural", "antonym"], name="cognitive")
@@ -74,7 +76,7 @@ def test_a_results_folder_brings_its_suite(tmp_path, source):
     assert chosen["model"] == ("mini-cognitive" if source else "mini")
     assert check_names(chosen).name == "cognitive"
     assert settings(None, {"out": tmp_path / "r", "suite": "icl"})["suite"] == "icl"
-    assert settings(None, {"out": tmp_path / "r"}, preset_name="orgad2025")["suite"] == "sentences"
+    assert settings(None, {"out": tmp_path / "r"}, preset_name="spoken2020")["suite"] == "spoken"
     assert settings(None, {"out": tmp_path / "new"})["suite"] == "icl"
 
 
@@ -92,15 +94,16 @@ def test_a_task_of_another_suite_is_named_as_such():
         check_names({"suite": "icl"} | {"tasks": ["number_sum"]})
 
 
+@pytest.mark.usefixtures("joint_methods")
 @pytest.mark.parametrize(
     ("preset", "methods", "run", "said"),
     [
-        ("chg-mini", ["head_gating:n_seeds=3"], ["head_gating:preset=chg-mini,n_seeds=3"], "options of preset"),
-        ("chg-mini", ["head_gating:preset=chg2025"], ["head_gating:preset=chg2025"], "not preset=chg-mini"),
-        ("chg-mini", ["head_gating:preset=chg-mini"], ["head_gating:preset=chg-mini"], ""),
-        ("chg2025", ["head_gating", "ov_relation"], ["head_gating", "ov_relation"], ""),
-        ("todd2024", ["mean_ablation@last"], ["mean_ablation@last"], "todd2024 is not"),
-        ("todd2024", ["function_vector_patch@last"], ["function_vector_patch@last"], ""),
+        ("gates-small", ["made_gates:n_seeds=3"], ["made_gates:preset=small,n_seeds=3"], "options of preset"),
+        ("gates-small", ["made_gates:preset=usual"], ["made_gates:preset=usual"], "not preset=small"),
+        ("gates-small", ["made_gates:preset=small"], ["made_gates:preset=small"], ""),
+        ("gates2020", ["made_gates", "word_weights"], ["made_gates", "word_weights"], ""),
+        ("shots2020", ["mean_ablation@last"], ["mean_ablation@last"], "shots2020 is not"),
+        ("shots2020", ["zero_ablation@last"], ["zero_ablation@last"], ""),
     ],
 )
 def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods, run, said):
@@ -110,12 +113,13 @@ def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods
     assert said in told if said else told == ""
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="ov_relation,func"):
-        settings(None, {"methods": ["function_probe"]}, preset_name="maps2025")
+    with pytest.raises(OptionError, match="word_weights,class"):
+        settings(None, {"methods": ["class_probe"]}, preset_name="words2020")
     with pytest.raises(OptionError, match=r"'n_seeds' .*twice"):
-        settings(None, {"methods": ["head_gating:n_seeds=3,n_seeds=4"]}, preset_name="chg-mini")
+        settings(None, {"methods": ["made_gates:n_seeds=3,n_seeds=4"]}, preset_name="gates-small")
     study = tmp_path / "study.toml"
-    study.write_text('methods = ["function_probe"]')
-    with pytest.raises(OptionError, match=r"Preset chg-mini .*head_gating.* are function_probe"):
-        settings(study, {}, preset_name="chg-mini")
+    study.write_text('methods = ["class_probe"]')
+    with pytest.raises(OptionError, match=r"Preset gates-small .*made_gates.* are class_probe"):
+        settings(study, {}, preset_name="gates-small")

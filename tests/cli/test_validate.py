@@ -5,7 +5,7 @@ import re
 
 import pytest
 from counting import INPUTS, SUITE
-from tasks.files.layout_files import COGQA, write
+from tasks.files.layout_files import KINDS, register_kinds, write
 
 from headcats.tasks import suites
 
@@ -24,7 +24,7 @@ FAULTY = [
     ["w34", ["w40"]],  # none: a list of one
 ]
 N_FAULTS = 9
-STEPS = [step for entry in COGQA for step in entry["generated"]]
+IN_KINDS = sum(map(len, KINDS["kinds"].values()))
 
 
 @pytest.fixture
@@ -36,10 +36,11 @@ def validate(headcats, counting_model_folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Word pairs with every fault, CogQA, a file that holds no data, and pairs that corrupt the first ones."""
+    """Word pairs with every fault, pairs by kind, a file that holds no data, and pairs that corrupt the first ones."""
     write(tmp_path / "mine" / "faulty.json", FAULTY)
     write(tmp_path / "mine" / "other.csv", "word,target\n" + "".join(f"{word},w41\n" for word in INPUTS))
-    write(tmp_path / "mine" / "steps.json", COGQA)
+    register_kinds()
+    write(tmp_path / "mine" / "kinds.json", KINDS)
     write(tmp_path / "mine" / "notes.txt", "not data")
     return tmp_path / "mine"
 
@@ -53,7 +54,7 @@ def test_every_row_of_the_files_is_counted_and_read_once(validate, folder, monke
     monkeypatch.setattr(suites, "load_files", lambda source: read.append(source) or load(source))
     found = json.loads(validate("--suite", folder, "--json").out)
     assert len(read) == 1
-    assert sum(map(n_rows, found.values())) == len(FAULTY) + len(INPUTS) + len(STEPS)
+    assert sum(map(n_rows, found.values())) == len(FAULTY) + len(INPUTS) + IN_KINDS
     faulty = found["faulty"]["rows"]
     assert faulty["kept"] == len(FAULTY) - N_FAULTS == found["faulty"]["word_pairs"]["kept"]
     assert sorted(faulty["dropped"].values()) == [1, 1, 2, 2, 3]
@@ -61,7 +62,7 @@ def test_every_row_of_the_files_is_counted_and_read_once(validate, folder, monke
     assert all(example.startswith("faulty.json, record ") for example in faulty["examples"].values())
     assert found["_suite"]["ignored"] == ["notes.txt"]
     assert found["_suite"]["rows"]["kept"] == 0
-    assert n_rows(found["_suite"]) == 1, "the only step of its function"
+    assert n_rows(found["_suite"]) == 1, "the only pair of its kind"
     first = found["faulty"]["first_prompt"]
     assert first["bos"] == "<bos>"
     assert (first["answer"], first["distractor"]) == ([" w40"], [" w41"])

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from headcats.errors import UnknownNameError
 from headcats.figures.colours import BACKGROUND, DARK, HATCH, MOST_CATEGORIES, UNCLASSIFIED, Palette, named_palette
-from headcats.papers.head_gating.figure import CORNERS, corner_colour
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
@@ -113,10 +111,3 @@ def test_more_categories_are_darker() -> None:
     counts = palette("colour_blind", 4).counts
     lightness = [seen(counts[k], "normal")[0] for k in (2, 3, 4)]
     assert lightness == sorted(lightness, reverse=True)
-
-
-def test_corners_of_the_other_composite_are_told_apart_by_everybody() -> None:
-    assert closest([corner_colour(name, palette="colour_blind") for name in CORNERS]) >= 25
-    assert closest([corner_colour(name) for name in CORNERS]) < 4
-    with pytest.raises(UnknownNameError, match="headcats, colour_blind"):
-        corner_colour("both", palette="sepia")

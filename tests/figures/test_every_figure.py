@@ -16,14 +16,17 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES, FIGURES, ICL, REGISTERED
+from example_joint import gates_of
+from figures.examples import ICL
 from figures.reading import caption
+from figures.registered import EXAMPLES, FIGURES, HEAD_GRIDS, PAPERS, REGISTERED, of_papers
 
 import headcats
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
 from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
 from headcats.figures.static.svg import svg
+from headcats.registry import lookup
 from headcats.results.colour import as_hex
 from headcats.results.manifest import SUITE
 from headcats.results.run_results import suite_blocks
@@ -32,8 +35,6 @@ figure_module = importlib.import_module("headcats.figures.figure")
 LONG = "A title that is much longer than any window is wide " * 5
 # What tells categories, or gates, apart by hue.
 HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
-MEANS = {"mean over seeds", "relation heads, control task"}
-"""Traces of means of what the numbers have one by one."""
 CALLS = {
     "overlap": "overlap(hc.categorize(",
     "members": "categorize(",
@@ -41,16 +42,10 @@ CALLS = {
     "curves": 'run_evidence(model, results)["curves"]',
     "relabelling": 'run_evidence(model, results)["relabelling"]',
     "agreement": "evidence.method_agreement(hc.evidence.method_scores(results))",
-    "importance": 'suite_blocks(results)["function_probe"]',
-    "scaled": "papers.function_probe.scale_function_heads(",
-    "gates": 'suite_blocks(results)["head_gating"]',
-    "toggles": "papers.head_gating.toggle_curves(",
-    "relations": 'suite_blocks(results)["ov_relation"]',
-    "dynamic": "papers.ov_relation.dynamic_relation(",
-    "ablated": "papers.ov_relation.relation_ablation(",
-    "token_map": 'suite_blocks(results)["token_probe"]',
     "revisions": "evidence.over_revisions(hc.load(",
     "by_position": "sweep(model, batch, method, positions='each')",
+    "block": 'suite_blocks(results)["word_weights"]',
+    **getattr(PAPERS, "CALLS", {}),
 }
 """What a figure reads -> the call that gives it."""
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -184,7 +179,11 @@ def check_hover(fig: go.Figure, name: str) -> None:
     told = 0
     for trace in fig.data:
         # Of cells and curves in one figure, both speak.
-        said = trace.hovertemplate if trace.type in shown or name == "checkpoints" else None
+        said = (
+            trace.hovertemplate
+            if trace.type in shown or name in ("checkpoints", *of_papers("CELLS_AND_CURVES"))
+            else None
+        )
         assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:
@@ -201,7 +200,7 @@ def check_pointer(fig: go.Figure, name: str) -> None:
             if field == "x" or (field == "y" and trace.type in ("heatmap", "image")):
                 continue  # places of cells and marks
             assert trace[field] is not None, field
-            is_number = field not in ("text", "hovertext") and trace.name not in MEANS
+            is_number = field not in ("text", "hovertext") and trace.name not in of_papers("MEANS")
             if is_number:
                 shown = np.asarray(trace[field])[(..., int(column))] if column else np.asarray(trace[field])
                 shown = shown.astype(float)[np.isfinite(shown.astype(float))]
@@ -298,39 +297,42 @@ def test_a_plain_plotly_figure_may_be_registered_as_it_is(tmp_path: Path, monkey
         data(fig)
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.usefixtures("unchecked_types", "joint_methods")
 def test_whole_results_are_refused_with_the_call_that_gives_the_table() -> None:
-    blocks = {method: EXAMPLES["layer_token"](2, 2) for method in ("token_probe", "other")}
-    results = xr.DataTree.from_dict({f"/{SUITE}/{method}": block for method, block in blocks.items()})
-    for name in FIGURES:
+    block = gates_of(np.zeros((1, 1, 2, 2)), datasets=["one"])
+    results = xr.DataTree.from_dict({f"/{SUITE}/{method}": block for method in ("spoken_probe", "other")})
+    for name, draw in {
+        **{name: REGISTERED[name] for name in FIGURES},
+        "head_scores": lookup("figure", "head_scores"),
+    }.items():
         for given, came in ((results, "the whole results"), (suite_blocks(results), "a dict of")):
             with pytest.raises(DataError, match=f"^{name} .*; got {came}") as refused:
-                REGISTERED[name](given)
+                draw(given)
             said = str(refused.value)
-            assert f". Pass hc.{CALLS[reads(REGISTERED[name])]}" in said
+            assert f". Pass hc.{CALLS[reads(draw)]}" in said
             assert all(callable(operator.attrgetter(call)(headcats)) for call in re.findall(r"hc\.([\w.]+)\(", said))
-            assert ("token_probe, other." in said) == ("hc.suite_blocks(" in said)
+            assert ("spoken_probe, other." in said) == ("hc.suite_blocks(" in said)
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.usefixtures("unchecked_types", "joint_methods")
 def test_the_advice_names_the_tables_that_are_there() -> None:
-    block = EXAMPLES["layer_token"](2, 2)
-    labels = ["head_gating:preset=chg-mini", "head_gating:preset=chg-mini,n_seeds=2", "token_probe"]
+    block = gates_of(np.zeros((1, 1, 2, 2)), datasets=["one"])
+    labels = ["word_weights:preset=a", "word_weights:preset=a,n=2", "spoken_probe"]
     results = xr.DataTree.from_dict({f"/{SUITE}/{label}": block for label in labels})
     with pytest.raises(DataError) as refused:
-        REGISTERED["always_any"](results)
+        lookup("figure", "head_scores")(results)
     tables = [f'hc.suite_blocks(results)["{label}"]' for label in labels[:2]]
     assert f"{tables[0]} or {tables[1]}." in str(refused.value)
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.usefixtures("unchecked_types", "joint_methods")
 def test_results_without_a_method_over_the_suite_say_so() -> None:
-    root, block = xr.Dataset(attrs={"manifest": "{}"}), EXAMPLES["layer_token"](2, 2)
-    results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": block})
+    root, draw = xr.Dataset(attrs={"manifest": "{}"}), lookup("figure", "head_scores")
+    results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": EXAMPLES["head_grid"](2, 2)})
     with pytest.raises(DataError, match="no joint method"):
-        REGISTERED["always_any"](results)
-    with pytest.raises(DataError, match=r'a part.*\["head_gating"\]\.$'):
-        REGISTERED["always_any"](results["copy"])
+        draw(results)
+    with pytest.raises(DataError, match=r'a part.*\["word_weights"\]\.$'):
+        draw(results["copy"])
 
 
 def without_last_head(table: xr.Dataset) -> xr.Dataset:
@@ -345,7 +347,7 @@ def without_last_head(table: xr.Dataset) -> xr.Dataset:
     return table.assign(changed)
 
 
-@pytest.mark.parametrize("name", ["head_grid", "importance_grid", "always_any", "layer_token"])
+@pytest.mark.parametrize("name", dict.fromkeys([*HEAD_GRIDS, *of_papers("TURNED")]))
 def test_cells_without_a_number_are_grey_and_crossed(name: str) -> None:
     table = EXAMPLES[name](3, 4)
     fig, whole = REGISTERED[name](without_last_head(table)), REGISTERED[name](table)

@@ -2,7 +2,7 @@
 
 import plotly.io
 import pytest
-from figures.examples import EXAMPLES, REGISTERED
+from figures.registered import EXAMPLES, REGISTERED
 
 from headcats.figures import data
 

@@ -5,12 +5,10 @@ import functools
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from figures.examples import EXAMPLES, REGISTERED
+from figures.registered import EXAMPLES, HEAD_GRIDS, MAPS, REGISTERED, TURNED, of_papers
 
 from headcats.errors import UnknownNameError
 
-TURNED = ["importance_grid", "always_any", "layer_token", "position_head"]
-"""Figures whose paper has other axes."""
 LAYERS, HEADS = 5, 3
 
 
@@ -31,11 +29,11 @@ def cells(fig: go.Figure) -> list[np.ndarray]:
     return [np.asarray(trace.z) for trace in traces]
 
 
-@pytest.mark.parametrize("name", ["overlap_map", "head_grid", "layer_profile", "ov_map", *TURNED[:3]])
+@pytest.mark.parametrize("name", dict.fromkeys([*MAPS, *HEAD_GRIDS, "layer_profile", *of_papers("TURNED")]))
 def test_layers_are_named_along_x_and_numbered_all_or_as_one_zooms(name: str) -> None:
     fig = drawn(name)
     assert "layer" in titles(fig, "x")
-    if name in ("overlap_map", "ov_map"):  # these keep the ticks of the published maps
+    if name in MAPS:  # these keep the ticks of the published maps
         return
     few = [axis for axis in _axes(fig, "x") if axis.title.text == "layer"]
     assert {axis.tickvals for axis in few} == {tuple(range(LAYERS))}
@@ -50,7 +48,7 @@ def test_the_paper_has_the_same_numbers_turned(name: str) -> None:
     assert len(cells(fig)) == len(cells(paper)) >= 1
     for ours, theirs in zip(cells(fig), cells(paper), strict=True):
         np.testing.assert_array_equal(ours, np.swapaxes(theirs, 0, 1))
-    if name in TURNED[:3]:
+    if name in of_papers("TURNED"):
         assert "layer" in titles(paper, "y")
         assert "layer" not in titles(paper, "x")
 
@@ -61,7 +59,7 @@ def test_another_layout_is_refused_with_those_there_are() -> None:
             drawn(name, layout="upright")
 
 
-@pytest.mark.parametrize("name", [*TURNED[:2], "overlap_map", "head_grid", "layer_profile", "ov_map"])
+@pytest.mark.parametrize("name", [*MAPS, *HEAD_GRIDS, "layer_profile"])
 def test_panels_of_the_same_heads_are_zoomed_together(name: str) -> None:
     fig = drawn(name)
     of_layers = [axis.matches for axis in _axes(fig, "x") if axis.range == (-0.5, LAYERS - 0.5)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from figures.examples import EXAMPLES
+from figures.registered import EXAMPLES
 from playwright.sync_api import Browser, Page
 
 from headcats.figures import head_grid, write

@@ -8,7 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES, FIGURES, FUNCTIONS, ICL, REGISTERED, ROLES, probe_of
+from figures.examples import ICL
+from figures.registered import EXAMPLES, FIGURES, MAPS, REGISTERED
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.figures import data
@@ -55,14 +56,16 @@ def with_all_marks(name: str) -> xr.Dataset:
         return table.assign(below_noise=table["patched"].isel(metric=0, prompt=0, drop=True) > 0)
     if "head" in table.dims:
         table = table.assign_coords(kv_head=(("layer", "head"), np.tile(np.arange(8) // 2, (6, 1))))
-    missing = (table["layer"] == 5) & (table["head"] == 7 if "head" in table.dims else table["role"] == ROLES[-1])
+    missing = (table["layer"] == 5) & (
+        table["head"] == 7 if "head" in table.dims else table["role"] == table["role"][-1]
+    )
     numbers = {key: value for key, value in table.items() if value.dtype.kind == "f" and "layer" in value.dims}
     return table.assign({key: value.where(~missing).transpose(*value.dims) for key, value in numbers.items()})
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "ov_map" else []) for name in WITH_MARKS]
-)  # ov_map is drawn by overlap_map
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in MAPS[1:] else []) for name in WITH_MARKS]
+)  # drawn by overlap_map
 def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
     table, draw = with_all_marks(name), REGISTERED[name]
     marked, bare = draw(table, layout="paper", title="A title"), draw(table, **PUBLISHED, title="A title")
@@ -87,7 +90,7 @@ def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
         for key in ("z", "customdata", "text", "hovertext"):
             np.testing.assert_array_equal(ours[key], theirs[key])
 
-    if name not in ("overlap_map", "ov_map"):  # marks are left out of the other layout too
+    if name not in MAPS:  # marks are left out of the other layout too
         assert drawn_on_cells(published(name, layout="layers")) == []
     with pytest.raises(UnknownNameError, match=r"'non' .*'none'.*all, none"):
         draw(table, marks="non")
@@ -131,38 +134,6 @@ def test_a_row_of_five_panels_fits_1440_pixels_at_any_size(size: tuple[int, int]
         assert max(y.tickvals) <= y.range[0]
 
 
-def test_importances_are_numbered_every_six() -> None:
-    draws = np.random.default_rng(0).random((1, len(FUNCTIONS), 28, 24))
-    fig = REGISTERED["importance_grid"](probe_of(draws), **PUBLISHED)
-    assert ticks(fig, "x") == {(0, 6, 12, 18)}
-    assert ticks(fig, "y") == {(0, 6, 12, 18, 24)}
-    assert {axis.range for axis in axes(fig, "y")} == {(27.5, -0.5)}
-    assert [axis.title.text for axis in axes(fig, "x")] == [""] * 4 + ["Head"] * 4
-    assert [axis.title.text for axis in axes(fig, "y")] == ["Layer", "", "", ""] * 2
-    assert fig.layout.width <= 1440
-    few = published("importance_grid", (14, 16))
-    assert ticks(few, "x") == {(0, 6, 12)}
-
-
-def test_gates_are_numbered_in_round_steps_with_layer_0_at_the_bottom() -> None:
-    fig = published("always_any", (28, 24))
-    assert ticks(fig, "x") == {(0, 5, 10, 15, 20)}
-    assert ticks(fig, "y") == {(0, 10, 20)}
-    assert {axis.range for axis in axes(fig, "y")} == {(-0.5, 27.5)}
-    assert [axis.title.text for axis in axes(fig, "x")] == ["", "", "Head", "Head"]
-    assert {axis.side for axis in axes(fig, "x")} == {None}
-
-
-def test_a_token_map_has_tokens_on_top_every_second_layer_and_the_rectangle() -> None:
-    fig = published("layer_token", (32, 1))
-    assert (fig.layout.xaxis.side, list(fig.layout.xaxis.ticktext)) == ("top", list(ROLES))
-    assert ticks(fig, "y") == {tuple(range(0, 32, 2))}
-    assert fig.layout.yaxis.range == (31.5, -0.5)
-    assert [trace.name for trace in fig.data if trace.type == "scatter"] == ["exact answer"]
-    assert ticks(published("layer_token", (12, 1)), "y") == {tuple(range(0, 12, 2))}
-    assert fig.layout.title.text is None
-
-
 def test_effects_have_the_ticks_of_maps_on_white() -> None:
     fig = published("head_grid", (12, 8))
     assert ticks(fig, "x") == {tuple(range(0, 13, 2))}
@@ -175,10 +146,10 @@ def test_effects_have_the_ticks_of_maps_on_white() -> None:
     assert right >= 12
 
 
-@pytest.mark.parametrize("name", ["overlap_map", "head_grid", "importance_grid"])
+@pytest.mark.parametrize("name", ["overlap_map", "head_grid"])
 def test_the_picture_without_a_browser_has_the_last_tick_too(name: str) -> None:
     fig = published(name, (80, 3))
     picture = svg(fig)
     assert picture.count("<image") == len([trace for trace in fig.data if trace.type in ("heatmap", "image")])
     last = [text for text in re.findall(r"<tspan[^>]*>([^<]*)", picture) if text == "80"]
-    assert len(last) == (len(cells(fig)) if name != "importance_grid" else 0)
+    assert len(last) == len(cells(fig))

@@ -4,11 +4,11 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 from figures.chromium import measure
-from figures.examples import EXAMPLES, mixed_overlap
+from figures.examples import mixed_overlap
+from figures.registered import EXAMPLES, MAPS, REGISTERED
 from playwright.sync_api import Browser
 
 from headcats.figures import overlap_map, write
-from headcats.papers.ov_relation.figure import ov_map
 
 # Layer and head.
 HEADS = [(0, 0), (2, 3), (5, 7)]
@@ -25,7 +25,7 @@ def panel_box(fig: go.Figure, number: int) -> tuple[float, float, float, float]:
     return x[0] * width, (1 - y[1]) * height, x[1] * width, (1 - y[0]) * height
 
 
-@pytest.mark.parametrize(("figure", "width"), [(overlap_map, 1000), (ov_map, 1000), (overlap_map, 1400)])
+@pytest.mark.parametrize(("figure", "width"), [*((REGISTERED[name], 1000) for name in MAPS), (overlap_map, 1400)])
 def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, browser: Browser, tmp_path: Path) -> None:
     fig = figure(EXAMPLES[figure.__name__](6, 8), title="A title")
     left, top, right, bottom = panel_box(fig, 5)

@@ -18,7 +18,7 @@ import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.metrics import metric
-from headcats.models.adapter import adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.results.declaration import approximation_label
 from headcats.study.plan import plan
@@ -32,6 +32,13 @@ METHODS = ["attribution_patch", f"{IG}@all", "denoising_patch"]
 @pytest.fixture(scope="module")
 def toy() -> Any:
     return adapt(shared_toy().model)
+
+
+def test_heads_that_share_keys_and_values_are_named() -> None:
+    batch = PromptBatch.from_tokens([[0, 10, 12, 11]], [[0, 10, 13, 11]], [20], [21])
+    toy = shared_toy("llama")
+    approximation = hc.methods.attribution_patch(HookedModel(toy.model, tokenizer=toy.tokenizer), batch)
+    assert approximation.kv_head.values.tolist() == [[0, 0, 1, 1]] * 2
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Presets: every constant as in the paper, and every one a plan that can be made."""
+"""Every preset is a plan that can be made."""
 
 import pytest
 
@@ -6,44 +6,9 @@ import headcats as hc
 from headcats import registry
 from headcats.cli.settings import settings
 from headcats.errors import UnknownNameError
-from headcats.study.plan import REFERENCE_PROMPTS, plan
+from headcats.study.plan import plan
 
-
-def test_the_constants_of_function_vectors() -> None:
-    # Todd et al. (2024): 10 shots "Q: x\nA: y\n\n", means over 100 clean prompts, 25 prompts with shuffled labels,
-    # P(answer).
-    assert hc.methods.preset("todd2024") == {
-        "methods": ["function_vector_patch"],
-        "n_prompts": 25,
-        "n_demos": 10,
-        "template": "question",
-        "corruption": "shuffled_labels",
-        "answers": "first_token",
-        "metrics": ["prob"],
-    }
-    template = registry.lookup("template", "question")
-    assert template.render([("x", "y")], "q")[0] + template.answer("a") == "Q: x\nA: y\n\nQ: q\nA: a"
-    assert REFERENCE_PROMPTS == 100
-
-
-def test_the_reading_of_maps() -> None:
-    # Elhelo & Geva (2025): a head implements a relation from 15 % on, and has a category from one relation on.
-    for name in ("maps2025", "maps2025-llama3", "maps2025-llama3-70b"):
-        assert dict(registry.lookup("preset", name).reading) == {"rule": "threshold:value=0.15", "min_tasks": "1"}
-
-
-def test_what_other_papers_choose() -> None:
-    chosen = {name: hc.methods.preset(name) for name in registry.names("preset") if name != "todd2024"}
-    assert chosen == {
-        "maps2025": {"methods": ["ov_relation"]},
-        "maps2025-llama3": {"methods": ["ov_relation:preset=maps2025-llama3"]},
-        "maps2025-llama3-70b": {"methods": ["ov_relation:preset=maps2025-llama3-70b"]},
-        "chg2025": {"methods": ["head_gating"]},
-        "chg-mini": {"methods": ["head_gating:preset=chg-mini"]},
-        "cogmirrors2025": {"suite": "cognitive", "methods": ["function_probe"]},
-        "orgad2025": {"suite": "sentences", "n_demos": 0, "methods": ["token_probe"]},
-        "orgad2025-code": {"suite": "sentences", "n_demos": 0, "methods": ["token_probe:preset=orgad2025-code"]},
-    }
+pytestmark = pytest.mark.usefixtures("joint_methods")
 
 
 def test_every_preset_is_a_plan_and_options_win_over_it() -> None:
@@ -59,5 +24,5 @@ def test_every_preset_is_a_plan_and_options_win_over_it() -> None:
 
 
 def test_an_unknown_preset() -> None:
-    with pytest.raises(UnknownNameError, match=r"'todd2023'.*'todd2024'"):
-        hc.methods.preset("todd2023")
+    with pytest.raises(UnknownNameError, match=r"'words2021'.*'words2020'"):
+        hc.methods.preset("words2021")

@@ -2,7 +2,9 @@
 
 import json
 
+import pytest
 import xarray as xr
+from example_joint import WEIGHTS
 from for_each import for_each
 
 import headcats as hc
@@ -32,9 +34,9 @@ def test_every_method_survives_being_written_and_names_what_exists(name: str) ->
 
 
 def test_a_later_version_may_add_fields():
-    content = json.loads(registered("head_gating").as_text())
+    content = json.loads(WEIGHTS.as_text())
     content["strength"]["later"] = content["later"] = 1
-    assert Declaration.from_text(json.dumps(content)) == registered("head_gating")
+    assert Declaration.from_text(json.dumps(content)) == WEIGHTS
 
 
 def test_the_methods_of_a_run_that_names_none():
@@ -58,11 +60,12 @@ class TestOfABlock:
         about = Declaration(
             name="mine", kind="joint", strength=Strength("norm", "task", "category"), figure="norm_grid"
         )
-        block = xr.Dataset(attrs={"method": "ov_relation", "declaration": about.as_text()})
+        block = xr.Dataset(attrs={"method": "word_weights", "declaration": about.as_text()})
         assert declaration_of(block) == about
 
+    @pytest.mark.usefixtures("joint_methods")
     def test_is_the_registered_one_where_it_carries_none(self) -> None:
-        assert declaration_of(xr.Dataset(attrs={"method": "ov_relation"})) == hc.methods.ov_relation.declaration
+        assert declaration_of(xr.Dataset(attrs={"method": "word_weights"})) == WEIGHTS
 
     def test_of_an_unknown_method_is_bare(self) -> None:
         assert declaration_of(xr.Dataset(), name="nobody") == Declaration("nobody")
@@ -77,9 +80,10 @@ class TestOfABlock:
         assert declared["denoising_patch@last"].default == 1
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_a_lazy_method_has_the_signature_and_the_docstring_of_its_code():
     import inspect
 
-    assert list(inspect.signature(hc.methods.ov_relation).parameters)[:2] == ["model", "pairs"]
-    assert "word pairs" in (inspect.getdoc(hc.methods.ov_relation) or "")
-    assert not hasattr(hc.methods.ov_relation, "work_of_another")
+    assert list(inspect.signature(hc.methods.word_weights).parameters)[:2] == ["model", "pairs"]
+    assert "word pairs" in (inspect.getdoc(hc.methods.word_weights) or "")
+    assert not hasattr(hc.methods.word_weights, "work_of_another")

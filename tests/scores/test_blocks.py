@@ -8,6 +8,8 @@ from simulated import block, tree
 import headcats as hc
 from headcats.errors import UnknownNameError
 
+pytestmark = pytest.mark.usefixtures("joint_methods")
+
 
 def advice(method: str, *labels: str) -> str:
     """What `hc.score` says of one causal method's results that also hold an empty table of each joint method."""
@@ -22,10 +24,8 @@ def advice(method: str, *labels: str) -> str:
 @pytest.mark.parametrize(
     ("method", "reader"),
     [
-        ("ov_relation", "hc.categories.block_members"),
-        ("head_gating", "hc.categories.block_members"),
-        ("function_probe", "hc.categories.block_members"),
-        ("token_probe", "hc.figures.layer_token"),
+        ("word_weights", "hc.categories.block_members"),
+        ("spoken_probe", "hc.figures.answer_scores"),
     ],
 )
 def test_scores_of_a_joint_method(method: str, reader: str) -> None:
@@ -34,7 +34,7 @@ def test_scores_of_a_joint_method(method: str, reader: str) -> None:
 
 
 def test_the_options_that_were_named_are_in_the_advice() -> None:
-    method = "head_gating:preset=chg-mini"
+    method = "made_gates:preset=small"
     assert f'methods=["{method}"]' in advice(method)
 
 

@@ -13,11 +13,8 @@ from toys import word_tokenizer
 import headcats as hc
 from headcats.errors import ModelError, OptionError, PlanError
 from headcats.models.adapter import HookedModel
-from headcats.papers.token_probe.answers import encoded_questions
 from headcats.prompts.answered import encode_answered
 from headcats.prompts.chat import CHAT
-from headcats.prompts.drop_report import DropReport
-from headcats.registry import lookup
 from headcats.results.run_results import RunResults
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
@@ -139,19 +136,6 @@ def test_joint_methods_read_conversations(chatty):
         words = [line.removeprefix("w53,") for line in text.text.splitlines() if line.startswith("w53,")]
         turns = messages([(word, "w40") for word in words[:-1]], words[-1])
         assert tokens[:-1] == chat_ids(chatty.tokenizer, turns)
-
-
-def test_questions_of_a_token_probe_are_messages(chatty):
-    asked = Task("asked", "knowledge", "", lambda n, *, seed: [("w1", "w40,w41"), ("w2", "w40,w42")], exact=r"w4[12]")
-    study = with_own_template(
-        plan(suite=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
-    )
-    questions = lookup("method", "token_probe").ask(suite_inputs(chatty, study))
-    encoded = encoded_questions(chatty, questions, DropReport())
-    assert [list(ids) for _, ids, _ in encoded] == [
-        chat_ids(chatty.tokenizer, messages([], question.item)) for question in questions
-    ]
-    assert len(encoded) == 2
 
 
 def test_a_model_without_tokenizer_and_one_without_chat_template(model, chatty):

@@ -28,8 +28,6 @@ def test_they_are_the_prompts_that_a_run_scores(model, options, finished):
 def test_they_have_roles(model):
     (batch, *_) = hc.task_prompts(model, "always_a", **SMALL)
     assert {"x1", "y2", "x_query", "between_query"} <= set(batch.labels[0])
-    assert {"y1", "x_query"} <= set(hc.papers.token_probe.attention_by_role(model, batch)["role"].values.tolist())
-    assert hc.papers.token_probe.patching_by_role(model, batch, roles=["y1", "x_query"]).sizes["role"] == 2
 
 
 def test_no_other_task_is_encoded(model, monkeypatch):

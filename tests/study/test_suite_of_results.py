@@ -100,8 +100,9 @@ def test_tasks_that_change_a_reference_are_refused(model, tmp_path):
         hc.run(model, suite=first.with_tasks(finished("c", "y")), tasks=["c"], **options)
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_words_that_a_joint_method_has_read_are_not_changed(mini, tmp_path):
-    options = {"methods": ["ov_relation"], "n_prompts": 4, "progress": False, "out": tmp_path / "r"}
+    options = {"methods": ["word_weights"], "n_prompts": 4, "progress": False, "out": tmp_path / "r"}
     two = hc.suite(["plural", "antonym"])
     hc.run(mini, suite=two, tasks=["plural"], **options)
     fewer = Task("plural", "linguistic", "made up", lambda n, *, seed: two.tasks[0].pairs(n, seed=seed)[:40])

@@ -1,6 +1,5 @@
 """`validate` says what a run would do, and does nothing else."""
 
-import importlib
 import json
 import re
 
@@ -8,7 +7,7 @@ import pytest
 from counting import INPUTS, counting_suite, finished_pairs, several_tokens
 
 import headcats as hc
-from headcats.errors import DataError, OptionError
+from headcats.errors import OptionError
 from headcats.prompts.pair import PromptPair
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
@@ -54,52 +53,12 @@ def test_dropped_words_are_counted_by_reason(model):
     assert entry["refusal"].startswith("no usable word")
 
 
-def test_sentences_are_judged_by_what_the_model_answers():
-    model = hc.load_model("mini-cognitive", device="cpu")
-    asked = {"suite": "sentences", "methods": ["token_probe"], "n_demos": 0, "n_prompts": 12}
-    entry = validate(model, tasks=["say_sum"], **asked)["say_sum"]
-    assert entry["refusal"] == ""
-    assert entry["questions"] == {"kept": 12, "dropped": {}, "examples": {}}
-    assert entry["n_right"] + entry["n_wrong"] == 12
-    assert entry["right"] == entry["n_right"] / 12
-    assert 0 < entry["n_right"] < 12  # half of the questions were taught
-    assert entry["low"] < entry["right"] < entry["high"]
-    # The same questions as in a run, from the first on.
-    more = validate(model, tasks=["say_sum"], **asked | {"n_prompts": 13})
-    assert 0 <= more["say_sum"]["n_right"] - entry["n_right"] <= 1
-
-
-def test_sentences_that_cannot_be_asked_are_refused(model):
-    spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
-    found = validate(model, suite=[spoken], n_prompts=4, n_demos=0, methods=["token_probe"])["spoken"]
-    assert "n_right" not in found
-    assert "'w4.*'" in found["refusal"]
-    assert "no exact answer" in found["refusal"]
-    # Beside a method that scores tasks it needs prompts like any other.
-    assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2, answers="single")["spoken"]
-
-
+@pytest.mark.usefixtures("joint_methods")
 def test_a_limit_that_cannot_be_read_is_refused_by_every_method(model):
     spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
-    for methods in (["token_probe"], ["zero_ablation"]):
+    for methods in (["spoken_probe"], ["zero_ablation"]):
         with pytest.raises(OptionError, match="number of bytes"):
             validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=methods, memory="nonsense")
-
-
-def test_sentences_are_judged_for_the_token_probe_that_is_studied(model, monkeypatch):
-    spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
-    found = validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=["ov_relation"])["spoken"]
-    assert "word_pairs" in found  # nothing is answered in sentences
-    asked = []
-
-    def answer(model, questions, settings, *, preset):
-        asked.append((len(questions), preset))
-        raise DataError("nothing answered")
-
-    monkeypatch.setattr(importlib.import_module("headcats.papers.token_probe.fit"), "answer_questions", answer)
-    given = {"suite": "sentences", "tasks": ["say_sum"], "n_prompts": 9, "n_demos": 0}
-    found = validate(model, methods=["ov_relation", "token_probe:questions=3"], **given)["say_sum"]
-    assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing answered")
 
 
 def test_prompts_with_long_answers_are_counted(model):

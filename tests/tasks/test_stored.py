@@ -9,7 +9,7 @@ import pytest
 from for_each import for_each
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from tasks.files.layout_files import COGQA, write
+from tasks.files.layout_files import KINDS, register_kinds, write
 
 from headcats.errors import DataError, StorageError
 from headcats.prompts.drop_report import DropReport
@@ -127,7 +127,8 @@ def test_a_chat_template_comes_back() -> None:
 
 def test_what_was_dropped_of_files_comes_back(tmp_path):
     write(tmp_path / "notes.txt", "not data")
-    write(tmp_path / "steps.json", COGQA)
+    register_kinds()
+    write(tmp_path / "kinds.json", KINDS)
     write(tmp_path / "pairs.csv", "input,output\na,b\na,b\nc,d\n")
     before = suite(tmp_path)
     pairs = {task.name: task.pairs(9, seed=0) for task in before.tasks}

@@ -1,1 +1,8 @@
-"""From panels and marks to a plotly figure: axes, ticks, legends, letters, hatching, hover, sizes and wrapping."""
+"""From panels and marks to a plotly figure: axes, ticks, legends, letters, hatching, hover, sizes and wrapping.
+
+Public for figures of other packages are the names of `__init__.pyi`.
+"""
+
+from headcats.registry import public_names
+
+__getattr__, __all__ = public_names(__name__, __file__)

@@ -15,7 +15,7 @@ from headcats.errors import OptionError, StatisticsWarning
 from headcats.reports.text.maps import count_findings, head_names
 from headcats.results.finding import Finding, Table, line, number_text, table
 from headcats.results.run_results import RunResults
-from headcats.rules.rule import Rule
+from headcats.rules.rule import Rule, parse_rule
 
 
 def suite_title(block: xr.Dataset) -> str:
@@ -79,7 +79,9 @@ def block_findings(
         *saturates(members),
         *count_findings(shared),
     ]
-    return [*findings, _relations(block, rule), line("relations.null")] if of_tasks(block) else findings
+    if not of_tasks(block):
+        return findings
+    return [*findings, _relations(block, rule), *([line("relations.null")] if "null" in block else [])]
 
 
 def of_tasks(block: xr.Dataset) -> bool:
@@ -110,21 +112,24 @@ def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried:
 
 def least_scores(block: xr.Dataset, rule: Rule | None) -> xr.DataArray:
     """The score `(task)` from which a head passes in each relation; infinite where none does."""
-    if rule is not None:
-        return block["n"].copy(data=rule.cutoffs(block[["score"]].rename(score="effect")).effect)
-    return block[checked_selection(block).threshold]
+    selection = checked_selection(block)
+    if rule is None and selection.threshold in block:
+        return block[selection.threshold]
+    scores = block[[selection.variable]].rename({selection.variable: "effect"})
+    return block["task"].copy(data=(rule or parse_rule(selection.rule)).cutoffs(scores).effect)
 
 
 def _relations(block: xr.Dataset, rule: Rule | None) -> Table:
-    rows, least_of = [], least_scores(block, rule)
+    rows, least_of, variable = [], least_scores(block, rule), checked_selection(block).variable
+    known = {name: column for name, column in {"n": ("pairs", 0), "null": ("null", 2)}.items() if name in block}
     for place, task in enumerate(block["task"].values.tolist()):
         relation = block.isel(task=place)
         least = float(least_of[place])
-        score = relation["score"]
+        score = relation[variable]
         layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
         name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"
-        numbers = [str(int(relation["n"])), number_text(relation["null"]), number_text(least)]
+        numbers = [number_text(relation[key], digits) for key, (_, digits) in known.items()] + [number_text(least)]
         largest = f"{name} {float(score[layer, head]):.2f}"
         rows.append([str(task), str(relation["category"].item()), *numbers, str(int((score >= least).sum())), largest])
-    columns = ["relation", "category", "pairs", "null", "threshold", "heads", "largest score"]
-    return table("relations.scores", columns, rows, numeric=columns[2:6])
+    columns = ["relation", "category", *(column for column, _ in known.values()), "threshold", "heads", "largest score"]
+    return table("relations.scores", columns, rows, numeric=columns[2:-1])

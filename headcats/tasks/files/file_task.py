@@ -47,7 +47,7 @@ class Layout:
     """A layout of JSON files, as `headcats.registry.register("layout", name, Layout(...))` takes it.
 
     Attributes:
-        holds: Noun for messages, such as "CogQA steps".
+        holds: Noun for messages, such as "steps of reasoning".
         fits: True if a parsed file, of which nothing is known, has the layout.
         read: Reads the tasks of such a file; called with the name of the file as `file`. A DataError names it.
     """

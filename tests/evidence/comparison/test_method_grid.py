@@ -5,10 +5,13 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from example_joint import ANSWERS, gates_of, probe_of, weights_of
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.evidence.comparison.method_grid import method_scores
+from headcats.methods import Declaration, Strength, causal_method
+from headcats.methods.causal import Sources, Tensor
 from headcats.scores.scoring import score
 
 SHAPE = (2, 3)
@@ -22,16 +25,15 @@ def causal(effects: np.ndarray, *, gap: float = 2.0, n: int = 12) -> xr.Dataset:
     return block(np.repeat(effects[None], n, axis=0), gaps=np.full(n, gap))
 
 
-def suite_block(name: str, dims: tuple[str, ...], coords: dict, *, seed: int, **attrs: str) -> xr.Dataset:
-    values = np.random.default_rng(seed).normal(size=[len(coords[dim]) for dim in dims] + list(SHAPE))
-    return xr.Dataset({name: ((*dims, "layer", "head"), values)}, {**coords, "layer": [0, 1], "head": [0, 1, 2]}, attrs)
+def draw(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=[*shape, *SHAPE])
 
 
-RELATIONS = suite_block("score", ("task",), {"task": ["a", "b", "c"]}, seed=1).assign_coords(
-    category=("task", ["Knowledge", "Translation", "Knowledge"])
+WORDS = weights_of(
+    draw(1, 3), tasks=["a", "b", "c"], belongs=["Knowledge", "Translation", "Knowledge"], threshold=[0.0] * 3
 )
-GATES = suite_block("facilitation", ("dataset", "seed"), {"dataset": ["Linguistic", "Math"], "seed": [0, 1]}, seed=2)
-PROBE = suite_block("importance", ("seed", "function"), {"seed": [0, 1, 2], "function": ["Knowledge"]}, seed=3)
+GATES_BLOCK = gates_of(draw(2, 2, 2), datasets=["Linguistic", "Math"])
+PROBES = probe_of(draw(3, 3, 1), functions=["Knowledge"])
 
 
 def results(**suite: xr.Dataset) -> xr.DataTree:
@@ -44,7 +46,7 @@ def results(**suite: xr.Dataset) -> xr.DataTree:
 
 
 def test_every_reduction_by_hand() -> None:
-    found = method_scores(results(ov_relation=RELATIONS, head_gating=GATES, function_probe=PROBE))
+    found = method_scores(results(word_weights=WORDS, made_gates=GATES_BLOCK, class_probe=PROBES))
     assert found["strength"].dims == ("method", "group", "layer", "head")
     # Categories in the order of the results, then what they do not name.
     assert found["group"].values.tolist() == ["Knowledge", "Linguistic", "Translation", "Math"]
@@ -59,13 +61,13 @@ def test_every_reduction_by_hand() -> None:
             effects = [EFFECTS[task][layer, head] / 2 for task in ("capitals", "currencies")]
             assert of("denoising_patch@last", "Knowledge") == pytest.approx(sum(effects) / 2)
             assert of("denoising_patch@last", "Linguistic") == pytest.approx(EFFECTS["antonyms"][layer, head] / 2)
-            relations = [float(RELATIONS["score"].sel(task=task, **at)) for task in ("a", "c")]
-            assert of("ov_relation", "Knowledge") == max(relations)
-            assert of("ov_relation", "Translation") == float(RELATIONS["score"].sel(task="b", **at))
-            gates = [float(GATES["facilitation"].sel(dataset="Math", seed=seed, **at)) for seed in (0, 1)]
-            assert of("head_gating", "Math") == pytest.approx(sum(gates) / 2)
-            probes = [abs(float(PROBE["importance"].sel(seed=seed, function="Knowledge", **at))) for seed in range(3)]
-            assert of("function_probe", "Knowledge") == pytest.approx(sum(probes) / 3)
+            words = [float(WORDS["score"].sel(task=task, **at)) for task in ("a", "c")]
+            assert of("word_weights", "Knowledge") == max(words)
+            assert of("word_weights", "Translation") == float(WORDS["score"].sel(task="b", **at))
+            gates = [float(GATES_BLOCK["facilitation"].sel(dataset="Math", seed=seed, **at)) for seed in (0, 1)]
+            assert of("made_gates", "Math") == pytest.approx(sum(gates) / 2)
+            probes = [abs(float(PROBES["importance"].sel(seed=seed, function="Knowledge", **at))) for seed in range(3)]
+            assert of("class_probe", "Knowledge") == pytest.approx(sum(probes) / 3)
     counts = found["n"].to_series().unstack("group")
     assert counts.loc["denoising_patch@last"].to_dict() == {
         "Knowledge": 2,
@@ -73,9 +75,9 @@ def test_every_reduction_by_hand() -> None:
         "Translation": 0,
         "Math": 0,
     }
-    assert counts.loc["ov_relation"].to_dict() == {"Knowledge": 2, "Linguistic": 0, "Translation": 1, "Math": 0}
-    assert counts.loc["head_gating"].to_dict() == {"Knowledge": 0, "Linguistic": 2, "Translation": 0, "Math": 2}
-    assert counts.loc["function_probe"].to_dict() == {"Knowledge": 3, "Linguistic": 0, "Translation": 0, "Math": 0}
+    assert counts.loc["word_weights"].to_dict() == {"Knowledge": 2, "Linguistic": 0, "Translation": 1, "Math": 0}
+    assert counts.loc["made_gates"].to_dict() == {"Knowledge": 0, "Linguistic": 2, "Translation": 0, "Math": 2}
+    assert counts.loc["class_probe"].to_dict() == {"Knowledge": 3, "Linguistic": 0, "Translation": 0, "Math": 0}
     missing = strength.isnull().all(("layer", "head"))
     assert (missing == (found["n"] == 0)).all()
     assert found["kind"].values.tolist() == ["causal", "weights", "gates", "probe"]
@@ -84,22 +86,32 @@ def test_every_reduction_by_hand() -> None:
     assert found.attrs["left_out"] == "{}"
 
 
-def test_function_vectors_have_raw_effects_in_prob() -> None:
+@pytest.mark.usefixtures("raw_in_prob")
+def test_a_method_may_have_raw_effects_in_a_metric_of_its_own() -> None:
     made = {task: causal(EFFECTS[task], gap=gap) for task, gap in zip(TASKS, (0.5, 4.0, 1.0), strict=True)}
     for task, found in made.items():
         thrice = found["corrupted"] + 3 * (found["patched"] - found["corrupted"])
         second = found.assign(patched=thrice.transpose(*found["patched"].dims))
         made[task] = xr.concat([found, second.assign_coords(metric=["prob"])], "metric").assign_attrs(found.attrs)
-    nodes = tree(made, categories=TASKS, name="function_vector_patch@last")
+    nodes = tree(made, categories=TASKS, name="raw_patch@last")
     found = method_scores(nodes)
     expected = 3 * (EFFECTS["capitals"] + EFFECTS["currencies"]) / 2
     np.testing.assert_allclose(found["strength"].sel(group="Knowledge")[0], expected)
     assert found["metric"].values.tolist() == ["prob"]
-    in_logits = method_scores(
-        tree({t: causal(EFFECTS[t]) for t in TASKS}, categories=TASKS, name="function_vector_patch@last")
-    )
+    in_logits = method_scores(tree({t: causal(EFFECTS[t]) for t in TASKS}, categories=TASKS, name="raw_patch@last"))
     np.testing.assert_allclose(in_logits["strength"].sel(group="Knowledge")[0], expected / 3)
     assert in_logits["metric"].values.tolist() == ["logit_diff"]
+
+
+@pytest.fixture
+def raw_in_prob() -> None:
+    strength = Strength("raw", metric="prob", text="raw effect, mean over tasks")
+    declares = Declaration(figure="head_grid", paper="these tests", strength=strength)
+
+    @causal_method(base="corrupted", positions="last", declares=declares)
+    def raw_patch(sources: Sources) -> Tensor:
+        """Put in the clean output."""
+        return sources.clean
 
 
 def test_tasks_without_a_gap_do_not_count() -> None:
@@ -119,39 +131,39 @@ def test_effects_are_those_of_score() -> None:
 
 
 def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
-    token_probe = xr.Dataset({"auc": (("layer", "role"), np.zeros((2, 2)))})
+    spoken_probe = xr.Dataset({"auc": (("layer", "role"), np.zeros((2, 2)))}, attrs={"declaration": ANSWERS.as_text()})
     made = results(
-        token_probe=token_probe,
-        function_probe=PROBE.assign_attrs(verdict="not above chance"),
-        head_gating=GATES.drop_vars("facilitation"),
-        **{"ov_relation:preset=maps2025-llama3": RELATIONS},
+        spoken_probe=spoken_probe,
+        class_probe=PROBES.assign_attrs(verdict="not above chance"),
+        made_gates=GATES_BLOCK.drop_vars("facilitation"),
+        **{"word_weights:preset=other": WORDS},
     )
     held = made["capitals/denoising_patch@last"].to_dataset()
     made["capitals/second_corruption_patch@last"] = xr.DataTree(held)
     made["capitals/attribution_patch@last"] = xr.DataTree(held.assign_attrs(approximation="first order"))
     found = method_scores(made)
-    assert found["method"].values.tolist() == ["denoising_patch@last", "ov_relation:preset=maps2025-llama3"]
+    assert found["method"].values.tolist() == ["denoising_patch@last", "word_weights:preset=other"]
     left_out = json.loads(found.attrs["left_out"])
     assert set(left_out) == {
-        "second_corruption_patch@last", "attribution_patch@last", "token_probe", "function_probe", "head_gating",
+        "second_corruption_patch@last", "attribution_patch@last", "spoken_probe", "class_probe", "made_gates",
     }  # fmt: skip
     assert "control" in left_out["second_corruption_patch@last"]
     assert "approximation" in left_out["attribution_patch@last"]
-    assert "not above chance" in left_out["function_probe"]
-    assert "number per head" in left_out["token_probe"]
-    assert "'facilitation' over seed" in left_out["head_gating"]
+    assert "not above chance" in left_out["class_probe"]
+    assert "number per head" in left_out["spoken_probe"]
+    assert "'facilitation' over seed" in left_out["made_gates"]
     # What is named is compared.
     named = method_scores(made, methods=["attribution_patch", "denoising_patch@last"])
     assert named["method"].values.tolist() == ["attribution_patch@last", "denoising_patch@last"]
 
 
 def test_methods_and_groups_are_chosen_by_name() -> None:
-    made = results(ov_relation=RELATIONS)
-    found = method_scores(made, methods=["ov_relation"], groups=["Translation", "Knowledge"])
-    assert found["method"].values.tolist() == ["ov_relation"]
+    made = results(word_weights=WORDS)
+    found = method_scores(made, methods=["word_weights"], groups=["Translation", "Knowledge"])
+    assert found["method"].values.tolist() == ["word_weights"]
     assert found["group"].values.tolist() == ["Translation", "Knowledge"]
-    with pytest.raises(UnknownNameError, match="mean 'ov_relation'"):
-        method_scores(made, methods=["ov_relations"])
+    with pytest.raises(UnknownNameError, match="mean 'word_weights'"):
+        method_scores(made, methods=["word_weightss"])
     with pytest.raises(UnknownNameError, match="'Knowledge'"):
         method_scores(made, groups=["knowledge"])
     with pytest.raises(UnknownNameError, match="metric 'prob'"):
@@ -160,9 +172,9 @@ def test_methods_and_groups_are_chosen_by_name() -> None:
 
 def test_other_heads_and_nothing_at_all() -> None:
     with pytest.raises(DataError, match=r"different heads \(3 and 2\)"):
-        method_scores(results(ov_relation=RELATIONS.isel(head=[0, 1])))
+        method_scores(results(word_weights=WORDS.isel(head=[0, 1])))
     with pytest.raises(DataError, match="different layers"):
-        method_scores(results(ov_relation=RELATIONS.assign_coords(layer=[1, 2])))
+        method_scores(results(word_weights=WORDS.assign_coords(layer=[1, 2])))
     with pytest.raises(DataError, match="nothing is scored"):
         method_scores(xr.DataTree.from_dict({"/": xr.Dataset(attrs={"categories": "[]"})}))
 
@@ -172,8 +184,10 @@ def test_groups_that_only_some_tasks_have_stand_in_the_order_of_the_categories()
 
 
 def test_heads_that_do_not_exist_stay_without_a_number() -> None:
-    lacking = RELATIONS.copy(deep=True)
+    lacking = WORDS.copy(deep=True)
     lacking["score"].loc[{"layer": 1, "head": 2}] = np.nan
-    found = method_scores(results(ov_relation=lacking))["strength"].sel({"method": "ov_relation", "group": "Knowledge"})
+    found = method_scores(results(word_weights=lacking))["strength"].sel(
+        {"method": "word_weights", "group": "Knowledge"}
+    )
     assert np.isnan(found.values[1, 2])
     assert np.isfinite(found.values).sum() == 5

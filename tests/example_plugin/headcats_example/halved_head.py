@@ -1,8 +1,11 @@
 """A method that scores task by task: one intervention on z, and a preset that runs it."""
 
-from headcats.methods import Declaration, causal_method
-from headcats.methods.causal import Sources, Tensor
-from headcats.methods.presets import add_preset
+from typing import TYPE_CHECKING
+
+from headcats.methods import Declaration, Sources, add_preset, causal_method
+
+if TYPE_CHECKING:  # whoever lists methods need not wait for torch
+    from torch import Tensor
 
 
 @causal_method(
@@ -10,7 +13,7 @@ from headcats.methods.presets import add_preset
     positions="last",
     declares=Declaration(figure="layer_means", paper="an example", cost="one sweep per task"),
 )
-def halved_head(sources: Sources) -> Tensor:
+def halved_head(sources: Sources) -> "Tensor":
     """In the clean run, halve z of one head.
 
     Effect = (clean - patched) / gap, averaged over prompts; positive = the head helps.

@@ -4,11 +4,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.figures import figure
-from headcats.figures.panels.colour_scale import rising_scale
-from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import layer_head_cells
-from headcats.figures.panels.layout import Panel
-from headcats.figures.tables import head_rows
+from headcats.figures.panels import Panel, PanelGrid, head_rows, layer_head_cells, rising_scale
 
 
 @figure

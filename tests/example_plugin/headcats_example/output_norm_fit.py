@@ -10,9 +10,7 @@ import xarray as xr
 from einops import einsum
 
 from headcats.errors import DataError
-from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.spec import Option
-from headcats.prompts.answered import encode_answered
+from headcats.methods.joint import Option, SuiteInputs, encode_answered
 
 
 class OutputNorm:

@@ -6,7 +6,8 @@ from itertools import cycle
 import numpy as np
 import plotly.graph_objects as go
 import xarray as xr
-from figures.examples import EXAMPLES, FIGURES, ICL, mixed_overlap, scores_of
+from figures.examples import ICL, mixed_overlap, scores_of
+from figures.registered import EXAMPLES, FIGURES, TURNED
 from simulated import block
 
 import headcats.figures
@@ -16,9 +17,7 @@ from headcats.scores.scoring import score
 GRIDS = ((1, 1), (12, 12), (32, 32), (80, 64), (96, 2))
 """Layers and heads."""
 # What the default layout is not: figures drawn with the axes of their paper, and the map that fills a screen.
-OTHER_LAYOUT = {"overlap_map": "hero"} | dict.fromkeys(
-    ("importance_grid", "always_any", "layer_token", "position_head"), "paper"
-)
+OTHER_LAYOUT = {"overlap_map": "hero"} | dict.fromkeys(TURNED, "paper")
 _OF_CATEGORIES = ("overlap_map", "set_counts", "layer_profile")
 _COLOURS = ("#00a878", "#c1121f", "#ffd60a", "#003566", "#ff99c8", "#7209b7", "#4cc9f0")
 Drawn = Iterator[tuple[str, go.Figure]]

@@ -5,12 +5,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES
+from figures.registered import EXAMPLES, HEAD_GRIDS
 
 import headcats.figures
 from headcats.figures.panels.groups import GROUPS, Groups
-
-ON_GRIDS = ("overlap_map", "head_grid", "importance_grid", "always_any")
 
 
 def grouped(table: xr.Dataset, size: int = 2) -> xr.Dataset:
@@ -59,7 +57,7 @@ class TestGroups:
         assert Groups.of(self.table.drop_vars("kv_head"), layers_across=True) is None
 
 
-@pytest.mark.parametrize("name", ON_GRIDS)
+@pytest.mark.parametrize("name", ["overlap_map", *HEAD_GRIDS])
 def test_every_grid_shows_them_where_they_are(name: str) -> None:
     draw, plain = getattr(headcats.figures, name), EXAMPLES[name](3, 4)
     fig, without = draw(grouped(plain)), draw(plain)
@@ -83,7 +81,7 @@ def test_a_head_finds_its_group_under_the_pointer() -> None:
     assert heatmap.customdata[3][1][place : place + 2].tolist() == [2, 3]  # head 3 of layer 1: L1H2–L1H3
 
 
-@pytest.mark.parametrize("name", ["head_grid", "importance_grid", "layer_profile", "set_counts"])
+@pytest.mark.parametrize("name", ["layer_profile", "set_counts", *dict.fromkeys((HEAD_GRIDS[0], *HEAD_GRIDS[1:2]))])
 def test_effects_of_groups_are_called_groups(name: str) -> None:
     table = EXAMPLES[name](3, 4)
     fig = getattr(headcats.figures, name)(table.assign_attrs(table.attrs | {"unit": "kv_group"}))

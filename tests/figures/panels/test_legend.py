@@ -5,12 +5,11 @@ import functools
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of, scattered_relations
+from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of
 
 from headcats.errors import UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.legend import category_letters, with_letter
-from headcats.papers.ov_relation.figure import ov_map
 
 
 @functools.cache
@@ -46,12 +45,10 @@ def test_letters_are_left_out_of_cells_that_do_not_hold_them(layers: int, writte
 
 
 def test_letters_can_be_left_out() -> None:
-    relations = scattered_relations(3, 4)
     assert letters_of(mixed())
     assert not letters_of(overlap_map(mixed_overlap(6, 8), letters="none"))
-    assert not letters_of(ov_map(relations, letters="none"))
     with pytest.raises(UnknownNameError, match=r"'big'.* auto, none"):
-        ov_map(relations, letters="big")
+        overlap_map(mixed_overlap(6, 8), letters="big")
 
 
 def test_letters_tell_every_category() -> None:

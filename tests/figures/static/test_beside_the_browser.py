@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from figures.chromium import measure, screenshot
-from figures.examples import EXAMPLES, FIGURES
+from figures.registered import EXAMPLES, FIGURES
 from playwright.sync_api import Browser
 
 import headcats.figures

@@ -7,7 +7,7 @@ from types import ModuleType
 import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
-from figures.examples import EXAMPLES
+from figures.registered import EXAMPLES
 
 import headcats.figures
 from headcats.figures.static.renderer import NAME, show_pictures

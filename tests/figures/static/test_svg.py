@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from figures.chromium import read_png
-from figures.examples import EXAMPLES, mixed_overlap
+from figures.examples import mixed_overlap
+from figures.registered import EXAMPLES
 
 import headcats.figures
 from headcats.figures.panels.axes import Axis, Scale

@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import FUNCTIONS, probe_of, scores_of
+from figures.examples import FUNCTIONS, scores_of
+from paper_tables import probe_of
 
 from headcats.errors import DataError, OptionError
 from headcats.figures import data

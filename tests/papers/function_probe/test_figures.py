@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import FUNCTIONS, probe_of, scaling_of
+from figures.examples import FUNCTIONS
+from paper_tables import probe_of, scaling_of
 
 import headcats as hc
 from headcats.errors import DataError, OptionError

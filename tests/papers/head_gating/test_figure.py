@@ -4,9 +4,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import gates_of, scattered_gates
+from figures.test_colours import closest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper_tables import gates_of, scattered_gates
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.figures import data
@@ -176,3 +177,10 @@ def test_what_is_refused() -> None:
             paper_gates(by_hand(), threshold=threshold)
     with pytest.raises(UnknownNameError, match="'facilitation'"):
         paper_gates(by_hand(), score="facilitate")
+
+
+def test_corners_of_the_other_composite_are_told_apart_by_everybody() -> None:
+    assert closest([corner_colour(name, palette="colour_blind") for name in CORNERS]) >= 25
+    assert closest([corner_colour(name) for name in CORNERS]) < 4
+    with pytest.raises(UnknownNameError, match="headcats, colour_blind"):
+        corner_colour("both", palette="sepia")

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import gates_of, scattered_gates, scattered_toggles
+from paper_tables import gates_of, scattered_gates, scattered_toggles
 
 import headcats as hc
 from headcats.errors import DataError, OptionError

@@ -5,7 +5,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import ICL, relations_of, scattered_relations
+from figures.examples import ICL
+from paper_tables import relations_of, scattered_relations
 
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import ablation_of
+from paper_tables import ablation_of
 
 from headcats.errors import DataError
 from headcats.figures import data

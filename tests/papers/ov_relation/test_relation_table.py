@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import dynamic_of, relations_of
+from paper_tables import dynamic_of, relations_of
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data

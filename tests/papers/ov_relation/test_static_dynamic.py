@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import dynamic_of, scattered_dynamic
+from paper_tables import dynamic_of, scattered_dynamic
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import ROLES, scattered_token_map, token_map_of
+from paper_tables import ROLES, scattered_token_map, token_map_of
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.figures import data

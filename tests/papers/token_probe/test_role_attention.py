@@ -8,6 +8,7 @@ import pytest
 import torch
 import xarray as xr
 from batches import random_role_batch, role_batch
+from counting import SUITE
 from scripted import EXACT, VOCABULARY, ScriptedModel, scripted, spaced_tokenizer
 from toy_cases import TOYS
 from toys import hf_model, random_tokens, tiny_model
@@ -149,3 +150,9 @@ def test_models_without_patterns_or_tokenizer_are_refused_before_they_answer(
     monkeypatch.setattr(attention, "answer_questions", lambda *given, **options: pytest.fail("answered"))
     with pytest.raises(ModelError, match="hook_nothing"):
         attention_by_role(model, questions)
+
+
+def test_prompts_of_a_task_have_roles(counting_model):
+    batch, *_ = hc.task_prompts(counting_model, "always_a", suite=SUITE, n_prompts=8, n_demos=2)
+    assert {"y1", "x_query"} <= set(attention_by_role(counting_model, batch)["role"].values.tolist())
+    assert hc.papers.token_probe.patching_by_role(counting_model, batch, roles=["y1", "x_query"]).sizes["role"] == 2

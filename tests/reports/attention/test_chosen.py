@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import relations_of
+from example_joint import weights_of
 from simulated import block, tree
 
 import headcats as hc
@@ -128,31 +128,33 @@ def test_controls_and_unknown_methods_are_refused() -> None:
         choice(planted({"plural": {(0, 1): 0.5}}), method="noising_patch")
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
     results = planted({})
     score = np.zeros((2, 2, 4))
     score[0, 0, 1], score[0, 1, 0] = 0.6, 0.2
     tasks = ["plural", "capital"]
-    block = relations_of(score, tasks=tasks, belongs=[TASKS[task] for task in tasks], k=[10] * 2, null=[0.05] * 2)
-    results["/_suite/ov_relation"] = xr.DataTree(block)
+    block = weights_of(score, tasks=tasks, belongs=[TASKS[task] for task in tasks], threshold=[0.15] * 2)
+    results["/_suite/word_weights"] = xr.DataTree(block)
     found = choice(results)
-    assert repr(found) == repr(choice(results, method="ov_relation"))
+    assert repr(found) == repr(choice(results, method="word_weights"))
     (linguistic,) = found.categories
     assert [(one.head, one.effect) for one in linguistic.heads] == [(Head(0, 1), 0.6), (Head(1, 0), 0.2)]
     assert np.isnan([linguistic.heads[0].q, linguistic.heads[0].low]).all()
     assert list(found.left_out) == ["Knowledge"]
-    assert found.by.startswith("ov_relation (weights")
+    assert found.by.startswith("word_weights (nothing")
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_results_that_say_nothing_about_categories_say_what_to_do() -> None:
     results = planted({})
-    results["/_suite/token_probe"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
-    with pytest.raises(DataError, match=r"hold token_probe\).*denoising_patch: "):
+    results["/_suite/spoken_probe"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
+    with pytest.raises(DataError, match=r"hold spoken_probe\).*denoising_patch: "):
         choice(results)
-    with pytest.raises(DataError, match=r"^token_probe .* categories"):
-        choice(results, method="token_probe")
-    with pytest.raises(UnknownNameError, match=r"no ov_relation: .*ov_relation"):
-        choice(results, method="ov_relation")
+    with pytest.raises(DataError, match=r"^spoken_probe .* categories"):
+        choice(results, method="spoken_probe")
+    with pytest.raises(UnknownNameError, match=r"no word_weights: .*word_weights"):
+        choice(results, method="word_weights")
 
 
 def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from figures.examples import gates_of
+from example_joint import gates_of
 
 from headcats.results.checksum import checksum, json_with_checksum
 from headcats.results.folder import ResultsFolder
@@ -86,25 +86,17 @@ def block_of(patched: np.ndarray, layers: Sequence[int], label: str) -> xr.Datas
 
 
 def gated_run(folder: Path, scores: np.ndarray, *, kv_head: Sequence[Sequence[int]] | None = None) -> Path:
-    """A run of head_gating alone, with that facilitation `(dataset, seed, layer, head)`."""
+    """A run of `made_gates` alone, with that facilitation `(dataset, seed, layer, head)`."""
     per_layer = dict.fromkeys(range(scores.shape[2]), scores.shape[3])
     block = gates_block(scores)
     if kv_head is not None:
         block = block.assign_coords(kv_head=(("layer", "head"), np.asarray(kv_head)))
-    return suite_run(folder, "head_gating", block, per_layer=per_layer)
+    return suite_run(folder, "made_gates", block, per_layer=per_layer)
 
 
 def gates_block(scores: np.ndarray) -> xr.Dataset:
-    """What head_gating finds, with that facilitation `(dataset, seed, layer, head)`."""
-    n_sets, stages = len(scores), ("g0", "g_plus", "g_minus")
-    block = gates_of(scores, 1 - scores, datasets=list(KINDS)[:n_sets])
-    block = block.assign_coords(stage=list(stages)).assign(
-        g_plus=block["facilitation"],
-        loss=(("dataset", "seed", "stage"), np.ones((*scores.shape[:2], len(stages)))),
-        open_loss=("dataset", np.ones(n_sets)),
-        n=("dataset", np.full(n_sets, 50)),
-    )
-    return block.assign_attrs(method="head_gating", label="head_gating", model="made-up", left_out="")
+    """What `made_gates` finds, with that facilitation `(dataset, seed, layer, head)`."""
+    return gates_of(scores, datasets=list(KINDS)[: len(scores)])
 
 
 def run_without_heads(folder: Path) -> Path:

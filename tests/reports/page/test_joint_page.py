@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES
+from example_joint import probe_of
 from reports.page.read_pages import codes, described, pasted, plain, said, section, sentence, written
 from reports.page.saved_runs import (
     gated_run,
@@ -25,6 +25,8 @@ from simulated_series import written as write_series
 import headcats as hc
 from headcats.errors import DataError, OptionError, StatisticsWarning
 
+pytestmark = pytest.mark.usefixtures("joint_methods")
+
 GATES = np.random.default_rng(0).random((2, 2, 3, 4))
 KV_HEADS = [[0, 0, 1, 1]] * 3
 
@@ -38,13 +40,13 @@ def gates(tmp_path: Path) -> Path:
 def both(tmp_path: Path) -> Path:
     """Tasks that were scored one by one, and gates over all."""
     folder = scored_run(tmp_path / "both", per_layer={0: 4, 1: 4, 2: 4})
-    return with_joint_block(folder, "head_gating", gates_block(GATES))
+    return with_joint_block(folder, "made_gates", gates_block(GATES))
 
 
 def sorted_by(folder: Path, **options: Any) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # of categories that the block has no numbers of
-        return hc.categories.block_members(hc.suite_blocks(hc.load(folder))["head_gating"], **options)
+        return hc.categories.block_members(hc.suite_blocks(hc.load(folder))["made_gates"], **options)
 
 
 def names_of(members: xr.Dataset, *, variable: str = "member") -> dict[str, set[str]]:
@@ -70,14 +72,14 @@ def answered(content: str) -> set[str]:
 
 
 def test_gates_alone_are_the_answer_of_their_page(gates: Path):
-    content = written(gates, method="head_gating")
+    content = written(gates, method="made_gates")
     assert [path.name for path in gates.glob("*.html")] == ["report.html"]
     expected = names_of(sorted_by(gates))
     assert listed(content) == expected
     assert answered(content) == set().union(*expected.values())
     assert sentence("answer.no_map") not in section(content, "answer")
     assert 'id="figure-overlap_map_selected"' in content
-    assert 'data-figure="always_any_0" data-heads="layer-head"' in content  # a click gives that head
+    assert 'data-figure="gate_scores_0" data-heads="layer-head"' in content  # a click gives that head
     assert "overlap_map_0" not in content  # once
     assert described(content)["kv_head"] == KV_HEADS
 
@@ -85,7 +87,7 @@ def test_gates_alone_are_the_answer_of_their_page(gates: Path):
 def test_a_rule_changes_heads_file_and_lines(gates: Path, monkeypatch: pytest.MonkeyPatch):
     rule = hc.rules.top_fraction(p=0.25)
     page = hc.report(gates, rule=rule)
-    assert page.name == "report-head_gating-top_fraction-p=0.25.html"
+    assert page.name == "report-made_gates-top_fraction-p=0.25.html"
     content = page.read_text(encoding="utf-8")
     expected = sorted_by(gates, rule=rule)
     assert listed(content) == names_of(expected)
@@ -106,7 +108,7 @@ def of_lines(content: str) -> dict[str, Any]:
 
 def test_suppressing_heads_have_a_page_of_their_own(gates: Path, monkeypatch: pytest.MonkeyPatch):
     page = hc.report(gates, sign="suppressing")
-    assert page.name == "report-head_gating-suppressing.html"
+    assert page.name == "report-made_gates-suppressing.html"
     content = page.read_text(encoding="utf-8")
     monkeypatch.chdir(gates.parent)
     scope = of_lines(content)
@@ -120,28 +122,28 @@ def test_no_suppressing_head_is_said_of_these_alone(tmp_path: Path):
     """Helping heads, which the table below lists, are another matter."""
     folder = gated_run(tmp_path / "gates", np.full((1, 2, 2, 3), 0.9))
     content = written(folder, sign="suppressing")
-    assert sentence("short.none_by", method="head_gating", kind="suppressing") in section(content, "answer")
+    assert sentence("short.none_by", method="made_gates", kind="suppressing") in section(content, "answer")
     assert listed(content) == {"Knowledge": {f"L{layer}H{head}" for layer in range(2) for head in range(3)}}
 
 
 def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both: Path):
-    usual, content = "".join(codes(both, "run")), written(both, method="head_gating")
-    assert sorted(path.name for path in both.glob("*.html")) == ["report-head_gating.html", "report.html"]
+    usual, content = "".join(codes(both, "run")), written(both, method="made_gates")
+    assert sorted(path.name for path in both.glob("*.html")) == ["report-made_gates.html", "report.html"]
     assert listed(content) == names_of(sorted_by(both))
     assert 'id="figure-hero_0"' not in content
-    ran = said(both, "answer", method="head_gating")["answer.ran"].fields
+    ran = said(both, "answer", method="made_gates")["answer.ran"].fields
     assert (ran["scored"], ran["tasks"]) == (4, 4)
-    assert "report both --method head_gating" in section(content, "run")
+    assert "report both --method made_gates" in section(content, "run")
     assert "block_members" not in usual
 
 
 def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: Path, gates: Path, tmp_path: Path):
     for place, message, options in (
-        (both, "--metric", {"method": "head_gating", "metric": "prob"}),
-        (both, "fdr", {"method": "head_gating", "rule": hc.rules.fdr(alpha=0.2)}),
-        (both, "token_probe sorts no", {"method": "token_probe"}),
-        (both, "no ov_relation", {"method": "ov_relation"}),
-        (gates, "only head_gating", {"method": "mean_ablation"}),
+        (both, "--metric", {"method": "made_gates", "metric": "prob"}),
+        (both, "fdr", {"method": "made_gates", "rule": hc.rules.fdr(alpha=0.2)}),
+        (both, "spoken_probe sorts no", {"method": "spoken_probe"}),
+        (both, "no word_weights", {"method": "word_weights"}),
+        (gates, "only made_gates", {"method": "mean_ablation"}),
         (gates, "--effect", {"effect": "task_specific"}),
         (gates, "min_tasks", {"min_tasks": 7}),
         (gates, "--positions", {"positions": "last"}),
@@ -160,17 +162,14 @@ def test_a_run_that_says_nothing_about_heads_asks_for_none(opened, tmp_path: Pat
 
 
 def probe_at_chance() -> xr.Dataset:
-    return EXAMPLES["importance_grid"](3, 4).assign_attrs(
-        verdict="not above chance",
-        method="function_probe",
-        label="function_probe",
-        model="made-up",
-        summary=json.dumps(["Right no more often than chance."]),
+    found = probe_of(
+        np.random.default_rng(0).random((2, 3, 3, 4)), functions=["A", "B", "C"], verdict="not above chance"
     )
+    return found.assign_attrs(summary=json.dumps(["Right no more often than chance."]))
 
 
 def test_a_probe_at_chance_has_a_page_that_says_so_and_no_map(tmp_path: Path):
-    folder = suite_run(tmp_path / "probe", "function_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
+    folder = suite_run(tmp_path / "probe", "class_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
     content = written(folder)
     assert sentence("answer.no_map") in section(content, "answer")
     assert "above chance" in section(content, "methods")
@@ -179,21 +178,21 @@ def test_a_probe_at_chance_has_a_page_that_says_so_and_no_map(tmp_path: Path):
 
 
 def test_of_several_methods_the_page_is_of_the_first_that_can_sort_heads(tmp_path: Path):
-    folder = suite_run(tmp_path / "two", "function_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
-    with_joint_block(folder, "head_gating", gates_block(GATES))
+    folder = suite_run(tmp_path / "two", "class_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
+    with_joint_block(folder, "made_gates", gates_block(GATES))
     page = hc.report(folder)
     content = page.read_text(encoding="utf-8")
     assert page.name == "report.html"
     assert listed(content) == names_of(sorted_by(folder))
     assert "headcats report" in section(content, "run")
-    assert "--method head_gating" in section(content, "run")
+    assert "--method made_gates" in section(content, "run")
 
 
 @pytest.mark.slow
 def test_options_of_a_series_are_not_for_the_gates_of_a_revision_without_scored_tasks(tmp_path: Path):
     revisions = {"step1": results_of(STRONG, skipped=list(TASKS)), "step2": results_of(STRONG)}
     series = write_series(series_of(revisions), tmp_path / "series")
-    with_joint_block(series / "step1", "head_gating", gates_block(np.random.default_rng(0).random((1, 2, 2, 6))))
+    with_joint_block(series / "step1", "made_gates", gates_block(np.random.default_rng(0).random((1, 2, 2, 6))))
     hc.report(series, metric="logit_diff", rule=hc.rules.fdr(alpha=0.01))
     content = (series / "step1" / "report.html").read_text(encoding="utf-8")
     assert listed(content) == {"Knowledge": names_of(sorted_by(series / "step1"))["Knowledge"]}

@@ -169,10 +169,11 @@ def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
     assert "2 layers" in plain(content)
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_a_joint_method_alone_has_views_if_it_sorts_heads(tmp_path: Path):
     folder = gated_run(tmp_path / "gates", np.random.default_rng(0).random((1, 2, 2, 3)))
     by_joint = said(folder, "answer")["answer.by_joint"].fields
-    assert by_joint == {"label": "head_gating", "size": "1 dataset x 2 seeds"}
+    assert by_joint == {"label": "made_gates", "size": "1 dataset x 2 seeds"}
     assert re.search(r"headcats views gates.*hc\.suite_blocks\(", "".join(codes(folder, "views run")), re.DOTALL)
     other = run_without_heads(tmp_path / "made up")
     assert "views.no_categories" in said(other, "views")

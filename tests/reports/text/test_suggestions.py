@@ -18,6 +18,8 @@ from headcats.results.run_results import RunResults
 from headcats.study.plan import plan
 from headcats.tasks.suites import suite
 
+pytestmark = pytest.mark.usefixtures("joint_methods")
+
 
 def advice(method, *, tasks=None, model=None, of="icl", **changed):
     """What is said where results of a run hold no such method."""
@@ -31,7 +33,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
             "suite_source": of,
             "model": about | (model or {}),
             "tasks": {name: {} for name in names[1:]},
-            "blocks": {"_suite": {"ov_relation": {"parts": {}, "tasks": dict.fromkeys(names[:1], "x")}}},
+            "blocks": {"_suite": {"word_weights": {"parts": {}, "tasks": dict.fromkeys(names[:1], "x")}}},
         }
     )
     with pytest.raises(OptionError, match=f"hold no {method}: ") as found:
@@ -50,30 +52,29 @@ def reason_and_options(text):
 
 
 def test_a_block_is_drawn_by_every_figure_of_its_method():
-    declared = Declaration("lengths", kind="joint", figure="importance_grid", more_figures=("elbow_curves",))
-    block = xr.Dataset({"importance": 1.0}, attrs={"declaration": declared.as_text()})
+    declared = Declaration("lengths", kind="joint", figure="head_scores", more_figures=("score_table",))
+    block = xr.Dataset({"score": 1.0}, attrs={"declaration": declared.as_text()})
     results = RunResults(xr.DataTree.from_dict({"/_suite/lengths": block}))
-    for figure in ("importance_grid", "elbow_curves"):
+    for figure in ("head_scores", "score_table"):
         assert joint_block(results, figure).identical(block)
-    assert joint_block(results, "scaled_heads") is None
+    assert joint_block(results, "head_grid") is None
 
 
-GATING = {"--methods": "head_gating", "--out": "DIR"}
+GATING = {"--methods": "made_gates", "--out": "DIR"}
 
 
 def test_the_command_has_the_plan_of_the_folder():
-    assert reason_and_options(advice("head_gating")) == ("", GATING)
+    assert reason_and_options(advice("made_gates")) == ("", GATING)
     changed = {"n_prompts": 12, "metrics": ["prob", "logit_diff"], "n_demos": 3}
     options = {"--metrics": "prob,logit_diff", "--n-prompts": "12", "--n-demos": "3"}
-    assert reason_and_options(advice("head_gating", **changed)) == ("", GATING | options)
+    assert reason_and_options(advice("made_gates", **changed)) == ("", GATING | options)
 
 
 def test_the_command_has_the_tasks_of_the_folder():
-    _, options = reason_and_options(advice("head_gating", tasks=["plural", "successor"]))
+    _, options = reason_and_options(advice("made_gates", tasks=["plural", "successor"]))
     assert options == GATING | {"--tasks": "successor,plural"}
-    spoken = [task.name for task in suite("sentences").tasks if task.exact]
-    said = advice("token_probe", tasks=spoken[:1], of="sentences", model={"source": "mini-cognitive"}, n_demos=0)
-    options = {"--methods": "token_probe", "--suite": "sentences", "--tasks": spoken[0], "--out": "DIR"}
+    said = advice("spoken_probe", tasks=["say_next"], of="spoken")
+    options = {"--methods": "spoken_probe", "--suite": "spoken", "--tasks": "say_next", "--out": "DIR"}
     assert reason_and_options(said) == ("", options)
 
 
@@ -81,35 +82,35 @@ def test_what_no_command_can_name_is_not_named():
     """A model of a local folder or of a class that is loaded in Python, a suite or a task of a notebook."""
     unprocessed = {"model_class": "HookedTransformer"}
     for changed in ({"model": {"source": ""}}, {"model": unprocessed}, {"of": "mine"}, {"tasks": ["mine", "plural"]}):
-        said = advice("head_gating", **changed)
+        said = advice("made_gates", **changed)
         assert said.startswith("repeat the run")
-        assert "--methods head_gating " in said
-        assert "(methods=['head_gating'])" in said
+        assert "--methods made_gates " in said
+        assert "(methods=['made_gates'])" in said
         assert "same folder" in said
         assert "`" not in said
 
 
 def test_a_suite_without_the_tasks_that_a_method_needs():
-    reason, options = reason_and_options(advice("token_probe"))
+    reason, options = reason_and_options(advice("spoken_probe"))
     assert "answered in sentences" in reason
     assert "suite 'icl' has" in reason
-    assert options == {"--suite": "sentences", "--methods": "token_probe", "--out": "NEW_DIR"}
-    reason, options = reason_and_options(advice("function_probe", of="sentences", tasks=["say_sum"]))
-    assert "suite 'sentences' has" in reason
-    assert options == {"--suite": "cognitive", "--methods": "function_probe", "--out": "NEW_DIR"}
+    assert options == {"--suite": "spoken", "--methods": "spoken_probe", "--out": "NEW_DIR"}
+    reason, options = reason_and_options(advice("class_probe", of="spoken", tasks=["say_next"]))
+    assert "suite 'spoken' has" in reason
+    assert options == {"--suite": "cognitive", "--methods": "class_probe", "--out": "NEW_DIR"}
 
 
 def test_a_run_without_the_tasks_that_a_method_needs():
-    reason, options = reason_and_options(advice("function_probe", tasks=["plural"]))
+    reason, options = reason_and_options(advice("class_probe", tasks=["plural"]))
     assert "two categories" in reason
     assert "this run" in reason
     assert "all tasks" in reason
-    assert options == {"--methods": "function_probe", "--out": "DIR"}
+    assert options == {"--methods": "class_probe", "--out": "DIR"}
 
 
 FOLDER = Path("r")
-RELATIONS = "`headcats figure ov_map r --method ov_relation --out ov_map.html`"
-PROBE = "`headcats figure importance_grid r --method function_probe --out importance_grid.html`"
+RELATIONS = "`headcats figure head_scores r --method word_weights --out head_scores.html`"
+PROBE = "`headcats figure probe_scores r --method class_probe --out probe_scores.html`"
 
 
 def held_results(*whole, scored=()):
@@ -128,8 +129,8 @@ def message(error, *arguments):
 
 
 def test_results_without_a_scored_task_name_what_they_hold():
-    tokens = "`headcats figure layer_token r --method token_probe --out layer_token.html`"
-    for held, command in {"ov_relation": RELATIONS, "function_probe": PROBE, "token_probe": tokens}.items():
+    tokens = "`headcats figure answer_scores r --method spoken_probe --out answer_scores.html`"
+    for held, command in {"word_weights": RELATIONS, "class_probe": PROBE, "spoken_probe": tokens}.items():
         refusal = message(OptionError, held_results(held), FOLDER, None)
         assert refusal.startswith("A map reads")
         assert f"only {held}. " in refusal
@@ -140,23 +141,23 @@ def test_results_without_a_scored_task_name_what_they_hold():
 
 
 def test_a_joint_method_names_the_figure_that_draws_it():
-    alone = message(OptionError, held_results("ov_relation"), FOLDER, "ov_relation")
-    assert alone.startswith("ov_relation is a joint")
+    alone = message(OptionError, held_results("word_weights"), FOLDER, "word_weights")
+    assert alone.startswith("word_weights is a joint")
     assert RELATIONS in alone
-    both = held_results("ov_relation", scored=["mean_ablation@last"])
-    refusal = message(OptionError, both, FOLDER, "ov_relation@last")
+    both = held_results("word_weights", scored=["mean_ablation@last"])
+    refusal = message(OptionError, both, FOLDER, "word_weights@last")
     assert refusal.startswith(alone)
     assert refusal.endswith("mean_ablation@last with --method.")
-    absent = message(OptionError, held_results("function_probe"), FOLDER, "ov_relation")
-    assert absent.startswith("ov_relation is a joint")
-    assert "hold function_probe. " in absent
+    absent = message(OptionError, held_results("class_probe"), FOLDER, "word_weights")
+    assert absent.startswith("word_weights is a joint")
+    assert "hold class_probe. " in absent
     assert absent.endswith(f": {PROBE}.")
     assert "draws" not in absent
 
 
 def test_scored_tasks_and_empty_results_are_let_pass():
-    check_scored(held_results("ov_relation", scored=["mean_ablation@last"]), FOLDER, None, by="A map")
-    check_scored(held_results("ov_relation", scored=["mean_ablation@last"]), FOLDER, "mean_ablation", by="A map")
+    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), FOLDER, None, by="A map")
+    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), FOLDER, "mean_ablation", by="A map")
     check_scored(held_results(), FOLDER, None, by="A map")
 
 
@@ -182,12 +183,12 @@ REPEATED = [
     (manifest(methods=[LABELS[0], *reversed(LABELS[1:])]), "headcats run"),
     (manifest(methods=LABELS[1:]), f"headcats run --methods {','.join(LABELS[1:])}"),
     (
-        manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["ov_relation"]),
-        "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
+        manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["word_weights"]),
+        "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods word_weights",
     ),
     (
-        manifest(suite="sentences", tasks=[], methods=["token_probe"], model={"source": "mini-cognitive"}, n_demos=0),
-        "headcats run --suite sentences",
+        manifest(suite="spoken", tasks=[], methods=["spoken_probe"], model={"source": "mini"}),
+        "headcats run --suite spoken",
     ),
     (
         manifest(model={"source": "gpt2", "revision": "607a30d", "dtype": "bfloat16"}),
@@ -203,8 +204,8 @@ REPEATED = [
         "headcats run --suite ./own.py:mine --tasks a,b",
     ),
     (
-        manifest(tasks=["plural", "mine"], methods=["ov_relation"]),
-        'hc.run(model, tasks=["plural", "mine"], methods=["ov_relation"])',
+        manifest(tasks=["plural", "mine"], methods=["word_weights"]),
+        'hc.run(model, tasks=["plural", "mine"], methods=["word_weights"])',
     ),
 ]
 

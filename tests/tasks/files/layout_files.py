@@ -1,8 +1,15 @@
 """Small files of every layout, made up in the form of the public ones."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from headcats.prompts.drop_report import DropReport
+from headcats.registry import register
+from headcats.tasks.files.file_task import FileContent, Layout
+from headcats.tasks.files.json_file import json_records
+from headcats.tasks.files.word_pairs import word_pair_task
 
 FUNCTION_VECTORS = [{"input": "France", "output": "Paris"}, {"output": "Rome", "input": "Italy"}]
 MAPS = [["France", "Paris"], ["Italy", "Rome"]]
@@ -48,22 +55,25 @@ GREATER_THAN_CSV = (
 )
 
 
-def step(skill: str, answer: Any, question: str = "Which?") -> dict[str, Any]:
-    return {"subquestion": question, "answer": answer, "cognitive_skill": skill}
+KINDS = {"kinds": {"Retrieval": [["France", "Paris"], ["Italy", "Rome"], ["Italy", ""]],
+                   "Calculation": [["5", "9"], ["6", "8"]], "Induction": [["one", "many"]]}}  # fmt: skip
+"""Of a layout that `register_kinds` registers."""
 
 
-COGQA = [
-    {
-        "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
-        "answer": "528",
-        "generated": [step("Retrieval", 16), step("Retrieval", "$33"), step("Math Calculation", "$528")],
-    },
-    {
-        "question": "Kim read 4 books of 100 pages. How many pages?",
-        "answer": "400",
-        "generated": [step("Retrieval", ""), step("Induction", "many"), step("Math Calculation", 400)],
-    },
-]
+def register_kinds() -> None:
+    """Register a layout whose files hold a task per kind; a kind of one pair is left out."""
+
+    def read(content: Any, *, file: str) -> FileContent:
+        tasks, left_out = [], DropReport()
+        for kind, pairs in content["kinds"].items():
+            if len(pairs) > 1:
+                task = word_pair_task(json_records(pairs, file=f"{file}, {kind}"))
+                tasks.append(replace(task, category=kind, name=kind.lower()))
+            else:
+                left_out.drop(f"{kind} has one pair", f"{file}, {kind}")
+        return FileContent(tuple(tasks), left_out)
+
+    register("layout", "kinds", Layout("pairs by kind", fits=lambda content: "kinds" in content, read=read))
 
 
 def write(path: Path, content: Any) -> Path:

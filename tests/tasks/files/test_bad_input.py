@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 from for_each import for_each
-from tasks.files.layout_files import COGQA, FUNCTION_VECTORS, RELATION, write
+from tasks.files.layout_files import FUNCTION_VECTORS, RELATION, write
 
 import headcats as hc
 from headcats.errors import DataError
@@ -136,7 +136,6 @@ REFUSED = [
     ("one.json", RELATION | {"samples": RELATION["samples"][1:]}, r"one\.json: every answer"),
     ("tensor.json", NUMBERS, r"tensor\.json, record 1: column 'clean'"),
     ("ids.csv", "clean,corrupted,correct_idx,incorrect_idx\na,b,1,2\n", r"ids\.csv.*correct_idx.*suite\.toml"),
-    ("step.json", [{**COGQA[0], "generated": [{"answer": "a"}]}], r"step\.json, entry 1, step 1: field 'sub"),
     ("junk.parquet", b"PAR1 and no more", r"junk\.parquet .*read"),
     ("words.xlsx", b"PK\x03\x04", r"words\.xlsx .*archive"),
     ("mine.py", b"x = 1", r"mine\.py is not.*mine\.py:name"),

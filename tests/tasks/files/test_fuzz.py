@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tasks.files.layout_files import AUTO_CIRCUIT, COGQA, GREATER_THAN_CSV, IOI_CSV, RELATION
+from tasks.files.layout_files import AUTO_CIRCUIT, GREATER_THAN_CSV, IOI_CSV, RELATION
 
 import headcats as hc
 from headcats.errors import DataError
@@ -45,27 +45,27 @@ def test_any_bytes(suffix: str, content: bytes) -> None:
     loads_or_refuses(f"fuzz{suffix}", content)
 
 
-@pytest.mark.parametrize("known", [RELATION, AUTO_CIRCUIT, COGQA], ids=["relation", "auto_circuit", "cogqa"])
+@pytest.mark.parametrize("known", [RELATION, AUTO_CIRCUIT], ids=["relation", "auto_circuit"])
 @given(data=st.data())
 def test_a_known_file_with_damage(known: object, data: st.DataObject) -> None:
     text = json.dumps(known).encode()
-    loads_or_refuses("fuzz.json", _damaged(text, data))
+    loads_or_refuses("fuzz.json", damaged(text, data))
 
 
 @pytest.mark.parametrize("known", [IOI_CSV, GREATER_THAN_CSV], ids=["ioi", "greater_than"])
 @given(data=st.data())
 def test_a_known_table_with_damage(known: str, data: st.DataObject) -> None:
-    loads_or_refuses("fuzz.csv", _damaged(known.encode(), data))
+    loads_or_refuses("fuzz.csv", damaged(known.encode(), data))
 
 
 @given(data=st.data())
 def test_a_parquet_file_with_damage(data: st.DataObject) -> None:
     buffer = io.BytesIO()
     parquet.write_table(pa.table({"input": ["France", "Italy"], "output": ["Paris", "Rome"]}), buffer)
-    loads_or_refuses("fuzz.parquet", _damaged(buffer.getvalue(), data))
+    loads_or_refuses("fuzz.parquet", damaged(buffer.getvalue(), data))
 
 
-def _damaged(content: bytes, data: st.DataObject) -> bytes:
+def damaged(content: bytes, data: st.DataObject) -> bytes:
     start = data.draw(st.integers(0, len(content)))
     return content[:start] + data.draw(st.binary(max_size=6)) + content[start + data.draw(st.integers(0, 6)) :]
 

@@ -1,18 +1,16 @@
 """Each public layout, unchanged: what its prompts are, its category, and what the source says."""
 
-import json
-
 import pytest
 from for_each import for_each
 from tasks.files.layout_files import (
     AUTO_CIRCUIT,
-    COGQA,
     FUNCTION_VECTORS,
     GREATER_THAN_CSV,
     IOI_CSV,
+    KINDS,
     MAPS,
     RELATION,
-    step,
+    register_kinds,
     write,
 )  # fmt: skip
 
@@ -122,32 +120,15 @@ def test_a_label_that_is_no_year_is_refused(tmp_path):
     assert only(write(tmp_path / "text.csv", rows)).pairs(1, seed=0)[0].answer == " here"
 
 
-def test_cogqa_gives_a_task_per_function(tmp_path):
-    suite = hc.suite(write(tmp_path / "cogqa.json", COGQA))
+def test_a_registered_layout_gives_several_tasks(tmp_path):
+    register_kinds()
+    suite = hc.suite(write(tmp_path / "pairs.json", KINDS))
     assert [(task.name, task.category) for task in suite.tasks] == [
-        ("retrieval", "Retrieval"), ("math_calculation", "Math Calculation"),
+        ("retrieval", "Retrieval"), ("calculation", "Calculation"),
     ]  # fmt: skip
-    retrieval, calculation = suite.tasks
-    assert retrieval.drops.dropped == {"no answer": 1}
-    pair = min(calculation.pairs(10, seed=0), key=lambda pair: pair.key)
-    assert pair.key == "entry 1 step 3"
-    question, *lines = pair.clean.split("\n")
-    assert question == f"Question: {COGQA[0]['question']}"
-    assert lines == ["Step: Which?", "Answer: 16", "Step: Which?", "Answer: $33", "Step: Which?", "Answer:"]
-    assert pair.corrupted.startswith("Question: Kim read")
-    assert (pair.answer, pair.distractor, pair.item) == (" $528", " 400", COGQA[0]["question"])
-    n_steps = sum(len(entry["generated"]) for entry in COGQA)
-    assert suite.drops.kept + sum(suite.drops.dropped.values()) == n_steps
-    ((reason, count),) = suite.left_out.dropped.items()
-    assert ("'Induction'" in reason, count, suite.left_out.kept) == (True, 1, 0)
-    assert suite.drops.dropped == {"no answer": 1, reason: 1}
-
-
-def test_a_function_with_one_answer_is_left_out_and_counted(tmp_path):
-    entries = [{**COGQA[0], "generated": [*COGQA[0]["generated"], step("Inference", "so")]}, COGQA[1]]
-    suite = hc.suite(write(tmp_path / "cogqa.jsonl", "\n".join(map(json.dumps, entries))))
-    assert [task.name for task in suite.tasks] == ["retrieval", "math_calculation"]
-    assert suite.left_out.dropped.popitem()[1] == 1
+    assert [task.drops.kept for task in suite.tasks] == [2, 2]
+    assert suite.left_out.dropped == {"Induction has one pair": 1}
+    assert suite.drops.kept + sum(suite.drops.dropped.values()) == sum(map(len, KINDS["kinds"].values()))
 
 
 MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four,five,six,2\n"

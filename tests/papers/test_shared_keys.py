@@ -1,13 +1,11 @@
-"""Every joint method that scores heads says which of them share keys and values, in parts and joined."""
+"""Every method of a paper that scores heads says which of them share keys and values, in parts and joined."""
 
 import pytest
-import xarray as xr
 from gate_toys import token_batch
 from toy_cases import shared_toy
 from toys import Toy
 
 import headcats as hc
-from headcats.methods.attribution_patch import attribution_patch
 from headcats.models.adapter import HookedModel
 from headcats.papers.head_gating.settings import GatingSettings
 from headcats.papers.ov_relation.settings import RelationSettings
@@ -46,9 +44,3 @@ def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.Monke
     for table in (gates, hc.papers.head_gating.always_any(gates)):
         assert table.kv_head.dims == ("layer", "head")
         assert table.kv_head.values.tolist() == SHARED
-
-
-def test_approximations(model: HookedModel) -> None:
-    batch = hc.PromptBatch.from_tokens([[0, 10, 12, 11]], [[0, 10, 13, 11]], [20], [21])
-    approximation: xr.Dataset = attribution_patch(model, batch)
-    assert approximation.kv_head.values.tolist() == SHARED

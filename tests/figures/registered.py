@@ -1,0 +1,53 @@
+"""Every registered figure with a table that it reads; papers, where they are installed, bring those of theirs."""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+
+import xarray as xr
+from figures.examples import (
+    mixed_overlap,
+    scattered_agreement,
+    scattered_curves,
+    scattered_positions,
+    scattered_relabelling,
+    scattered_revisions,
+    scattered_scores,
+    scored_tasks,
+    whole_overlap,
+)
+
+from headcats.figures import reads
+from headcats.figures.panels.grid import PanelGrid
+from headcats.registry import lookup, names
+
+PAPERS = importlib.import_module("paper_tables") if importlib.util.find_spec("paper_tables") else None
+
+
+def of_papers(name: str) -> tuple:
+    """What papers say of their figures; nothing where there are none."""
+    return tuple(getattr(PAPERS, name, ()))
+
+
+TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
+    "overlap": whole_overlap,
+    "members": mixed_overlap,
+    "scores": scattered_scores,
+    "curves": scattered_curves,
+    "relabelling": scattered_relabelling,
+    "agreement": scattered_agreement,
+    "revisions": scattered_revisions,
+    "by_position": scattered_positions,
+} | getattr(PAPERS, "TABLES", {})
+"""What a figure reads -> such a table, for a model of so many layers and heads."""
+REGISTERED = {name: lookup("figure", name) for name in names("figure")}
+# Those drawn as a `PanelGrid`; of others nothing is asked but that they give a figure.
+FIGURES = [name for name, draw in REGISTERED.items() if draw.__wrapped__.__annotations__.get("return") is PanelGrid]
+EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES} | {"head_tasks": scored_tasks}
+"""Name of a figure -> a table that it reads."""
+MAPS = ("overlap_map", *of_papers("MAPS"))
+"""Figures that `overlap_map` draws."""
+TURNED = (*of_papers("TURNED"), "position_head")
+"""Figures whose paper has other axes."""
+HEAD_GRIDS = ("head_grid", *of_papers("HEAD_GRIDS"))
+"""Figures of one number per head."""
