@@ -88,19 +88,19 @@ def head_grid(
     if not min_effect >= 0:
         raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
     check_layout(layout)
-    scores = score(scores, alpha=alpha) if is_blocks(scores) else scores
-    row = _row_dimension(scores)
-    groups = _groups(scores, row)
+    table: Any = score(scores, alpha=alpha) if is_blocks(scores) else scores
+    row = _row_dimension(table)
+    groups = _groups(table, row)
     order = [(category, name) for category, names in groups.items() for name in names]
-    shown = scores[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in scores]]
+    shown = table[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in table]]
     judged = {name: _rows(shown.sel({row: name}), row, alpha=alpha, min_effect=min_effect) for _, name in order}
     tables = [judged[name].assign(panel=name, category=category or name) for category, name in order]
     frame = pd.concat(tables, ignore_index=True)
-    cells = layer_head_cells(scores, within=(150, 150), least=(90, 60), layout=layout, marks=marks)
+    cells = layer_head_cells(table, within=(150, 150), least=(90, 60), layout=layout, marks=marks)
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
     spoken = frame.assign(spoken=frame["outcome"].map(_SPOKEN).fillna(""))
-    unit = unit_of(scores)
+    unit = unit_of(table)
     panels = [
         Panel(name, [_plot(cells, spoken[spoken["panel"] == name], scale, unit)], section=category)
         for category, name in order
@@ -108,7 +108,7 @@ def head_grid(
     shared = [KV_HEAD] if KV_HEAD in frame else []
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
     caption = _caption(frame, row, alpha=alpha, min_effect=min_effect)
-    kind = str(scores.attrs.get("approximation", ""))
+    kind = str(table.attrs.get("approximation", ""))
     return PanelGrid(
         panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind, marks=marks
     )

@@ -179,11 +179,7 @@ def check_hover(fig: go.Figure, name: str) -> None:
     told = 0
     for trace in fig.data:
         # Of cells and curves in one figure, both speak.
-        said = (
-            trace.hovertemplate
-            if trace.type in shown or name in ("checkpoints", *of_papers("CELLS_AND_CURVES"))
-            else None
-        )
+        said = trace.hovertemplate if trace.type in shown or name == "checkpoints" else None
         assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:

@@ -254,71 +254,6 @@ def toggles_of(log_prob: np.ndarray, order: np.ndarray, *, n_heads: int) -> xr.D
     )
 
 
-def scattered_contrast(n_layers: int, n_heads: int) -> xr.Dataset:
-    """Gates of three seeds, most of them open, and texts to forget that become unlikely over twenty updates."""
-    draw, updates = np.random.default_rng(n_layers * n_heads), np.arange(1, 21)
-    gate = draw.random((3, n_layers, n_heads)) ** 0.2
-    course = -0.3 * updates * draw.uniform(0.8, 1.2, (3, 1))
-    return contrast_of(gate, retain=-1.5 - 0.1 * course, forget=-1.6 + course)
-
-
-def contrast_of(gate: np.ndarray, *, retain: np.ndarray, forget: np.ndarray) -> xr.Dataset:
-    """Contrastive gates with that `gate (seed, layer, head)`, and log-probabilities `(seed, update)` of both kinds."""
-    held_out = {
-        name: (("seed", "when"), np.stack([values[:, 0] + 1, values[:, 0], values[:, -1]], 1))
-        for name, values in (("retain", retain), ("forget", forget))
-    }
-    return xr.Dataset(
-        {"gate": (("seed", "layer", "head"), gate), **held_out}
-        | {"retain_batch": (("seed", "update"), retain), "forget_batch": (("seed", "update"), forget)},
-        coords={
-            "seed": np.arange(len(gate)),
-            **grid_of(gate.shape),
-            "when": ["open", "start", "fitted"],
-            "update": np.arange(retain.shape[1]) + 1,
-        },
-    )
-
-
-def scattered_matrix(n_layers: int, n_heads: int) -> xr.Dataset:
-    """Probes of at most eight data sets, judged on each; the diagonal is best."""
-    n = min(8, n_layers)
-    auc = np.random.default_rng(n_layers).uniform(0.45, 0.75, (n, n)) + 0.2 * np.eye(n)
-    return matrix_of(auc, sets=[f"data set {i}" for i in range(n)])
-
-
-def matrix_of(auc: np.ndarray, *, sets: Sequence[str]) -> xr.Dataset:
-    """A matrix with that `auc (train, test)`, intervals of +- .05, and gains over .6."""
-    dims, gains = ("train", "test"), ("detector", "train", "test")
-    ends = {"": 0.0, "_low": -0.05, "_high": 0.05}
-    return xr.Dataset(
-        {
-            **{name or "auc": (dims, auc + ends[f"_{name}" if name else ""]) for name in ("", "low", "high")},
-            **{f"gain{end}": (gains, (auc - 0.6 + shift)[None]) for end, shift in ends.items()},
-        },
-        coords={"train": list(sets), "test": list(sets), "detector": ["log_prob_mean_exact"], "layer": 3, "role": "-1"},
-    )
-
-
-def scattered_detectors(n_layers: int, n_heads: int) -> xr.Dataset:
-    """Every kind of detector, one of which has no score."""
-    names = ["probe", "logit_mean", "logit_mean_exact", "log_prob_min", "log_prob_min_exact", "p_true", "task"]
-    auc = np.random.default_rng(n_layers).uniform(0.45, 0.95, len(names))
-    auc[5] = np.nan
-    return detectors_of(auc, names=names)
-
-
-def detectors_of(auc: np.ndarray, *, names: Sequence[str]) -> xr.Dataset:
-    """Detectors with that `auc`, intervals of +- .05, and the gains of the first one."""
-    parts = {"auc": auc, "low": auc - 0.05, "high": auc + 0.05}
-    parts |= {"gain": auc[0] - auc, "gain_low": auc[0] - auc - 0.05, "gain_high": auc[0] - auc + 0.05}
-    return xr.Dataset(
-        {key: ("detector", values) for key, values in parts.items()} | {"n_test": 80},
-        coords={"detector": list(names), "layer": 3, "role": "exact_answer_last"},
-        attrs={"chosen_on": "training answers"},
-    )
-
-
 TABLES = {
     "importance": scattered_probe,
     "scaled": scattered_scaling,
@@ -328,28 +263,19 @@ TABLES = {
     "ablated": scattered_ablation,
     "token_map": scattered_token_map,
     "toggles": scattered_toggles,
-    "contrast": scattered_contrast,
-    "matrix": scattered_matrix,
-    "detectors": scattered_detectors,
 }
 CALLS = {
     "importance": 'suite_blocks(results)["function_probe"]',
     "scaled": "papers.function_probe.scale_function_heads(",
     "gates": 'suite_blocks(results)["head_gating"]',
     "toggles": "papers.head_gating.toggle_curves(",
-    "contrast": "papers.head_gating.contrastive_gates(",
     "relations": 'suite_blocks(results)["ov_relation"]',
     "dynamic": "papers.ov_relation.dynamic_relation(",
     "ablated": "papers.ov_relation.relation_ablation(",
     "token_map": 'suite_blocks(results)["token_probe"]',
-    "matrix": "papers.token_probe.generalisation(",
-    "detectors": "papers.token_probe.baselines(",
 }
 HEAD_GRIDS = ("importance_grid", "always_any")
 TURNED = (*HEAD_GRIDS, "layer_token")
 MAPS = ("ov_map",)
 MEANS = ("mean over seeds", "relation heads, control task")
 """Traces of means of what the numbers have one by one."""
-BETWEEN_SEEDS = (("gate_contrast", "2"),)
-"""Figure, and column of `customdata` with the share of seeds below .5; the numbers have the seeds."""
-CELLS_AND_CURVES = ("gate_contrast",)

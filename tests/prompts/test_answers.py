@@ -1,10 +1,13 @@
 """What is scored of an answer and its distractor, as tokens; reasons in full texts are tested with `encode`."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.prompts.answers import ANSWERS, Unscorable, added_tokens, scored_tokens
+from headcats.prompts.answers import Unscorable, added_tokens, scored_tokens
+from headcats.results.options import Answers
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)
 
@@ -28,7 +31,7 @@ def test_shared_tokens_and_scored_ones_are_the_whole_answer(answer, distractor):
     assert scored.answer[0] != scored.distractor[0]
 
 
-@given(tokens, tokens, st.sampled_from(ANSWERS))
+@given(tokens, tokens, st.sampled_from(get_args(Answers)))
 def test_answer_and_distractor_are_judged_alike(answer, distractor, answers):
     assert bool(reason(answer, distractor, answers)) == bool(reason(distractor, answer, answers))
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,10 +17,10 @@ from results.folders import change_manifest
 
 import headcats as hc
 from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
-from headcats.prompts.answers import ANSWERS
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn, Link
 from headcats.results.finding import templates
+from headcats.results.options import Answers
 from headcats.results.records import NOT_USED
 
 SECTIONS = [
@@ -95,7 +96,7 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
 def test_how_much_of_an_answer_is_scored_is_said(copied: Path):
     change_manifest(copied, lambda manifest: manifest["plan"].update(answers="first_token"))
     assert "tasks.answers_first_token" in said(copied, "tasks")
-    assert {f"tasks.answers_{answers}" for answers in ANSWERS} < set(templates())
+    assert {f"tasks.answers_{answers}" for answers in get_args(Answers)} < set(templates())
 
 
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):
