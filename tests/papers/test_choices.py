@@ -1,10 +1,9 @@
 """docs/papers.toml: complete, each row pinned by a test that exists, a reason exactly where ours is another."""
 
 import ast
-import importlib
+import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Any]:
-    """The script that makes docs/papers.md."""
-    sys.path.insert(0, str(ROOT / "docs" / "scripts"))
-    yield importlib.import_module("papers")
-    sys.path.remove(str(ROOT / "docs" / "scripts"))
+def pages() -> Any:
+    """The script that makes docs/papers.md; this folder has its name."""
+    spec = importlib.util.spec_from_file_location("papers_script", ROOT / "docs" / "scripts" / "papers.py")
+    script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
 
 
 def settings_fields(paper: str) -> set[str]:

@@ -24,7 +24,7 @@ _NO_EDITS: Mapping[int, Edit] = MappingProxyType({})
 
 
 def in_chunks(batches: Sequence[AnsweredBatch]) -> list[AnsweredBatch]:
-    """The same texts, up to `CHUNK` in a batch."""
+    """Batches of the same texts, up to `CHUNK` each."""
     return [
         batch.select(range(start, min(start + CHUNK, len(batch))))
         for batch in batches
@@ -48,7 +48,7 @@ def positions_of(tokens: Bool[Tensor, "prompt pos"], *, at: str) -> Bool[Tensor,
 
 
 class AnswerReadings(NamedTuple):
-    """What a model makes of the tokens of each answer, on the CPU."""
+    """Readings of a model at the tokens of each answer, on the CPU."""
 
     log_prob: Float[Tensor, "prompt pos"]
     """Log-probability of each answer token given the text before it, in nats; 0 at other tokens."""

@@ -55,7 +55,7 @@ class Step:
 
     @property
     def function(self) -> str | None:
-        """Its function, one of `FUNCTIONS`; None for another skill."""
+        """Function of the step, one of `FUNCTIONS`; None for another skill."""
         return _NAMES.get(_bare(self.skill))
 
     @property
@@ -83,7 +83,7 @@ _NAMES = {_bare(name): name for name in FUNCTIONS}
 
 
 def is_cogqa(content: Any) -> bool:
-    """Whether this is an entry, or a list of entries, of the layout."""
+    """True for an entry, or a list of entries, of the layout."""
     first = next((entry for entry in content if entry is not None), None) if isinstance(content, list) else content
     # Some releases wrap each entry in a list of one.
     if isinstance(first, list) and len(first) == 1:

@@ -44,7 +44,7 @@ class HeadFeatures:
     """Of the model's own answers, how many are `right` and how many `cut`; empty where answers are given."""
 
     def at(self, texts: Bool[np.ndarray, " text"]) -> "HeadFeatures":
-        """Of some of the texts."""
+        """Select some of the texts."""
         places = torch.from_numpy(texts).to(self.values.device)
         kept = tuple(text for text, is_kept in zip(self.texts, texts, strict=True) if is_kept)
         return replace(self, values=self.values[places], words=self.words[places], texts=kept)
@@ -128,7 +128,7 @@ def head_features(
 def _features(
     model: HookedModel, batch: AnsweredBatch, settings: FunctionProbeSettings
 ) -> tuple[Float[Tensor, "prompt head feature"], Float[Tensor, "prompt d_model"]]:
-    """Of the heads, and of the chosen words themselves, from one forward pass."""
+    """Features of the heads, and of the chosen words themselves, from one forward pass."""
     chosen = chosen_tokens(model, batch, top_tokens=settings.top_tokens)
     read = positions_of(chosen, at=settings.at)
     first = int(read.any(0).nonzero()[0])

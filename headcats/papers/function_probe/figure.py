@@ -46,7 +46,7 @@ def importance_grid(
     marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
-    """How much every head matters, one panel per function, category, task or method.
+    """Importance of every head, one panel per function, category, task or method.
 
     x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 on
     top, with ticks every 6 (on every one of up to 16). Viridis, one colour bar for all panels, clipped at the 99th

@@ -213,7 +213,7 @@ class FunctionProbe:
 
 
 def _settings(preset: str | FunctionProbeSettings, tokens: str | None, **words: str | None) -> FunctionProbeSettings:
-    """Those of the preset with what is given in their place."""
+    """Settings of the preset, with what is given in their place."""
     settings = preset_of(NAME, preset, PRESETS)
     chosen: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
     if tokens is not None:

@@ -38,7 +38,7 @@ def own_answers(
     limit: int,
     advance: Callable[[float], None] = lambda share: None,
 ) -> OwnAnswers:
-    """What the model writes after the text in front of the first span, up to `limit` tokens.
+    """Answers that the model writes after the text in front of the first span, up to `limit` tokens.
 
     An answer ends at a token with a line break, at the end of the text, and, after a prompt that opens a quotation with
     its last character, at a token with a quotation mark; that token is no part of it. Right and wrong answers are kept,

@@ -25,7 +25,7 @@ from headcats.statistics.random_streams import stream
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one probe says; chance is the accuracy of the best constant guess."""
+    """Result of one probe; chance is the accuracy of the best constant guess."""
 
     importance: Float[np.ndarray, "function head"]
     """Signed mean gradient x activation on held-out texts, in units of the class logit."""
@@ -111,7 +111,7 @@ def _right_by_words(
     seed: int,
     probe: int,
 ) -> Bool[np.ndarray, " tested"]:
-    """Whether a probe of the same kind that sees the embedding of the answer's words in place of heads is right.
+    """True where a probe of the same kind, reading the embedding of the answer's words and no head, is right.
 
     One that does not converge knows nothing, and guesses the most frequent function.
     """

@@ -97,7 +97,7 @@ def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> l
 
 
 def rounds_of(tasks: Mapping[str, int]) -> int:
-    """How many rounds leave tasks out, from the number of tasks of each function: as many as the largest.
+    """Number of rounds that leave tasks out: the largest number of tasks of a function.
 
     None if fewer than two functions have two tasks, since there would be nothing to confuse.
     """

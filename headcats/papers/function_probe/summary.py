@@ -22,7 +22,7 @@ SAYING_NOTHING = (NOT_ABOVE_CHANCE, TOO_FEW_SEEDS)
 
 
 def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
-    """What the accuracies allow to be said, by the least favourable seed.
+    """Verdict that the accuracies allow, by the least favourable seed.
 
     "too few seeds": half of `n_seeds` or more are missing, because they failed or were not run yet. "not above
     chance": on held-out items, by the interval. "separates tasks, not functions": at chance on tasks that were left
@@ -41,7 +41,7 @@ def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
 
 
 def most_seeds_fitted(n_fitted: int, n_seeds: int) -> bool:
-    """Whether more than half of the seeds have a probe: even without any signal, one in forty is above chance."""
+    """True if more than half of the seeds have a probe: even without any signal, one in forty is above chance."""
     return 2 * n_fitted > n_seeds
 
 
@@ -83,7 +83,7 @@ def sentences(probes: xr.Dataset) -> list[str]:
 
 
 def not_used(provenance: Mapping[str, Any]) -> list[str]:
-    """What a result left out: functions, tasks, texts, and seeds without convergence or not above chance."""
+    """List what a result left out: functions, tasks, texts, and seeds without convergence or not above chance."""
     left_out = [f"Left out: {name} ({reason})." for name, reason in provenance["left_out"].items()]
     dropped = [f"Texts: {provenance['texts']}."] if provenance.get("dropped") else []
     return [*left_out, *dropped, *(f"Failed: {name}. {reason}" for name, reason in provenance["refused"].items())]
@@ -148,7 +148,7 @@ def _chance(values: xr.DataArray) -> str:
 
 
 def _beside_words(probes: xr.Dataset) -> str:
-    """Whether heads say more of the function than the answer's words, by the least favourable seed."""
+    """Say if heads tell more of the function than the answer's words, by the least favourable seed."""
     difference, p = probes["accuracy"] - probes["word_accuracy"], float(probes["word_p"].max())
     right = f"A probe of the answer's words alone is right for {_span(probes['word_accuracy'])}"
     for sign, compared in ((1, "more"), (-1, "less")):

@@ -39,7 +39,7 @@ def function_vectors(
 def right_answers(
     model: HookedModel, tokens: Tensor, answer: Tensor, vectors: Float[Tensor, "set d_model"], *, layer: int
 ) -> Bool[Tensor, "set prompt"]:
-    """Whether the largest logit is the answer's, with each vector added after block `layer` at the last position."""
+    """True where the largest logit is the answer's, with each vector added after block `layer` at the last position."""
     parts = []
     size = max(1, _ROWS // len(vectors))
     for rows, answers in zip(tokens.split(size), answer.split(size), strict=True):

@@ -24,7 +24,7 @@ PAPERS_RUN: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True)
 class SteeringSettings:
-    """How a model is steered; defaults follow Todd et al. (2024), except `n_prompts` and `n_draws`.
+    """Constants of steering; defaults follow Todd et al. (2024), except `n_prompts` and `n_draws`.
 
     Attributes:
         n_demos: Demonstrations per few-shot prompt. None: as in the run that ranked the heads, if they carry it (those

@@ -243,15 +243,15 @@ class ColourSquare:
     palette: str = "headcats"
 
     def size(self, length: int) -> tuple[int, int]:
-        """As `Beside` says; the same beside plots of any height."""
+        """See `Beside`; the same beside plots of any height."""
         return 150, 250
 
     def unmarked(self) -> "ColourSquare":
-        """As `Beside` says: nothing is hatched."""
+        """See `Beside`: nothing is hatched."""
         return dataclasses.replace(self, hatched_from=math.inf)
 
     def placed(self, at: tuple[int, int], length: int) -> list[Placed]:
-        """As `Beside` says."""
+        """See `Beside`."""
         labels = ["0", *[""] * (_STEPS // 2 - 1), "0.5", *[""] * (_STEPS // 2 - 1), "1"]
         across, upwards = (Axis(name, _STEPS + 1, name, labels=labels) for name in ("facilitation", "interference"))
         left, top = at[0] + _LEFT, at[1] + _TOP

@@ -87,7 +87,7 @@ def log_prob_gradient(
 
 
 def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
-    """How many texts a pass may hold, measured with gradients on the longest text of each data set.
+    """Number of texts that a pass may hold, measured with gradients on the longest text of each data set.
 
     Call it within `leaving_no_graph`.
     """

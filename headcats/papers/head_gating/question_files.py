@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
     @property
     def item(self) -> str:
-        """What makes two rows the same question: files with a fixed question differ in their answers alone."""
+        """Identity of a question: files with a fixed question differ in their answers alone."""
         return f"{self.text}\n{self.answer}" if self.options else self.text
 
     @property

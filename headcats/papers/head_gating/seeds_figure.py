@@ -25,7 +25,7 @@ _SPREAD = 0.3  # of the seeds beside each other, in cells
 
 @figure
 def gate_seeds(gates: xr.Dataset, *, threshold: float = THRESHOLD, title: str | None = None) -> PanelGrid:
-    """How far seeds agree: share of heads with each score, and the distribution of the scores, seed by seed.
+    """Agreement of seeds: share of heads with each score, and the distribution of the scores, seed by seed.
 
     A row per data set. First panel: a symbol per seed at the percentage of the model's heads whose score is at least
     `threshold`, and a line at the mean over seeds. Then a panel per score: x = score in ten bins, y = percentage of
@@ -104,7 +104,7 @@ def _rows(gates: xr.Dataset, name: str, threshold: float) -> pd.DataFrame:
 
 
 def _panels(rows: pd.DataFrame, name: str, threshold: float, planned: int) -> list[Panel]:
-    """How many heads reach the threshold, then the distribution of each score."""
+    """Panels of the share of heads that reach the threshold, and of the distribution of each score."""
     if not len(rows):
         return []
     y = Scale(-4, 104, "% of heads")

@@ -154,7 +154,7 @@ def check_better(before: float, after: float, *, quantity: str, stage: str, name
 
 
 class Lowered(NamedTuple):
-    """What a pushed stage lowers, in nats: the loss of fitted texts, less the push."""
+    """Objective of a pushed stage, in nats: the loss of fitted texts, less the push."""
 
     loss: float
     push: float

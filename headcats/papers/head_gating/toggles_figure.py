@@ -176,7 +176,7 @@ def _plot(rows: pd.DataFrame, x: Axis, y: Scale) -> Plot:
 
 
 def _notes(toggles: xr.Dataset) -> list[str]:
-    """How far the curve of each score has moved when all heads of at least the threshold are off."""
+    """Change of the curve of each score when all heads of at least the threshold are off."""
     threshold = float(json.loads(str(toggles.attrs.get("provenance", "{}"))).get("threshold", THRESHOLD))
     notes = []
     for score, sign in _SIGNS.items():

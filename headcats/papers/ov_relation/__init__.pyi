@@ -2,5 +2,4 @@
 
 from .ablation import relation_ablation as relation_ablation
 from .dynamic import dynamic_relation as dynamic_relation
-from .members import relation_members as relation_members
 from .salient import salient_tokens as salient_tokens

@@ -36,7 +36,7 @@ def dynamic_relation(
     templates: Sequence[str] = RelationSettings().templates,
     bos: str = "own",
 ) -> xr.Dataset:
-    """Whether heads write in running text what `ov_relation` reads from their weights.
+    """Test if heads write in running text what `ov_relation` reads from their weights.
 
     Each source is put into each template, and z of every head at the last position goes through `W_O W_U`; a pair
     counts if its target is among the top k (suppression: bottom k), as in `ov_relation`. "with" context is the ordinary

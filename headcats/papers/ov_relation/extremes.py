@@ -31,7 +31,7 @@ class Targets(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Whether each target is among the top k, and among the bottom k, of its row for each head."""
+    """True for targets among the top k, and among the bottom k, of their row, head by head."""
 
     top: Bool[Tensor, "head target"]
     bottom: Bool[Tensor, "head target"]

@@ -6,8 +6,9 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.categories.by_block import block_members
 from headcats.categories.shared import overlap as overlap_of
-from headcats.errors import StatisticsWarning
+from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
 from headcats.figures.panels.grid import PanelGrid
@@ -15,8 +16,9 @@ from headcats.figures.panels.heads import PAPER, check_layout
 from headcats.figures.panels.marks import MARKED, UNMARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
-from headcats.papers.ov_relation.members import relation_members
+from headcats.rules.by_effect import threshold as at_least
 
+CALIBRATED = "calibrated"
 _NOTES = (
     "score = share of word pairs whose target is among the head's top k",
     "in: score ≥ threshold in at least one relation of the category",
@@ -29,7 +31,7 @@ _NAMED = 2  # relations with an unusual k that the title names; more are counted
 def ov_map(
     relations: xr.Dataset,
     *,
-    threshold: str | float = "calibrated",
+    threshold: str | float = CALIBRATED,
     layout: str = PAPER,
     palette: str = "headcats",
     letters: str = AUTO,
@@ -39,8 +41,8 @@ def ov_map(
     """Overlap map of the categories whose relations heads implement by their weights.
 
     A head implements a relation if its score reaches the threshold, and is in a category if it implements at least one
-    of its relations (`relation_members`; its warnings stand below the title). Panels, axes, colours and legend are
-    those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress a relation
+    of its relations (`hc.categories.block_members`; its warnings stand below the title). Panels, axes, colours and
+    legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress a relation
     of the panel's category. The title names k, the threshold and the null of permuted targets, as ranges where they
     differ between relations. Hover over a head for its largest score in each category and its relations.
 
@@ -78,10 +80,13 @@ def ov_map(
     """
     variables = {"score": ("task", "layer", "head"), "k": ("task",), "null": ("task",), "threshold": ("task",)}
     check_layout(layout, (PAPER,))
+    if threshold != CALIBRATED and (isinstance(threshold, str | bool) or not 0 < threshold <= 1):
+        raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
+    rule = None if isinstance(threshold, str) else at_least(value=float(threshold))
     require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        members = relation_members(relations, threshold=threshold)
+        members = block_members(relations, rule=rule, min_tasks=1)
     caption = list(_NOTES)
     for warning in caught:
         if issubclass(warning.category, StatisticsWarning):
@@ -104,7 +109,7 @@ def _settings(relations: xr.Dataset, threshold: str | float) -> str:
         names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
         exceptions.append(f"{escaped(', '.join(names)) if len(names) <= _NAMED else f'{len(names)} relations'}: {k}")
     in_brackets = f" ({'; '.join(exceptions)})" if exceptions else ""
-    least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
+    least = _range(relations["threshold"]) if threshold == CALIBRATED else f"{threshold:g}"
     return f"k {usual}{in_brackets}, threshold {least}, null {_range(relations['null'])}"
 
 

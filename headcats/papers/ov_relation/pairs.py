@@ -30,7 +30,7 @@ class Relation:
 
     @property
     def copying(self) -> bool:
-        """Whether every pair has the same token on both sides; such relations have a k of their own."""
+        """True if every pair has the same token on both sides; such relations have a k of their own."""
         return bool((self.sources == self.targets).all())
 
 

@@ -11,7 +11,7 @@ from headcats.registry import preset_of
 
 @dataclass(frozen=True)
 class RelationSettings:
-    """How relations are scored and checked; defaults follow Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+    """Constants of scores and checks of relations; defaults follow Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
 
     Attributes:
         k: A pair counts if fewer than k tokens score above its target.

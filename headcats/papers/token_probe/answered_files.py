@@ -173,7 +173,7 @@ def _template_fields(template: str, names: Mapping[str, str], file: str) -> dict
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a row becomes."""
+    """Reader of the rows of a table."""
 
     columns: Mapping[str, str | None]
     template: str

@@ -234,7 +234,7 @@ def encoded_questions(
 
 
 def _keeps_exact(tokenizer: Any, question: Item, answer: Sequence[int]) -> bool:
-    """Whether the exact answer is found in what the tokenizer makes of a right answer, or of a ready one."""
+    """True if the exact answer is found in what the tokenizer makes of a right answer, or of a ready one."""
     text = _decode(tokenizer, answer)
     if isinstance(question, Question) and question.exact:
         span = find_exact(question.exact, text)
@@ -243,7 +243,7 @@ def _keeps_exact(tokenizer: Any, question: Item, answer: Sequence[int]) -> bool:
 
 
 def _is_marked(question: Item) -> bool:
-    """Whether it is a ready answer with its exact answer."""
+    """True for a ready answer with its exact answer."""
     return isinstance(question, AnsweredItem) and bool(question.exact_answer.strip())
 
 

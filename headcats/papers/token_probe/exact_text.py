@@ -20,17 +20,17 @@ def find_text(part: str, text: str) -> tuple[int, int] | None:
 
 
 def occurrences(part: str, text: str) -> int:
-    """How often a text stands in another one, ignoring case."""
+    """Number of times that a text stands in another one, ignoring case."""
     return len(re.findall(re.escape(part.strip()), text, re.IGNORECASE))
 
 
 def contains_one(text: str, answers: Sequence[str]) -> bool:
-    """Whether one of the answers stands in the text, ignoring case."""
+    """True if one of the answers stands in the text, ignoring case."""
     return any(find_text(answer, text) for answer in answers)
 
 
 def same_answer(first: str, second: str) -> bool:
-    """Whether two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
+    """True if two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
     return "".join(first.split()) == "".join(second.split())
 
 

@@ -52,5 +52,5 @@ def extracted(model: HookedModel, questions: Sequence[str], answers: Sequence[st
 
 
 def gives_none(exact: str) -> bool:
-    """Whether an exact answer says that there is none."""
+    """True if an exact answer says that there is none."""
     return exact.strip().upper().replace("_", " ") == NO_ANSWER

@@ -36,7 +36,7 @@ EXACT = "exact_answer_"
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a variable is shown."""
+    """Presentation of a variable."""
 
     label: str
     """Along the colour bar."""
@@ -51,7 +51,7 @@ class Quantity:
 
     @property
     def chance(self) -> float:
-        """What its interval is compared with."""
+        """Value that its interval is compared with."""
         return 0.5 if self.scale == "auc" else 0.0
 
 
@@ -157,7 +157,7 @@ def _layer_role_cells(layers: int, roles: Sequence[str]) -> Cells:
 
 
 def _role_layer_cells(layers: int, roles: Sequence[str], marks: str) -> Cells:
-    """As in the paper; wide enough for a slanted name, the map neither flat nor endless."""
+    """Cells as in the paper, wide enough for a slanted name, the map neither flat nor endless."""
     width, height = max(16, min(40, _SIZE[0] // len(roles))), max(4, min(26, _SIZE[1] // layers))
     size = max(width, math.ceil(100 / len(roles))), max(height, math.ceil(80 / layers))
     x = Axis("role", len(roles), "Token", labels=roles, slanted=True)
@@ -243,7 +243,7 @@ def _note(rows: pd.DataFrame) -> str:
 
 
 def map_title(token_map: xr.Dataset, name: str) -> str:
-    """What a map of that variable shows, what was patched, and the task and model, as far as the table says so."""
+    """Title of a map: its variable, what was patched, task and model, as far as the table says so."""
     patched = str(token_map.attrs.get("quantity", "")) if name == "effect" else ""
     task, model = (str(token_map.attrs.get(key, "")) for key in ("task", "model"))
     parts = [QUANTITIES[name].title + (f" ({patched})" if patched else ""), task, f"model {model}" if model else ""]

@@ -174,7 +174,7 @@ class TokenProbe:
         questions: int = _QUESTIONS.default,
         **options: Any,
     ) -> dict[str, Any]:
-        """What `hc.validate` says of one task: the model answers the first `n_prompts` of a run's questions.
+        """Check one task for `hc.validate`: the model answers the first `n_prompts` of a run's questions.
 
         Returns:
             `refusal` and `needed` (answers of either kind that a probe needs); and if answers are left `questions`

@@ -92,7 +92,7 @@ class JudgedPrompts:
         return tuple(str(self.tasks[places[0]]) for places in self._by_task() if len(set(self.wrong[places])) == 1)
 
     def relabelled(self, wrong: Bool[np.ndarray, " prompt"]) -> "JudgedPrompts":
-        """The same prompts and draws with other labels."""
+        """Copy with other labels and the same draws."""
         relabelled = copy.copy(self)
         relabelled.wrong = wrong
         return relabelled

@@ -32,7 +32,7 @@ def attention_by_role(
     roles: Sequence[str] | None = None,
     preset: str | TokenProbeSettings = _PRESET,
 ) -> xr.Dataset:
-    """How much of its attention the last token gives to each role: the pattern's last row, mean over heads and texts.
+    """Attention of the last token to each role: the pattern's last row, mean over heads and texts.
 
     The clean prompts of a `PromptBatch` are run. A role has the sum over its tokens, so that all roles of the prompts,
     including those left out, sum to 1.

@@ -79,7 +79,7 @@ def probe_name(layer: int, role: str, *, shuffled: bool = False) -> str:
 
 
 def not_converged(block: xr.Dataset) -> str:
-    """How many probes of a map did not converge, some of their names, and what that means; "" if all did."""
+    """Number of probes of a map that did not converge, some of their names, and what that means; "" if all did."""
     names = str(block.attrs.get("not_converged", "")).splitlines()
     if not names:
         return ""

@@ -8,11 +8,11 @@ import xarray as xr
 from figures.examples import ICL
 from paper_tables import relations_of, scattered_relations
 
+from headcats.categories.by_block import block_members
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.papers.ov_relation.figure import ov_map
-from headcats.papers.ov_relation.members import relation_members
 
 # Relations copying, reversing and capital; L0H0, L0H1, L1H0, L1H1.
 SCORE = np.array([[[0.9, 0.0], [0.15, 0.149]], [[0.0, 0.1], [0.5, 0.0]], [[0.3, 0.2], [0.0, 0.0]]])
@@ -81,7 +81,7 @@ def test_what_the_memberships_warn_of_stands_below_the_title() -> None:
         texts = " ".join(texts_of(ov_map(by_hand())))
     assert "Algorithmic (2 relations)" in " ".join(texts.replace("&nbsp;", " ").split())
     with pytest.warns(StatisticsWarning):
-        relation_members(by_hand())
+        block_members(by_hand())
 
 
 def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
@@ -108,7 +108,7 @@ def test_the_title_names_k_threshold_and_null() -> None:
 @pytest.mark.filterwarnings("ignore:.*saturates:headcats.errors.StatisticsWarning")
 def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
     relations = scattered_relations(6, 8)
-    fig, plain = ov_map(relations), overlap_map(overlap(relation_members(relations)))
+    fig, plain = ov_map(relations), overlap_map(overlap(block_members(relations)))
     assert [trace.name for trace in heatmaps(fig)] == ["All Categories", *ICL]
     for mine, theirs in zip(heatmaps(fig), heatmaps(plain), strict=True):
         np.testing.assert_array_equal(mine.z, theirs.z)

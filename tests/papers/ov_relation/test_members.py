@@ -1,52 +1,20 @@
 """Memberships by relations: the paper's rule, the calibrated threshold, and what overlap and figures make of them."""
 
-import json
 import warnings
 
 import numpy as np
 import pytest
-import xarray as xr
+from categories.test_by_block import relations
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.papers.ov_relation.members import relation_members
-
-CATEGORIES = [
-    {"name": name, "colour": colour} for name, colour in (("A", "#1f77b4"), ("B", "#ff7f0e"), ("C", "#2ca02c"))
-]
+from headcats.categories.by_block import block_members
+from headcats.errors import DataError, StatisticsWarning
 
 
-def relations(**replaced):
-    """Two relations of A, one of B, none of C; 2 layers of 2 heads, of which the last is missing."""
-    score = np.array(
-        [[[0.5, 0.16], [0.0, np.nan]], [[0.1, 0.3], [0.15, np.nan]], [[0.0, 0.9], [0.14, np.nan]]]
-    )  # fmt: skip
-    suppression = np.zeros_like(score)
-    suppression[2, 1, 0] = 0.4
-    suppression[:, 1, 1] = np.nan
-    made = xr.Dataset(
-        {
-            "score": (("task", "layer", "head"), score),
-            "suppression": (("task", "layer", "head"), suppression),
-            "threshold": ("task", [0.15, 0.2, 0.15]),
-            "suppression_threshold": ("task", [0.15, 0.15, 0.45]),
-            "n": ("task", [40, 30, 50]),
-        },
-        coords={
-            "task": ["one", "two", "three"],
-            "category": ("task", ["A", "A", "B"]),
-            "layer": [0, 1],
-            "head": [0, 1],
-        },
-        attrs={"method": "ov_relation", "categories": json.dumps(CATEGORIES)},
-    )
-    return made.assign(replaced)
-
-
-def members(made=None, **options):
+def members(rule=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
-        return relation_members(relations() if made is None else made, **options)
+        return block_members(relations(), rule=rule)
 
 
 def test_one_relation_makes_a_member():
@@ -60,16 +28,6 @@ def test_one_relation_makes_a_member():
     assert found.n_tasks.values.tolist() == [2, 1, 0]
     assert found.min_tasks.values.tolist() == [1, 1, 0]
     assert found.n_items.values.tolist() == [30, 50, 0]
-    assert found.attrs["rule"].endswith("(threshold='calibrated')")
-
-
-def test_the_papers_threshold_is_the_same_for_all():
-    found = members(threshold=0.15)
-    assert found.member.sel(category="A").values.tolist() == [[1, 1], [1, 0]]  # a score of .15 is enough
-    assert found.tasks.sel(category="A").values[1, 0] == "two"
-    assert found.suppressing.sel(category="B").values.tolist() == [[-1, -1], [1, 0]]
-    assert found.attrs["rule"] == "relation_members(threshold=0.15)"
-    assert members(threshold=1)["size"].sum() == 0
 
 
 def test_suppressing_heads_have_a_null_of_their_own_and_a_negative_effect():
@@ -83,7 +41,7 @@ def test_suppressing_heads_have_a_null_of_their_own_and_a_negative_effect():
 
 
 def test_overlap_figures_and_head_table_take_them():
-    found = members(threshold=0.15)
+    found = members(hc.rules.threshold(value=0.15))
     overlap = hc.overlap(found, draws=50)
     assert overlap["set"].values.tolist() == [["A", "A+B"], ["A", ""]]
     assert overlap.observed.values.tolist() == [2, 1, 0]
@@ -112,26 +70,6 @@ def test_schema_is_that_of_categorize():
         assert found[name].dims == ("category",)
 
 
-def test_it_warns_that_an_or_saturates():
-    with pytest.warns(StatisticsWarning) as said:
-        relation_members(relations())
-    texts = [str(one.message) for one in said]
-    assert any("saturates: A (2 relations)" in text for text in texts)
-    assert any(": C" in text for text in texts)
-
-
-@pytest.mark.parametrize("threshold", ["fdr", 0, 1.5, True])
-def test_other_thresholds_are_refused(threshold):
-    with pytest.raises(OptionError, match="threshold"):
-        relation_members(relations(), threshold=threshold)
-
-
-def test_anything_but_relations_is_refused():
-    with pytest.raises(DataError, match=r"no score"):
-        relation_members(xr.Dataset())
-    without = relations()
-    without.attrs.pop("categories")
-    with pytest.raises(DataError, match="categories="):
-        relation_members(without)
+def test_a_category_that_is_not_listed_is_refused():
     with pytest.raises(DataError, match="does not list 'Z'"):
-        relation_members(relations().assign_coords(category=("task", ["A", "Z", "B"])))
+        block_members(relations().assign_coords(category=("task", ["A", "Z", "B"])))
