@@ -19,7 +19,6 @@ from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.papers.function_probe.features import HeadFeatures, head_features
-from headcats.papers.function_probe.importance import importance_effects
 from headcats.papers.function_probe.scaling import scale_function_heads
 from headcats.papers.function_probe.seed import probe_seed
 from headcats.papers.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
@@ -126,7 +125,7 @@ def show_probes(probes: xr.Dataset, seconds: float) -> None:
         )
     known = probes.task_left_out_accuracy.isel(seed=0).to_series().sort_values()
     print("  left-out tasks, worst first:", ", ".join(f"{name} {share:.2f}" for name, share in known.items()))
-    effects = importance_effects(probes).effect
+    effects = abs(probes.importance).mean("seed")
     for name in probes.function.values:
         ranked = effects.sel(function=name).to_series().sort_values(ascending=False)[:6]
         print(f"  {name}: " + ", ".join(f"{Head(*cell)} {value:.4f}" for cell, value in ranked.items()))
@@ -154,7 +153,7 @@ def main() -> None:
     print(f"Planted heads ({chosen.strength:g} standard deviations), rank for their function in each seed:")
     for name, (head, ranks) in planted(features, settings, seeds=chosen.seeds, strength=chosen.strength).items():
         print(f"  {name} {head}: {ranks}, first in {sum(rank == 1 for rank in ranks)} of {chosen.seeds}")
-    heads = hc.rules.elbow()(importance_effects(probes))
+    heads = hc.categories.block_members(probes).member  # up to the elbow
     fresh = texts_of(inputs, n=chosen.scaled, purpose="function_probe scaling")
     scaled = scale_function_heads(model, fresh, heads, n_controls=chosen.controls)
     print(f"Heads up to the elbow scaled by {scaled.attrs['scale']:g}, on {len(fresh)} fresh texts:")

@@ -38,7 +38,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def heads_of(probes: xr.Dataset) -> xr.DataArray:
     """True for heads up to the elbow."""
-    return hc.rules.elbow()(hc.papers.function_probe.importance_effects(probes)) == 1
+    return hc.categories.block_members(probes).member == 1
 
 
 def show_functions(by_position: dict[str, xr.Dataset]) -> None:
@@ -48,7 +48,7 @@ def show_functions(by_position: dict[str, xr.Dataset]) -> None:
     print("function | between positions | seeds, predicting | seeds, answer | heads up to the elbow | shared")
     for name in first.function.values:
         flat = [abs(probes.importance.sel(function=name)).mean("seed").values.ravel() for probes in (first, second)]
-        chosen = [heads_of(probes).sel(function=name) for probes in (first, second)]
+        chosen = [heads_of(probes).sel(category=name) for probes in (first, second)]
         numbers = [rank_correlation(*flat), *(float(seeds[at].sel(function=name)) for at in POSITIONS)]
         counts = " and ".join(str(int(heads.sum())) for heads in chosen)
         shared = int((chosen[0] & chosen[1]).sum())
@@ -58,7 +58,7 @@ def show_functions(by_position: dict[str, xr.Dataset]) -> None:
 def show_agreement(scores: xr.Dataset, by_position: dict[str, xr.Dataset]) -> None:
     """Rank correlation of every pair of methods, median of the functions and range, with the probe at each position."""
     for at, probes in by_position.items():
-        strength = hc.papers.function_probe.importance_effects(probes).effect.rename(function="group")
+        strength = abs(probes.importance).mean("seed").rename(function="group")
         strength = strength.sel(group=scores.group).expand_dims(method=[f"function_probe:at={at}"])
         seeds = xr.full_like(strength.isel(layer=0, head=0, drop=True), probes.sizes["seed"], dtype=int)
         row = xr.Dataset({"strength": strength, "n": seeds}).assign_coords(

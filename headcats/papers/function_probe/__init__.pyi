@@ -1,6 +1,5 @@
 """Public names of `hc.papers.function_probe`; `__init__.py` imports each at first use."""
 
 from .cogqa_texts import cogqa_texts as cogqa_texts
-from .importance import importance_effects as importance_effects
 from .scaling import scale_function_heads as scale_function_heads
 from .settings import FunctionProbeSettings as FunctionProbeSettings

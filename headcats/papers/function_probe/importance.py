@@ -1,4 +1,4 @@
-"""Importance of heads as labelled data: probes of several seeds in one dataset, and as effects for rules."""
+"""Importance of heads as labelled data: probes of several seeds in one dataset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
 from headcats.papers.function_probe.features import HeadFeatures
 from headcats.papers.function_probe.seed import SeedResult
 from headcats.papers.function_probe.splits import task_of
 from headcats.papers.function_probe.summary import verdict
-from headcats.results.run_results import refuse_results
 
 NAME = "function_probe"
 _BY_SEED = (
@@ -67,51 +65,6 @@ def labelled(
         },
     )
     return dataset.assign_attrs(method=NAME, verdict=verdict(dataset))
-
-
-def importance_effects(probes: xr.Dataset) -> xr.Dataset:
-    """Absolute importance, averaged over seeds, as rules take it.
-
-    `hc.rules.elbow()(hc.papers.function_probe.importance_effects(probes))` is the paper's selection: 1 for heads up to
-    and including the elbow of each function's sorted absolute importance. Descriptive: it returns heads even for noise.
-
-    Args:
-        probes: What `function_probe` returns.
-
-    Returns:
-        `effect (function, layer, head)`: mean over seeds of the absolute values, so that seeds of opposite sign do not
-        cancel; in units of the class logit, without intervals or p values, which some rules need.
-
-    Raises:
-        DataError: Results of a run, or another table.
-
-    Example:
-        >>> import headcats as hc
-        >>> import numpy as np
-        >>> import xarray as xr
-        >>> importance = np.array([[[[0.2, -0.9]]], [[[0.4, -0.7]]]])  # two seeds, one function, a layer of two heads
-        >>> probes = xr.Dataset(
-        ...     {"importance": (("seed", "function", "layer", "head"), importance)}, attrs={"method": "function_probe"}
-        ... )
-        >>> hc.papers.function_probe.importance_effects(probes).effect.values.round(2)
-        array([[[0.3, 0.8]]])
-
-    References:
-        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978: heads by the elbow of their importance.
-    """
-    refuse_results(
-        probes,
-        by="hc.papers.function_probe.importance_effects",
-        expected="`importance` over (seed, function, layer, head)",
-        table='hc.suite_blocks(results)["function_probe"]',
-    )
-    if "importance" not in probes:
-        raise DataError(
-            f"hc.papers.function_probe.importance_effects takes what function_probe returns, with `importance`; got "
-            f"{', '.join(map(str, probes.data_vars)) or 'no variable'}."
-        )
-    absolute: xr.DataArray = abs(probes["importance"])
-    return xr.Dataset({"effect": absolute.mean("seed", skipna=False)}, attrs={"method": NAME, "effect": "absolute"})
 
 
 def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:

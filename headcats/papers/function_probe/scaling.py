@@ -54,7 +54,7 @@ def scale_function_heads(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         texts: Texts with marked answers; `category` is the function.
-        heads: Function -> its heads; or what a rule returns for `importance_effects`: 1 for a head of the function.
+        heads: Function -> its heads; or `member` of what `hc.categories.block_members` returns for a function probe.
         positions: Where z is scaled: "predicting", one position before each token of the answer, where the model
             predicts it; "answer", at these tokens; "all", at every position of the text.
         scale: What z is multiplied by.
@@ -149,8 +149,8 @@ def random_sets(members: HeadSet, all_heads: Sequence[Head], *, n: int, seed: in
 
 def _head_sets(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: HookedModel) -> dict[str, HeadSet]:
     if isinstance(heads, xr.DataArray):
-        cells = heads.stack(cell=("layer", "head")).transpose("function", "cell")
-        heads = {str(row["function"].item()): row["cell"].values[row.values == 1].tolist() for row in cells}
+        cells = heads.stack(cell=("layer", "head")).transpose("category", "cell")
+        heads = {str(row["category"].item()): row["cell"].values[row.values == 1].tolist() for row in cells}
     head_sets = {name: tuple(sorted(set(map(model.find_head, members)))) for name, members in heads.items()}
     if not any(head_sets.values()):
         raise DataError("There are no heads to scale: the rule chose none for any function. Use another rule.")

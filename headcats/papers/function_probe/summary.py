@@ -72,8 +72,7 @@ def sentences(probes: xr.Dataset) -> list[str]:
             f"interval over tasks {float(probes['left_out_low'].min()):.3f}, {_chance(probes['left_out_chance'])}; "
             f"{n_tested} of {n_seeds} probes)."
         )
-    if "word_accuracy" in probes:  # not in results of earlier versions
-        lines.append(_beside_words(probes))
+    lines.append(_beside_words(probes))
     reason = _why_not_tested(probes) if probes.attrs["verdict"] == NOT_TESTED else ""
     lines.append(f"Verdict: {probes.attrs['verdict']}{reason}.")
     if n_seeds > 1:

@@ -120,7 +120,7 @@ class DatasetFits:
 
 
 def _saved(path: Path) -> xr.Dataset | None:
-    """A fit that an earlier call has saved; None, and a warning, for a damaged file, or one of version 0.1."""
+    """A fit that an earlier call has saved; None, and a warning, for a damaged file."""
     try:
         return read_table(path, again="This call") if path.exists() else None
     except DamagedFileError as error:

@@ -70,18 +70,13 @@ def fit_gates(
         checked = texts.select(drawn(len(texts), max(settings.batch, len(held_out)), draws_of("checked")))
         thetas: dict[str, Tensor] = {}
         for number, stage in enumerate(settings.stages):
-            stage_draws = draws_of(stage.name)
-
-            def gradient(theta: Tensor, draws: np.random.Generator = stage_draws) -> tuple[float, Tensor]:
-                places = drawn(len(texts), settings.batch, draws)
-                log_probs, uphill = log_prob_gradient(model, texts, places, theta, at_once=at_once)
-                return float(log_probs.mean()), uphill
 
             def done(update: int, before: int = number * settings.updates, name: str = stage.name) -> None:
                 advance(before + update, 3 * settings.updates, name)
 
             begin = thetas.get("g0", theta)
-            end = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
+            climb = partial(_climbed, model, texts, at_once=at_once, settings=settings, names=names, done=done)
+            end = climb(begin, stage, draws=draws_of(stage.name))
             thetas[stage.name], losses[stage.name] = end, loss(held_out, end)
             check_fit(losses, names=names)
             if stage.push:
@@ -105,21 +100,25 @@ def drawn(n: int, batch: int, draws: np.random.Generator) -> list[int]:
     return draws.choice(n, min(batch, n), replace=False).tolist()
 
 
-def climb(
-    gradient: Callable[[Tensor], tuple[float, Tensor]],
+def _climbed(
+    model: HookedModel,
+    texts: GateTexts,
     begin: Float[Tensor, "layer head"],
     stage: Stage,
     *,
+    draws: np.random.Generator,
+    at_once: int,
     settings: GatingSettings,
-    exists: Tensor,
     names: tuple[str, ...],
     done: Callable[[int], None],
 ) -> Float[Tensor, "layer head"]:
-    """Theta after the updates of one stage; `gradient` gives the value to raise and its gradient, both to be finite."""
-    theta = begin.detach().clone().requires_grad_()
+    """Theta after the updates of one stage."""
+    theta, exists = begin.detach().clone().requires_grad_(), existing_heads(model)
     adam = torch.optim.Adam([theta], lr=stage.rates[0])
     for update in range(settings.updates):
-        value, uphill = gradient(theta)
+        places = drawn(len(texts), settings.batch, draws)
+        log_probs, uphill = log_prob_gradient(model, texts, places, theta, at_once=at_once)
+        value = float(log_probs.mean())
         if not np.isfinite(value) or not bool(uphill.isfinite().all()):
             raise DataError(_diverged(names, f"the loss of update {update + 1} of {stage.name} is {-value}"))
         with torch.enable_grad():
@@ -143,14 +142,9 @@ def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
     stage, loss = next(reversed(losses.items()))
     if not np.isfinite(loss):
         raise DataError(_diverged(names, f"the loss of held-out texts after {stage} is {loss}"))
-    if stage == "g0":
-        check_better(losses["start"], loss, quantity="the loss of held-out texts", stage=stage, names=names)
-
-
-def check_better(before: float, after: float, *, quantity: str, stage: str, names: tuple[str, ...]) -> None:
-    """Raises DataError if a quantity to be lowered is not below its value at the random start."""
-    if not after < before:
-        raise DataError(_diverged(names, f"{quantity} is {after:.4g} nats after {stage} and was {before:.4g} before"))
+    if stage == "g0" and not loss < losses["start"]:
+        before = f"and was {losses['start']:.4g} before"
+        raise DataError(_diverged(names, f"the loss of held-out texts is {loss:.4g} nats after {stage} {before}"))
 
 
 class Lowered(NamedTuple):

@@ -5,14 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError, pluralize
-from headcats.figures.colours import OUTLINE, TEXT
+from headcats.figures.colours import OUTLINE
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
-from headcats.figures.panels.curves import band
+from headcats.figures.panels.curves import band, marked_line
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -153,23 +152,19 @@ def _plot(rows: pd.DataFrame, x: Axis, y: Scale) -> Plot:
         if of_score["n_seeds"].iloc[0] > 1:
             ends = (of_score[end].to_numpy() for end in ("least", "most"))
             bands.append(band(steps, *ends, name=f"seeds, {score}", opacity=0.5))
-        shown = np.zeros(len(steps))
-        shown[:: max(1, round(len(steps) / _MARKERS))] = 8
         template = (
             f"<b>%{{heads_off}} heads off</b>, by {score}<br>log-probability %{{log_prob:.3f}} nats"
             "<br>seeds %{least:.3f} to %{most:.3f}<br>last: %{last}"
         )
         last = [heads or "none yet" for heads in of_score["heads"]]
         lines.append(
-            go.Scatter(
-                x=steps,
-                y=of_score["log_prob"].to_numpy(),
-                mode="lines+markers",
-                line={"color": TEXT, "width": 1.6, "dash": _DASHES[score]},
-                marker={"symbol": symbol, "size": shown, "color": OUTLINE, "opacity": 1}
-                | {"line": {"color": TEXT, "width": 0.8}},
+            marked_line(
+                steps,
+                of_score["log_prob"].to_numpy(),
+                look=(OUTLINE, symbol, _DASHES[score]),
                 name=score,
-                **hover(template, of_score.assign(last=last), x="heads_off", y="log_prob"),
+                every=max(1, round(len(steps) / _MARKERS)),
+                hover=hover(template, of_score.assign(last=last), x="heads_off", y="log_prob"),
             )
         )
     return Plot(x, y, _SIZE, [*bands, *lines])

@@ -12,7 +12,6 @@ from paper_tables import probe_of
 from headcats.errors import DataError, OptionError
 from headcats.figures import data
 from headcats.papers.function_probe.figure import importance_grid
-from headcats.papers.function_probe.importance import importance_effects
 from headcats.papers.function_probe.summary import SEPARATES_TASKS
 
 paper_grid = functools.partial(importance_grid, layout="paper")
@@ -192,8 +191,6 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(DataError, match=message):
             paper_grid(table)
-    with pytest.raises(DataError, match="`importance`"):
-        importance_effects(probe.drop_vars("importance"))
     for clip in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(OptionError, match="clip"):
             paper_grid(probe, clip=clip)

@@ -9,7 +9,6 @@ from paper_tables import probe_of, scaling_of
 import headcats as hc
 from headcats.errors import DataError, OptionError
 from headcats.figures import data
-from headcats.papers.function_probe.importance import importance_effects
 from headcats.papers.function_probe.summary import NOT_ABOVE_CHANCE
 
 
@@ -21,14 +20,14 @@ def probe(*, functions: int = 3, seed: int = 0) -> xr.Dataset:
 def test_heads_are_sorted_by_mean_absolute_importance_and_cut_at_the_elbow_of_the_rule() -> None:
     probes = probe()
     frame = data(hc.figures.elbow_curves(probes))
-    chosen = hc.rules.elbow()(importance_effects(probes)) == 1
+    chosen = hc.categories.block_members(probes).member == 1
     for name, rows in frame.groupby("function"):
         effect = abs(probes.importance.sel(function=name)).mean("seed")
         np.testing.assert_allclose(rows["importance"], np.sort(effect.values.ravel())[::-1])
         assert rows["rank"].tolist() == list(range(1, 13))
         taken = rows[rows["chosen"]]
         assert {(row.layer, row.head) for row in taken.itertuples()} == {
-            (layer, head) for layer in range(3) for head in range(4) if bool(chosen.sel(function=name)[layer, head])
+            (layer, head) for layer in range(3) for head in range(4) if bool(chosen.sel(category=name)[layer, head])
         }
         assert rows["n_chosen"].unique().tolist() == [len(taken)]
         assert rows.loc[rows["elbow"], "rank"].tolist() == [len(taken)]

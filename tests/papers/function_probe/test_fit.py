@@ -21,7 +21,6 @@ from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.papers.function_probe.importance import importance_effects
 from headcats.papers.function_probe.summary import SEPARATES_TASKS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
@@ -66,7 +65,7 @@ def test_the_head_that_shows_the_function_ranks_first_in_most_seeds(probed: xr.D
     assert (probed.accuracy_low > probed.chance).all()
     ranked = np.abs(probed.importance.values).reshape(3, 3, -1).argmax(-1)
     assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 2).all()
-    chosen = hc.rules.elbow()(importance_effects(probed))
+    chosen = hc.categories.block_members(probed).member
     assert (chosen.sel(layer=0, head=1) == 1).all()
 
 

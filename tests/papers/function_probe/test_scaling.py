@@ -103,12 +103,12 @@ def test_answers_of_one_token_are_predicted_before_they_are_scaled(model: Hooked
 def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(model: HookedModel) -> None:
     outcome = xr.DataArray(
         np.zeros((2, 2, 4), dtype=np.int8),
-        dims=("function", "layer", "head"),
-        coords={"function": ["word", "mark"], "layer": [0, 1], "head": range(4)},
+        dims=("category", "layer", "head"),
+        coords={"category": ["word", "mark"], "layer": [0, 1], "head": range(4)},
     )
-    outcome.loc[{"function": "word", "layer": 0, "head": 1}] = 1
-    outcome.loc[{"function": "mark"}] = -1
-    found = scale_function_heads(model, texts(), outcome.transpose("head", "layer", "function"), n_controls=3)
+    outcome.loc[{"category": "word", "layer": 0, "head": 1}] = 1
+    outcome.loc[{"category": "mark"}] = -1
+    found = scale_function_heads(model, texts(), outcome.transpose("head", "layer", "category"), n_controls=3)
     listed = scale_function_heads(model, texts(), {"word": [FIRST], "mark": []}, n_controls=3)
     xr.testing.assert_identical(found, listed)
     assert found.n_heads.values.tolist() == [1, 0]

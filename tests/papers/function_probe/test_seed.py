@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import xarray as xr
 from function_worlds import QUICK, features_of, texts_of
 
 from headcats.errors import DataError
@@ -13,7 +12,7 @@ from headcats.models.head import Head
 from headcats.papers.function_probe import seed as function_seed
 from headcats.papers.function_probe.classifier import head_importance
 from headcats.papers.function_probe.features import HeadFeatures
-from headcats.papers.function_probe.importance import importance_effects, labelled
+from headcats.papers.function_probe.importance import labelled
 from headcats.papers.function_probe.seed import SeedResult, probe_seed
 from headcats.papers.function_probe.splits import held_out_texts
 from headcats.papers.function_probe.summary import (
@@ -82,7 +81,6 @@ def test_the_summary_says_whether_heads_say_more_than_words() -> None:
     assert any("say less" in line for line in sentences(worse))
     for unclear in (block.assign(word_p=block.word_p + 0.06), block.assign(word_accuracy=block.accuracy)):
         assert any("is not shown" in line for line in sentences(unclear))
-    assert not any("words alone" in line for line in sentences(block.drop_vars("word_accuracy")))  # an older result
 
 
 def test_too_few_items_are_called_that() -> None:
@@ -196,10 +194,3 @@ def test_importance_is_read_on_held_out_texts_alone(monkeypatch: pytest.MonkeyPa
     probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=1)
     held_out = held_out_texts(features.texts, FUNCTIONS, folds=QUICK.folds, seed=0, probe=1)
     assert torch.equal(read[0], features.values[torch.from_numpy(held_out)])
-
-
-def test_seeds_of_opposite_sign_do_not_cancel_in_the_effect() -> None:
-    signed = xr.DataArray([[[[0.5, -0.25]]], [[[-0.5, -0.75]]]], dims=("seed", "function", "layer", "head"))
-    found = importance_effects(xr.Dataset({"importance": signed}))
-    assert found["effect"].dims == ("function", "layer", "head")
-    assert found["effect"].values.tolist() == [[[0.5, 0.5]]]
