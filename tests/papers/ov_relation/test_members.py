@@ -1,14 +1,44 @@
 """Memberships by relations: the paper's rule, the calibrated threshold, and what overlap and figures make of them."""
 
+import json
 import warnings
 
 import numpy as np
 import pytest
-from categories.test_by_block import relations
+import xarray as xr
 
 import headcats as hc
 from headcats.categories.by_block import block_members
 from headcats.errors import DataError, StatisticsWarning
+
+CATEGORIES = [
+    {"name": name, "colour": colour} for name, colour in (("A", "#1f77b4"), ("B", "#ff7f0e"), ("C", "#2ca02c"))
+]
+
+
+def relations(**replaced):
+    """Two relations of A, one of B, none of C; 2 layers of 2 heads, of which the last is missing."""
+    score = np.array([[[0.5, 0.16], [0.0, np.nan]], [[0.1, 0.3], [0.15, np.nan]], [[0.0, 0.9], [0.14, np.nan]]])
+    suppression = np.zeros_like(score)
+    suppression[2, 1, 0] = 0.4
+    suppression[:, 1, 1] = np.nan
+    made = xr.Dataset(
+        {
+            "score": (("task", "layer", "head"), score),
+            "suppression": (("task", "layer", "head"), suppression),
+            "threshold": ("task", [0.15, 0.2, 0.15]),
+            "suppression_threshold": ("task", [0.15, 0.15, 0.45]),
+            "n": ("task", [40, 30, 50]),
+        },
+        coords={
+            "task": ["one", "two", "three"],
+            "category": ("task", ["A", "A", "B"]),
+            "layer": [0, 1],
+            "head": [0, 1],
+        },
+        attrs={"method": "ov_relation", "categories": json.dumps(CATEGORIES)},
+    )
+    return made.assign(replaced)
 
 
 def members(rule=None):
