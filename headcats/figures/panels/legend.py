@@ -55,12 +55,7 @@ class Legend:
     @property
     def lines(self) -> list[tuple[Entry, str]]:
         """Every entry with its text as HTML."""
-        names = [shortened(entry.name) for entry in self.entries]
-        letters = [self.letters.get(entry.name) for entry in self.entries]
-        texts = [
-            with_letter(name, letter) if letter else escaped(name) for name, letter in zip(names, letters, strict=True)
-        ]
-        return list(zip(self.entries, texts, strict=True))
+        return [(each, with_letter(shortened(each.name), self.letters.get(each.name, ""))) for each in self.entries]
 
 
 def category_letters(names: Sequence[str]) -> dict[str, str]:
@@ -86,7 +81,9 @@ def fits(letters: Mapping[str, str], cell: tuple[float, float]) -> bool:
 
 
 def with_letter(label: str, letter: str) -> str:
-    """Legend entry as HTML with its letter in bold: its beginning, or in front of it."""
+    """Legend entry as HTML with its letter, if any, in bold: its beginning, or in front of it."""
+    if not letter:
+        return escaped(label)
     after_letter = label[len(letter) :] if label.startswith(letter) else f" {label}"
     return f"<b>{escaped(letter)}</b>{escaped(after_letter)}"
 
