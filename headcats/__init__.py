@@ -20,7 +20,7 @@ and layer 9, head 6 prints as `L9H6`. Every example of these pages runs in a dir
 
 ## Models
 
-`load_model` takes a name, a folder or a model of TransformerLens and gives a `HookedModel`; a `Head` is a place in it.
+`load_model` takes a name, a folder or a model of TransformerLens; a `Head` is a place in what it returns.
 `describe_heads` says what every head does, whatever the task: where it looks, what it copies, what it writes.
 
 ## Tasks and prompts

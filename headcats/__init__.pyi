@@ -15,7 +15,6 @@ from . import (
 from .categories.membership import categorize as categorize
 from .categories.shared import overlap as overlap
 from .descriptors.describing import describe_heads as describe_heads
-from .models.adapter import HookedModel as HookedModel
 from .models.head import Head as Head
 from .models.loading import load_model as load_model
 from .reports.files.exporting import export as export

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from headcats import registry
 from headcats.errors import ExtensionError, HeadcatsError, UnknownNameError
-from headcats.metrics import Targets, measure, metric, rest
+from headcats.metrics import Targets, metric, rest
+from headcats.metrics.definition import measure
 
 NAMES = registry.names("metric")
 LN = math.log

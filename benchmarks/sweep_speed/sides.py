@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from transformer_lens import patching
 
-from headcats.metrics import measure, metric_traits
+from headcats.metrics.definition import measure, metric_traits
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
 from headcats.scale import flops

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.evidence.damage import METRIC, TaskDamage
-from headcats.metrics import measure
+from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import Edit, hook_after

@@ -16,8 +16,9 @@ They read weights, fit gates or train probes; those of papers are in `headcats.p
 
 ## Add one
 
-`causal_method` makes a method, a `CausalMethod`, of one expression; `declare` registers any other by its `Declaration`
-(with the `Strength` of a head in its blocks, and the `Selection` that sorts heads into categories).
+`causal_method` makes a method of one expression in the `Sources` of a layer; `declare` registers any other by its
+`Declaration` (with the `Strength` of a head in its blocks, and the `Selection` that sorts heads into categories).
+`add_preset` registers a preset.
 """
 
 import importlib
@@ -26,12 +27,12 @@ from typing import Any
 
 from headcats import registry
 from headcats.errors import UnknownNameError
-from headcats.methods.causal import CausalMethod, causal_method
+from headcats.methods.causal import causal_method
 from headcats.methods.lazy import declare
 from headcats.results.declaration import Declaration, Selection, Strength
 
 _public, _names = registry.public_names(__name__, __file__)
-__all__ = ["CausalMethod", "Declaration", "Selection", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
+__all__ = ["Declaration", "Selection", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
 
 # Packages of other authors are not loaded here, so that a finished run is read without them.
 for _module in pkgutil.iter_modules(__path__):

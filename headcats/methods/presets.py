@@ -45,8 +45,7 @@ def preset(name: str) -> dict[str, Any]:
 
     Example:
         >>> import headcats as hc
-        >>> from headcats.methods.presets import add_preset
-        >>> add_preset("quick", "no paper", {"methods": ("denoising_patch",), "n_prompts": 8})
+        >>> hc.methods.add_preset("quick", "no paper", {"methods": ("denoising_patch",), "n_prompts": 8})
         >>> options = hc.methods.preset("quick") | {"template": "question"}  # hc.run(model, **options)
         >>> options["methods"], options["n_prompts"]
         (['denoising_patch'], 8)
@@ -71,5 +70,14 @@ def add_preset(
         run: Options of `hc.run`.
         reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
         differs: How it differs from the paper, part of a sentence; `headcats list presets` says so. "" if it does not.
+
+    Raises:
+        DataError: A name that cannot be a word on the command line.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.add_preset("few", "no paper", {"methods": ("mean_ablation",)}, reading={"min_tasks": "1"})
+        >>> hc.methods.preset("few")
+        {'methods': ['mean_ablation']}
     """
     register("preset", name, Preset(name, paper, run, reading, differs))

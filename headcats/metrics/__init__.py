@@ -10,27 +10,23 @@ tokens, each given those before it; `kl` takes the first token alone.
 
 ## Add one
 
-A metric is a function of the logits and the `Targets`; decorate another one with `metric` to use it by its name. It
-declares its `MetricTraits`, which `metric_traits` looks up; `measure` computes several.
+A metric is a function of the logits and the `Targets`; decorate another one with `metric` to use it by its name.
 """
 
-from headcats.metrics.definition import Metric, MetricTraits, Targets, measure, metric, metric_traits
+from headcats.metrics.definition import Metric, Targets, metric
 from headcats.metrics.rest import Rest
 from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, pair_accuracy, prob, rank
 from headcats.registry import bind_items
 
 __all__ = [
     "Metric",
-    "MetricTraits",
     "Rest",
     "Targets",
     "accuracy",
     "kl",
     "log_prob",
     "logit_diff",
-    "measure",
     "metric",
-    "metric_traits",
     "pair_accuracy",
     "prob",
     "rank",

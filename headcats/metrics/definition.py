@@ -27,11 +27,6 @@ class MetricTraits(NamedTuple):
     Attributes:
         smooth: It has a useful gradient with respect to the logits; False for counts and ranks.
         reads: Which logits it looks at: the whole "vocabulary", or the "pair" of answer and distractor alone.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.metrics.metric_traits("accuracy")
-        MetricTraits(smooth=False, reads='vocabulary')
     """
 
     smooth: bool = True
@@ -110,8 +105,9 @@ def metric(
 
     Args:
         function: The metric.
-        smooth: See `MetricTraits`; methods that use gradients refuse a metric that is not.
-        reads: See `MetricTraits`.
+        smooth: It has a useful gradient with respect to the logits, unlike counts and ranks; methods that use
+            gradients refuse a metric that is not.
+        reads: Which logits it looks at: the whole "vocabulary", or the "pair" of answer and distractor alone.
 
     Returns:
         The function as it came, or the decorator.
@@ -158,11 +154,6 @@ def metric_traits(name: str | Metric) -> MetricTraits:
 
     Raises:
         UnknownNameError: A name that is no registered metric.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.metrics.metric_traits("logit_diff").reads
-        'pair'
     """
     return getattr(lookup("metric", name) if isinstance(name, str) else name, "traits", MetricTraits())
 
@@ -198,15 +189,6 @@ def measure(
         ExtensionError: A metric of yours that raises something, which is its cause, or gives anything but one real
             number per row.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
-
-    Example:
-        >>> import headcats as hc
-        >>> import torch
-        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
-        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
-        >>> hc.metrics.measure(("logit_diff", "accuracy"), logits, targets)
-        tensor([[ 2., -2.],
-                [ 1.,  0.]])
     """
     metrics: list[Metric] = [lookup("metric", name) if isinstance(name, str) else name for name in names]
     # The logits of a model that is spread over devices need not be where its tokens are.

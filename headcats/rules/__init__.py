@@ -12,20 +12,19 @@ two are never merged.
 ## Add one
 
 `rule` registers a function of the options that returns a `Rule`: what judges scores and, for a rule that looks at more
-than effects, what a head must reach (`Cutoffs`). `negate` turns scores round.
+than effects, what a head must reach (`Cutoffs`).
 """
 
 from headcats.registry import bind_items
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Cutoffs, Rule, negate, rule
+from headcats.rules.rule import Cutoffs, Rule, rule
 
 __all__ = [
     "Cutoffs",
     "Rule",
     "elbow",
     "fdr",
-    "negate",
     "null_calibrated",
     "rule",
     "sd_above_mean",

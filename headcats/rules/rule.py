@@ -234,13 +234,6 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
 
     Raises:
         DataError: rows are categories, whose p values are one-sided; `hc.categorize` judges both directions itself.
-
-    Example:
-        >>> import headcats as hc
-        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
-        >>> bool((hc.rules.negate(scores).effect == -scores.effect).all())
-        True
-        >>> suppressing = hc.rules.fdr()(hc.rules.negate(scores))  # 1: the head hurts
     """
     if "category" in scores["effect"].dims:
         raise DataError(

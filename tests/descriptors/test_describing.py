@@ -11,6 +11,7 @@ from toys import LAYOUTS, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError
+from headcats.models.adapter import HookedModel
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import line
 
@@ -133,9 +134,9 @@ class TestRefusals:
 def test_it_takes_a_handful_of_forward_passes(monkeypatch):
     """Beside the checks of the model: one on each sequence, three on short prompts, one for each batch."""
     passes = []
-    run = hc.HookedModel.run
+    run = HookedModel.run
     monkeypatch.setattr(
-        hc.HookedModel, "run", lambda self, tokens, **more: passes.append(tokens.shape) or run(self, tokens, **more)
+        HookedModel, "run", lambda self, tokens, **more: passes.append(tokens.shape) or run(self, tokens, **more)
     )
     model = hc.load_model(tiny_bridge("gpt2"))
     hc.describe_heads(model, prompts=[random_batch(3), random_batch(2, 5)])

@@ -18,22 +18,20 @@ SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 
 # They hold, load, name, write or register things; what they do has no source but themselves.
 WITHOUT_A_SOURCE = {
-    "Head", "HookedModel", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
+    "Head", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
     "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks", "figures.layer_profile",
     "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model",
-    "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.CausalMethod",
-    "methods.Declaration", "methods.Selection", "methods.Strength", "methods.declare", "methods.preset",
-    "methods.task_texts", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.measure",
-    "metrics.metric", "metrics.metric_traits", "push", "report", "rules.Cutoffs", "rules.Rule", "rules.negate",
+    "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
+    "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
+    "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",
     "rules.rule", "run", "run_series", "suite", "suite_blocks", "task", "task_prompts", "write_views",
 }  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {
     "Head", "evidence.disagreements", "figures.reads", "methods.Declaration", "methods.Selection",
-    "methods.Strength", "metrics.MetricTraits", "metrics.Rest", "metrics.Targets", "metrics.accuracy",
-    "metrics.kl", "metrics.log_prob", "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob",
-    "metrics.rank", "methods.CausalMethod", "rules.Cutoffs", "rules.Rule",
+    "methods.Strength", "metrics.Rest", "metrics.Targets", "metrics.accuracy", "metrics.kl", "metrics.log_prob",
+    "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob", "metrics.rank", "rules.Cutoffs", "rules.Rule",
     "rules.elbow", "suite_blocks",
 }  # fmt: skip
 # A list of axes, a result described by another name, or one number.

@@ -15,7 +15,7 @@ from simulated import with_null
 
 from headcats import registry, rules
 from headcats.errors import DataError, ExtensionError, OptionError, StatisticsWarning
-from headcats.rules.rule import Rule, parse_rule, rule_text
+from headcats.rules.rule import Rule, negate, parse_rule, rule_text
 from headcats.statistics.multiplicity import smallest_p
 
 EFFECT_RULES = {
@@ -147,7 +147,7 @@ def test_fdr_tests_its_min_effect_on_scores_of_tasks() -> None:
         below = np.minimum(1, 2 * stats.norm.cdf((table["effect"].values - min_effect) / 0.02))
         called, excluded = (stats.false_discovery_control(p.ravel()) <= 0.05 for p in (above, below))
         assert outcomes(rules.fdr(min_effect=min_effect), scores) == (called * 1 - excluded * 1).tolist()
-    assert outcomes(rules.fdr(min_effect=0.05), rules.negate(scores)) == [-1, -1, 1, -1]
+    assert outcomes(rules.fdr(min_effect=0.05), negate(scores)) == [-1, -1, 1, -1]
 
 
 def test_fdr_corrects_over_all_rows() -> None:
@@ -165,12 +165,12 @@ def test_fdr_leaves_missing_heads_undecided_and_out_of_the_count() -> None:
 
 def test_negated_scores_have_their_sign_turned_round() -> None:
     scores = scores_of([0.5, -0.5, 0.0], p=[0.001, 0.001, 0.9], half=0.04)
-    negated = rules.negate(scores)
+    negated = negate(scores)
     assert (negated["low"] <= negated["effect"]).all()
     assert (negated["effect"] <= negated["high"]).all()
-    xr.testing.assert_identical(rules.negate(negated), scores)
+    xr.testing.assert_identical(negate(negated), scores)
     with pytest.raises(DataError, match="one-sided"):
-        rules.negate(scores_of([0.5], row="category"))
+        negate(scores_of([0.5], row="category"))
 
 
 def test_fdr_counts_the_items_of_tasks_with_numbers() -> None:

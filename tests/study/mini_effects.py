@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import headcats as hc
+from headcats.models.adapter import HookedModel
 from headcats.tasks.suites import make_suite
 
 PATH = Path(__file__).with_name("mini_effects.json")
@@ -19,9 +20,7 @@ TASKS = ("country_capital", "successor", "list_last")
 OTHERS = ("country_language", "predecessor", "list_first")
 
 
-def effects(
-    model: hc.HookedModel, *, tasks: Sequence[str] = TASKS, methods: Sequence[str] = METHODS
-) -> dict[str, list]:
+def effects(model: HookedModel, *, tasks: Sequence[str] = TASKS, methods: Sequence[str] = METHODS) -> dict[str, list]:
     """`task method` -> mean effect of every head in shares of the gap, `[layer][head]`."""
     suite = make_suite([*TASKS, *OTHERS])
     results = hc.run(model, suite=suite, tasks=list(tasks), methods=methods, n_prompts=4, progress=False)

@@ -14,7 +14,7 @@ from toys import BACKENDS, LAYOUTS, Toy, tiny_model
 
 import headcats as hc
 from headcats.errors import MemoryLimitError
-from headcats.metrics import Targets, measure
+from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import gradients, memory
 from headcats.sweeps.runs import BaseRuns

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.metrics import Targets, measure
+from headcats.metrics.definition import Targets, measure
 from headcats.metrics.rest import Rest
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model

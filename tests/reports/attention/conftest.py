@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import headcats as hc
+from headcats.models.adapter import HookedModel
 
 
 @pytest.fixture(scope="session")
-def model(counting_model: hc.HookedModel) -> hc.HookedModel:
+def model(counting_model: HookedModel) -> HookedModel:
     """The counting model; nobody may change it."""
     return counting_model
 

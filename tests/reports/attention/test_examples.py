@@ -7,7 +7,7 @@ import pytest
 import torch
 from toys import WORDS
 
-import headcats as hc
+from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.reports.attention.examples import examples, spread
@@ -36,7 +36,7 @@ def prompts(outputs: Sequence[str]) -> PromptBatch:
     )
 
 
-def test_the_first_prompts_that_the_model_answers_rightly(model: hc.HookedModel) -> None:
+def test_the_first_prompts_that_the_model_answers_rightly(model: HookedModel) -> None:
     batch = prompts(["w42", "w40", "w43", "w40", "w40"])  # the answer is w40 in all of them
     found = examples(model, [batch], HEADS, n=2)
     assert [one.item for one in found] == ["query 1", "query 3"]
@@ -51,7 +51,7 @@ def test_the_first_prompts_that_the_model_answers_rightly(model: hc.HookedModel)
     assert [one.item for one in found] == ["query 1"]
 
 
-def test_what_an_example_holds(model: hc.HookedModel) -> None:
+def test_what_an_example_holds(model: HookedModel) -> None:
     (one,) = examples(model, [prompts(["w40"])], HEADS, n=1)
     assert (one.task, one.distractor_task, one.answer, one.distractor) == ("always_a", "always_b", "w40", "w41")
     assert one.clean.tokens == ("<bos>", "w1", "→", "w40", "↵", "w2", "→", "w40", "↵", "w3", "→")
@@ -63,7 +63,7 @@ def test_what_an_example_holds(model: hc.HookedModel) -> None:
 
 
 @pytest.mark.both_versions
-def test_patterns_of_a_head_that_looks_at_all_tokens_alike(model: hc.HookedModel) -> None:
+def test_patterns_of_a_head_that_looks_at_all_tokens_alike(model: HookedModel) -> None:
     (one,) = examples(model, [prompts(["w40"])], HEADS, n=1)
     by_hand = np.tril(np.ones((11, 11))) / np.arange(1, 12)[:, None]
     for side in (one.clean, one.corrupted):

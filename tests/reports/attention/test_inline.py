@@ -9,6 +9,7 @@ from toys import BACKENDS, WORDS, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError
+from headcats.models.adapter import HookedModel
 from headcats.models.patterns import hook_pattern
 
 TEXT = "w1→w2\nw3→"
@@ -69,7 +70,7 @@ def test_refusals(model):
 
 
 def test_a_model_without_tokenizer_or_pattern(model, monkeypatch):
-    bare = hc.HookedModel(model.model)
+    bare = HookedModel(model.model)
     bare.tokenizer = None
     with pytest.raises(ModelError, match="no tokenizer"):
         hc.attention(bare, TEXT, heads=["L0H1"])

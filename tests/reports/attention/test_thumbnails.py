@@ -5,12 +5,12 @@ import base64
 import numpy as np
 from reports.attention.test_examples import HEADS, prompts
 
-import headcats as hc
+from headcats.models.adapter import HookedModel
 from headcats.reports.attention.examples import examples
 from headcats.reports.attention.thumbnails import thumbnails
 
 
-def test_a_thumbnail_holds_the_pattern_and_where_the_last_token_looks(model: hc.HookedModel) -> None:
+def test_a_thumbnail_holds_the_pattern_and_where_the_last_token_looks(model: HookedModel) -> None:
     (example,) = examples(model, [prompts(["w40"])], HEADS, n=1)
     small = thumbnails(example, HEADS)
     assert list(small) == ["L0H0", "L1H3"]

@@ -13,6 +13,7 @@ from counting import SUITE, counting_folder
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StorageError
+from headcats.models.adapter import HookedModel
 from headcats.reports.attention import writing
 from headcats.reports.attention.writing import write_views
 from headcats.results import whole_file
@@ -28,7 +29,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def written(model: hc.HookedModel, counting_run: Path, tmp_path_factory: pytest.TempPathFactory) -> writing.Views:
+def written(model: HookedModel, counting_run: Path, tmp_path_factory: pytest.TempPathFactory) -> writing.Views:
     """Views of the counting study."""
     folder = tmp_path_factory.mktemp("written") / "results"
     shutil.copytree(counting_run, folder)
@@ -65,7 +66,7 @@ def test_the_index_says_the_same_and_no_path_of_this_machine(written: writing.Vi
 
 
 def test_the_pictures_are_of_the_prompts_of_the_run(
-    model: hc.HookedModel, counting_run: Path, written: writing.Views
+    model: HookedModel, counting_run: Path, written: writing.Views
 ) -> None:
     plan = {"suite": SUITE, "n_prompts": 12, "n_demos": 2}
     (batch,) = hc.task_prompts(model, "always_a", **plan)
@@ -75,7 +76,7 @@ def test_the_pictures_are_of_the_prompts_of_the_run(
     assert json.dumps({"tokens": tokens})[1:-1].replace("<", "\\u003c") in text
 
 
-def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.HookedModel, folder: Path) -> None:
+def test_again_gives_the_same_files_and_removes_what_is_left_over(model: HookedModel, folder: Path) -> None:
     write_views(model, folder, heads=1, prompts=1)
     before = files(folder)
     generated = (folder / "views" / "knowledge.html").read_bytes()
@@ -89,7 +90,7 @@ def test_again_gives_the_same_files_and_removes_what_is_left_over(model: hc.Hook
 
 
 def test_only_the_tasks_that_are_shown_are_written_as_prompts(
-    model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared, prepare = [], Preparation._prepare
     monkeypatch.setattr(Preparation, "_prepare", lambda self, task: prepared.append(task.name) or prepare(self, task))
@@ -98,7 +99,7 @@ def test_only_the_tasks_that_are_shown_are_written_as_prompts(
 
 
 def test_a_page_that_fails_leaves_the_folder_as_it_was(
-    model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, make = files(folder), writing.view_page
 
@@ -119,7 +120,7 @@ def test_numbers_out_of_range_are_refused_first() -> None:
             write_views("no such model", "no such folder", **{option: value})
 
 
-def test_what_is_no_results_folder_is_refused(model: hc.HookedModel, counting_run: Path, tmp_path: Path) -> None:
+def test_what_is_no_results_folder_is_refused(model: HookedModel, counting_run: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="not a results folder"):
         write_views(model, tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
@@ -141,7 +142,7 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_only_another_suite_that_is_named_can_be_refused(
-    model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = hc.suite(SUITE).tasks
     fewer = replace(tasks[1], make=lambda n, *, seed: tasks[1].pairs(n, seed=seed)[:-3])
