@@ -71,6 +71,9 @@ def add_preset(
         reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
         differs: How it differs from the paper, part of a sentence; `headcats list presets` says so. "" if it does not.
 
+    Returns:
+        Nothing; `hc.methods.preset(name)` gives the options.
+
     Raises:
         DataError: A name that cannot be a word on the command line.
 
