@@ -1,125 +1,138 @@
-"""Every map of a run: the one that is read, and those that could contradict it."""
+"""Maps of a run: by scores of tasks, by a joint method, and of the heads that two methods agree on."""
 
+import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
-import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Shaped
 
+from headcats.categories.agreed import in_both
+from headcats.categories.by_block import block_members, checked_selection
+from headcats.categories.described import with_descriptors
+from headcats.categories.map_result import SPECIFIC, MapResult
 from headcats.categories.map_tables import kept_judged, kept_map
-from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
-from headcats.categories.reading import Reading
-from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.categories.reading import Reading, refuse_unused
+from headcats.categories.shared import overlap
+from headcats.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of
+from headcats.results.folder import slug
 from headcats.results.head_axes import noun
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
+from headcats.results.tables import as_written
 
-_SPECIFIC = " (task-specific)"
 
+def scored_map(run: RunResults, spec: Reading, *, jobs: int = 1) -> MapResult:
+    """The map by a method that scores tasks, with its tests, and the maps that could contradict it.
 
-@dataclass(frozen=True)
-class RunMap:
-    """One way to sort the heads of a run into categories.
-
-    Attributes:
-        reading: What the tables are of.
-        tables: `scores`, `members` and `overlap`.
-        name: How a reader tells it from the other maps of the run, such as "mean ablation".
+    These are of the same metric and rule. Approximations and controls are no maps of their own. Warnings of the
+    statistics, those of the requested map, are given, and kept as its `cautions`.
     """
-
-    reading: Reading
-    tables: Mapping[str, xr.Dataset]
-    name: str
-
-    @property
-    def not_judged(self) -> str:
-        """Why the rule can judge no head; "" where it can."""
-        return str(self.tables["members"].attrs.get("not_judged", ""))
-
-    @cached_property
-    def inside(self) -> Bool[np.ndarray, "category layer head"]:
-        """Whether each head is in each category, in the order of `overlap`."""
-        return (self.tables["overlap"]["member"] == 1).transpose("category", "layer", "head").to_numpy()
-
-    def members_of(self, place: int) -> list[tuple[int, int]]:
-        """Places along `layer` and `head` of the heads in the category at a place; the largest effect first."""
-        effect = self.tables["overlap"]["effect"].transpose("category", "layer", "head").to_numpy()[place]
-        places = np.argwhere(self.inside[place])
-        order = np.argsort(-abs(effect[self.inside[place]]), kind="stable")
-        return [(i, j) for i, j in places[order].tolist()]
-
-    def outcomes_on(self, mapped: "RunMap") -> Shaped[np.ndarray, "category layer head"]:
-        """What this map says of the categories and heads of another one; "not judged" of those that it lacks."""
-        here = outcomes(self.tables["overlap"]).reindex_like(mapped.tables["overlap"], fill_value=NOT_JUDGED)
-        return here.transpose("category", "layer", "head").to_numpy()
-
-    def names_too(self, mapped: "RunMap") -> Bool[np.ndarray, "category layer head"]:
-        """Which memberships of another map this one has as well; categories that were not judged here have none."""
-        return mapped.inside & (self.outcomes_on(mapped) == IN)
-
-
-@dataclass(frozen=True)
-class RunMaps:
-    """All maps of a run.
-
-    Attributes:
-        mapped: The one that was asked for.
-        task_specific: The same by task-specific effects; None where they are mapped already or not known.
-        others: By the other exact methods of the run.
-        left_out: Name -> why there is no such map.
-        longest_list: Rows of the longest file of finished prompts where all tasks are such files; None elsewhere.
-    """
-
-    mapped: RunMap
-    task_specific: RunMap | None
-    others: tuple[RunMap, ...]
-    left_out: Mapping[str, str]
-    longest_list: int | None = None
-
-    @property
-    def no_task_specific(self) -> str:
-        """Why there are no task-specific effects beside total ones, or no head can be judged by them; else ""."""
-        if self.task_specific is not None:
-            return self.task_specific.not_judged
-        return self.left_out.get(f"{self.mapped.name}{_SPECIFIC}", "")
-
-    @property
-    def all(self) -> tuple[RunMap, ...]:
-        """The mapped one first."""
-        return tuple(filter(None, (self.mapped, self.task_specific, *self.others)))
-
-
-def run_maps(run: RunResults, reading: Reading, *, jobs: int = 1) -> RunMaps:
-    """The map of a reading with its tests, and the maps of the same metric and rule that could contradict it.
-
-    Approximations and controls are no maps of their own. Warnings of the statistics are those of the reading.
-    """
-    reading = reading.resolve(run)
-    mapped = RunMap(reading, kept_map(run, reading, jobs=jobs), _name(run, reading))
-    candidates = [replace(reading, effect="task_specific")] if reading.effect == "total" else []
-    exact = [label for label in run.scored if not run.declarations[str(label)].control_of and label != reading.label]
+    spec = spec.resolve(run)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StatisticsWarning)
+        mapped = _scored(run, spec, kept_map(run, spec, jobs=jobs))
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    cautions = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, StatisticsWarning))
+    candidates = [replace(spec, effect="task_specific")] if spec.effect == "total" else []
+    exact = [label for label in run.scored if not run.declarations[str(label)].control_of and label != spec.label]
     candidates += [
-        replace(reading, label=label, effect="total").resolve(run) for label in exact if not run.approximation(label)
+        replace(spec, label=label, effect="total").resolve(run) for label in exact if not run.approximation(label)
     ]
-    maps, left_out = list[RunMap](), dict[str, str]()
+    maps, left_out = list[MapResult](), dict[str, str]()
     for candidate in candidates:
         name = _name(run, candidate)
-        if candidate.label.unit != reading.label.unit:
+        if candidate.label.unit != spec.label.unit:
             left_out[name] = f"its effects are of one {noun(candidate.label.unit)} at a time"
             continue
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped reading have been given
-                maps.append(RunMap(candidate, kept_judged(run, candidate, jobs=jobs), name))
+                warnings.simplefilter("ignore", StatisticsWarning)  # those of the requested map have been given
+                maps.append(_scored(run, candidate, kept_judged(run, candidate, jobs=jobs)))
         except HeadcatsError as error:  # no controls, or measured in other metrics alone
             left_out[name] = _skipped_control(run, candidate) or str(error)
-    specific = next((each for each in maps if each.reading.effect == "task_specific"), None)
-    others = tuple(each for each in maps if each is not specific)
-    return RunMaps(mapped, specific, others, left_out, _longest_list(run))
+    specific = next((each for each in maps if each.spec.effect == "task_specific"), None)
+    return replace(
+        mapped,
+        task_specific=specific,
+        others=tuple(each for each in maps if each is not specific),
+        left_out=left_out,
+        cautions=tuple(cautions),
+        longest_list=_longest_list(run),
+    )
+
+
+def judged_map(run: RunResults, spec: Reading) -> MapResult:
+    """The map by a method that scores tasks, without tests and other maps."""
+    spec = spec.resolve(run)
+    return _scored(run, spec, kept_judged(run, spec))
+
+
+def _scored(run: RunResults, spec: Reading, tables: Mapping[str, xr.Dataset]) -> MapResult:
+    methods, options = (str(spec.label),), spec.options_for(run)
+    return MapResult(spec, tables, _name(run, spec), methods, spec.title, spec.file_suffix(run), options)
+
+
+def joint_map(run: RunResults, label: str, spec: Reading) -> MapResult:
+    """The map by a joint method, by its own rule and number of tasks where the spec names none.
+
+    An OptionError for options that it does not read, or suppressing heads of a method without them.
+    """
+    refuse_unused(spec.options.keys() & {"positions", "metric", "effect"}, by=f"The map of {label}")
+    block = run.joint_blocks[label]
+    with as_written(f"The block of {label}", again="The same `headcats run`"):
+        tables = _joint_tables(run, block, spec)
+    suffix = f"-{slug(label)}{Reading(rule=spec.rule, sign=spec.sign).judging_suffix}"
+    if spec.named_min_tasks not in (None, 1):  # one is what no number means here
+        suffix += f"-min_tasks={spec.min_tasks}"
+    is_only_one = not run.tasks and run.sorting_methods == [label]
+    named = sorted(spec.named | (spec.options.keys() & {"sign"}))
+    options = ({} if is_only_one else {"method": label}) | {name: spec.flags[name] for name in named}
+    sign = ", suppressing heads" if spec.sign == "suppressing" else ""
+    title = f"{block_title(block)}{sign}{criteria(tables['members'])}"
+    return MapResult(spec, tables, label, (label,), title, suffix, options, block, run.tried_categories(label))
+
+
+def agreed_map(run: RunResults, first: MapResult, second: MapResult) -> MapResult:
+    """The map of the heads that are in a category by two maps of a run; an OptionError for the same method twice."""
+    joint = first.block is not None and second.block is not None
+    if first.methods == second.methods:
+        raise OptionError(f"--and takes another method than {first.methods[0]}, which is mapped already.")
+    members = in_both(first.tables["members"], second.tables["members"])
+    tables = {"members": members, "overlap": overlap(members, sign=first.spec.sign)}
+    methods = (*first.methods, *second.methods)
+    # Both methods are in the name, and behind them what else is not the default: metric, effect, how heads are judged.
+    options = first.spec.judging_suffix if joint else replace(first.spec, label=Label("")).file_suffix(run)
+    suffix = f"-{slug(methods[0])}-and-{slug(methods[1])}{options}"
+    return MapResult(first.spec, tables, " and ".join(methods), methods, f"{first.title}; and {second.title}", suffix)
+
+
+def block_title(block: xr.Dataset) -> str:
+    """One line on what a picture of the block of a joint method shows."""
+    return f"{block.attrs['label']}, model {block.attrs['model']}"
+
+
+def criteria(members: xr.Dataset) -> str:
+    """The rule, and how many relations a head has to pass, as the end of a title."""
+    needed = {int(n) for n in members["min_tasks"].values[members["n_tasks"].values > 1]}
+    least = f" in at least {' or '.join(map(str, sorted(needed)))} of a category's relations" if needed else ""
+    return f", rule {members.attrs['rule']}{least}"
+
+
+def _joint_tables(run: RunResults, block: xr.Dataset, spec: Reading) -> dict[str, xr.Dataset]:
+    selection, label = checked_selection(block), block.attrs["label"]
+    if spec.sign == "suppressing" and not selection.suppressing:
+        raise OptionError(f"{label} ranks heads by {selection.text}, so none is suppressing: leave out --sign.")
+    groups = set(block[selection.group].values.astype(str).tolist())
+    if "categories" in block.attrs:  # chance is asked of these alone
+        entries = [entry for entry in json.loads(block.attrs["categories"]) if entry["name"] in groups]
+        block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
+        members = block_members(block, rule=spec.named_rule, min_tasks=spec.named_min_tasks)
+    return {"members": members, "overlap": with_descriptors(overlap(members, sign=spec.sign), run.descriptors)}
 
 
 def _longest_list(run: RunResults) -> int | None:
@@ -143,4 +156,4 @@ def _name(run: RunResults, reading: Reading) -> str:
     label = reading.label
     alike = [scored for scored in run.scored if scored.name == label.name]
     name = str(label) if len(alike) > 1 else label.name.replace("_", " ")
-    return f"{name}{_SPECIFIC}" if reading.effect == "task_specific" else name
+    return f"{name}{SPECIFIC}" if reading.effect == "task_specific" else name

@@ -98,7 +98,10 @@ def compare_command(
     answer = Answer(as_json, details=details)
     answer.numbers = dict.fromkeys(_KEYS)
     for name, first in runs.copies.items():
-        warn(str(line("several.left_out", name=name, reason=line("several.copy", first=first))))
+        reason = str(line("several.left_out", name=name, reason=line("several.copy", first=first)))
+        if len(runs) < 2:
+            raise DataError(reason)
+        warn(reason)
     if len(runs) > 1:
         answer.detail(plan_findings(runs))
         answer.numbers["differences"] = {

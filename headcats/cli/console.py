@@ -47,11 +47,11 @@ def warn(message: str) -> None:
     err.print(_text(f"Note: {_safe(message)}", err, starts="yellow"), soft_wrap=True)
 
 
-def note_control(label: Label) -> None:
+def note_control(*methods: str) -> None:
     """Warn before the map of a control."""
-    declaration = registered(label.name)
-    if declaration.control_of:
-        warn(f"{label.name} is a control: {declaration.caution}")
+    for name in (Label.parse(method).name for method in methods):
+        if (declaration := registered(name)).control_of:
+            warn(f"{name} is a control: {declaration.caution}")
 
 
 def note_unfinished(run: RunResults) -> None:

@@ -8,7 +8,7 @@ import typer
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading
-from headcats.categories.run_maps import run_maps
+from headcats.categories.run_maps import scored_map
 from headcats.cli import completion
 from headcats.cli.answer import Answer, put
 from headcats.cli.arguments import AsJson, Details, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
@@ -85,7 +85,7 @@ def evidence_command(
         return
     place, answer = find_place(folder), Answer(as_json, details=details)
     tested = run.without_untried()
-    answer.short = short_run(tested, run_maps(tested, resolve_tested(reading, tested)), place, evidence)
+    answer.short = short_run(tested, scored_map(tested, resolve_tested(reading, tested)), place, evidence)
     written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
     answer.detail([*evidence_findings(evidence), paragraph("text.plain", text=written)])
     answer.close(f"`headcats report {shlex.quote(str(folder))}` puts this on the page.")

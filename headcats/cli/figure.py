@@ -11,10 +11,11 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, refuse_unused
+from headcats.categories.run_maps import block_title
 from headcats.cli import arguments, completion
-from headcats.cli.agreed import select_both
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
 from headcats.errors import OptionError, UnknownNameError
@@ -23,9 +24,8 @@ from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.evidence.comparison.runs import read_runs
 from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
-from headcats.reports.text.selected import select_joint
+from headcats.reports.text.selected import read_map
 from headcats.reports.text.suggestions import check_scored, joint_block, sorting_label
 from headcats.results.label import Label
 from headcats.results.loading import open_results
@@ -122,19 +122,17 @@ def _table(
         return Given(course, reading.title)
     place = find_place(folder)
     run = open_results(place).without_untried()
-    if other is not None:
-        if kind not in _OF_MEMBERS:
-            raise OptionError(f"Figure {name!r} reads no memberships, so there is nothing to share: leave out --and.")
-        both = select_both(run, place, reading, other)
-        return Given(both.tables[kind], both.title)
-    if kind in _OF_MEMBERS and (label := sorting_label(run, place, method)) is not None:
-        selected = select_joint(run, label, reading)
-        return Given(selected.tables[kind], selected.title)
+    if other is not None and kind not in _OF_MEMBERS:
+        raise OptionError(f"Figure {name!r} reads no memberships, so there is nothing to share: leave out --and.")
+    if other is not None or (kind in _OF_MEMBERS and sorting_label(run, place, method) is not None):
+        result = read_map(run, reading, other=other)
+        note_control(*result.methods)
+        return Given(result.tables[kind], result.title)
     # A figure of an `importance` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
-        return Given(block, suite_title(block))
+        return Given(block, block_title(block))
     if kind == "agreement":
         return _agreement_table(run, name, reading)
     if kind in EVIDENCE_TABLES:
@@ -178,7 +176,7 @@ def _evidence_table(
 
 def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Given:
     reading = reading.resolve(run)
-    note_control(reading.label)
+    note_control(reading.label.method)
     tables = kept_map(run, reading)
     if table not in tables:
         raise OptionError(
@@ -188,7 +186,7 @@ def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Give
     takes_members = any(option.name == "members" and option.kind is option.KEYWORD_ONLY for option in parameters)
     if table == "scores" and not takes_members:
         return Given(tables[table], reading.scores_title)
-    tell(not_judged(tables))
+    tell(not_judged(MapResult(reading, tables)))
     return Given(tables[table], reading.title, tables["overlap"] if takes_members else None)
 
 

@@ -1,16 +1,15 @@
 """What `headcats run` tells when it is done: heads of every category, figures of joint methods, and pages."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from headcats.categories.map_tables import kept_map
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import run_maps
+from headcats.categories.run_maps import block_title, scored_map
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
 from headcats.cli.map import draw_map
@@ -20,9 +19,9 @@ from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.reports.text.answer import of_a_toy
-from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.maps import map_findings
-from headcats.reports.text.short_joint import short_joint
+from headcats.reports.text.short import short_joint
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import Finding, paragraph
@@ -76,23 +75,16 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     if not scored:
         answer.say([summary])
         return
-    reading = Reading(Label.parse(first.label)).resolve(run)
-    tables: Mapping[str, xr.Dataset]
-    if answer.as_json:
-        tables = kept_map(run, reading)
-    else:
-        maps = run_maps(run, reading)
-        short = short_run(run, maps, find_place(folder))
-        details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
-        tables, answer.short = maps.mapped.tables, replace(short, details=details)
-    answer.detail([summary, *map_findings(tables, reading)])
-    answer.numbers["map"] = map_numbers(tables, reading)
-    answer.detail(_further_methods(run, reading, {spec.label for spec in specs}, folder))
-    option = "" if run.default_label == reading.label else f" --method {reading.label}"
-    not_judged = "not_judged" in tables["members"].attrs
-    hint = "" if not_judged else f" Head list: `headcats map {shlex.quote(str(folder))}{option} --csv`"
-    page = folder / f"overlap_map{reading.file_suffix(run)}.html"
-    draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
+    result, place = scored_map(run, Reading(Label.parse(first.label))), find_place(folder)
+    details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
+    answer.short = replace(short_run(run, result, place), details=details)
+    answer.detail([summary, *map_findings(result)])
+    answer.numbers["map"] = map_numbers(result, model=manifest.model.name)
+    answer.detail(_further_methods(run, result.spec, {spec.label for spec in specs}, folder))
+    option = "" if run.default_label == result.spec.label else f" --method {result.spec.label}"
+    hint = "" if result.not_judged else f" Head list: `headcats map {shlex.quote(str(folder))}{option} --csv`"
+    page = folder / f"overlap_map{result.suffix}.html"
+    draw_map(answer, "overlap_map", result.overlap, page, hint=f".{hint}", title=result.title)
 
 
 def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
@@ -123,7 +115,7 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     figure, page = spec.method.declaration.figure, None
     try:
         if figure:
-            page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
+            page = write(lookup("figure", figure)(block, title=block_title(block)), folder / figure_file(block, figure))
             if answer.numbers["map"] is None:
                 answer.close(f"Figure: {page}")
             else:

@@ -1,108 +1,76 @@
 """What `headcats map --json` says, as its help describes it."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.by_block import checked_selection
+from headcats.categories.map_result import MapResult
 from headcats.categories.membership import head_table
-from headcats.categories.reading import Reading
-from headcats.reports.text.joint_blocks import least_scores, of_tasks
-from headcats.rules.rule import Rule
+from headcats.reports.text.joint_blocks import relation_numbers
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
 _KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 
 
-def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str, Any]:
-    """A map of scored tasks (`map_tables`), as `headcats map --help` says."""
-    members, shared = tables["members"], tables["overlap"]
-    outcome, prefix = ("suppressing", "suppressing_") if reading.sign == "suppressing" else ("member", "")
+def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
+    """Numbers of a map, as `headcats map --help` says."""
+    about: dict[str, Any] = {"method": result.name}
+    if result.is_scored:
+        spec = result.spec
+        about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
+        about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
+        categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
+    elif result.block is None:
+        about = dict(zip(("method", "and"), result.methods, strict=True))
+        categories, more = {"categories": result.agreed}, {}
+    else:
+        categories, more = {"categories": _of_joint(result)}, _relations(result)
+    known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}
+    return about | known | categories | overlap_numbers(result.overlap) | more
+
+
+def _of_scored(result: MapResult) -> dict[str, Any]:
+    shared = result.overlap
     return {
-        "method": reading.label.method,
-        "positions": reading.label.positions,
-        "metric": reading.metric,
-        "rule": repr(reading.rule),
-        "effect": reading.effect,
-        "min_tasks": str(reading.min_tasks),
-        "sign": reading.sign,
-        "model": reading.model,
-        "not_judged": members.attrs.get("not_judged"),
+        "not_judged": result.not_judged or None,
         "categories": [
             {
-                "category": name,
-                "tasks": category["n_tasks"].item(),
-                "tasks_needed": category["min_tasks"].item(),
-                "judged": bool(category["effect"].notnull().any()),
-                "heads": category[f"{prefix}size"].item(),
-                "heads_without_effect": category["size_expected"].item() if "size_expected" in category else None,
-                "undecided": int((category[outcome] == 0).where(category["effect"].notnull()).sum()),
-                **{kind: shared[kind].sel(category=name).item() for kind in _KV_PAIRS if kind in shared},
+                "category": category.name,
+                "tasks": category.n_tasks,
+                "tasks_needed": category.min_tasks,
+                "judged": category.judged,
+                "heads": category.size,
+                "heads_without_effect": category.expected,
+                "undecided": category.n_undecided,
+                **{kind: shared[kind].sel(category=category.name).item() for kind in _KV_PAIRS if kind in shared},
             }
-            for name, category in ((name, members.sel(category=name)) for name in members["category"].values.tolist())
+            for category in result.categories
         ],
-        **overlap_numbers(shared),
-        "reach": tables["scores"].attrs.get("reach"),
     }
 
 
-def joint_numbers(
-    block: xr.Dataset, tables: Mapping[str, xr.Dataset], *, rule: Rule | None, tried: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
-    """A map of a joint method, as `headcats map --help` says; `tried`: category -> its skipped relations."""
-    members, shared = tables["members"], tables["overlap"]
-    mapped = shared["category"].values.tolist()
-    relations, by_task = dict[str, xr.DataArray](), of_tasks(block)
-    n_relations = dict(zip(mapped, shared["n_tasks"].values.tolist(), strict=True))
-    if by_task:
-        least, scores = least_scores(block, rule), block[checked_selection(block).variable]
-        counted = {"pairs": "n", "null": "null"}
-        relations = {
-            "relation": block["task"],
-            "category": block["category"],
-            **{column: block[name] for column, name in counted.items() if name in block},
-            "threshold": least,
-            "heads": (scores >= least).sum(("layer", "head")),
-            "largest_score": scores.max(("layer", "head")),
+def _of_joint(result: MapResult) -> list[dict[str, Any]]:
+    """Categories with their heads and skipped relations; also those that were tried and have no relation."""
+    judged = {category.name: category for category in result.categories}
+    return [
+        {
+            "category": name,
+            **({"relations": judged[name].n_tasks if name in judged else 0} if result.is_of_relations else {}),
+            "heads": judged[name].size if name in judged else None,
+            "skipped": list(result.tried.get(name, ())),
         }
-    return {
-        "method": block.attrs["label"],
-        "rule": members.attrs["rule"],
-        "sign": shared.attrs["sign"],
-        "model": block.attrs["model"],
-        "categories": [
-            {
-                "category": name,
-                **({"relations": n_relations.get(name, 0)} if by_task else {}),
-                "heads": shared["size"].sel(category=name).item() if name in mapped else None,
-                "skipped": list(tried.get(name, ())),
-            }
-            for name in dict.fromkeys([*mapped, *tried])
-        ],
-        **overlap_numbers(shared),
-        **({"relations": pd.DataFrame({name: values.values for name, values in relations.items()})} if by_task else {}),
-    }
+        for name in dict.fromkeys([*judged, *result.tried])
+    ]
 
 
-def both_numbers(members: xr.Dataset, shared: xr.Dataset, *, names: tuple[str, str], model: str) -> dict[str, Any]:
-    """A map of heads that two methods agree on, as `headcats map --help` says."""
-    prefix = "suppressing_" if shared.attrs["sign"] == "suppressing" else ""
-    variables = {"heads": "size", "first": "size_first", "other": "size_other", "by_chance": "size_by_chance"}
-    columns = {name: members[prefix + variable] for name, variable in (variables | {"p": "p_by_chance"}).items()}
-    categories = {"category": members["category"]} | columns
-    return {
-        "method": names[0],
-        "and": names[1],
-        "rule": members.attrs["rule"],
-        "sign": shared.attrs["sign"],
-        "model": model,
-        "categories": pd.DataFrame({name: values.values for name, values in categories.items()}),
-        **overlap_numbers(shared),
-    }
+def _relations(result: MapResult) -> dict[str, Any]:
+    if not result.is_of_relations:
+        return {}
+    relations = {name: values.values for name, values in relation_numbers(result).items()}
+    return {"relations": pd.DataFrame(relations)}
 
 
 def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from headcats.cli.settings import check_names, settings
 from headcats.cli.spreading import cluster_of, tell_shard
 from headcats.errors import OptionError, StorageWarning
 from headcats.methods.spec import MethodSpec
-from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.series import SeriesFolder
@@ -98,7 +97,7 @@ def _run(
     cluster: Cluster | None,
     shard: Shard | None,
 ) -> None:
-    note_control(Label.parse(next(iter(options["methods"]), "")))
+    note_control(*options["methods"][:1])
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
     if "revisions" in options:
         run_revisions(options, folder, answer=answer)

@@ -9,6 +9,7 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
+from headcats.categories.map_result import MapResult
 from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.reading import Reading
@@ -129,7 +130,7 @@ class TestSingleItems:
         shared = overlap(members, draws=10, sign="suppressing")
         assert shared["probability"].isnull().all()
         found = {"scores": one_head, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(with_tests(found, Reading()), Reading())))
+        text = " ".join(map(str, map_findings(MapResult(Reading(), with_tests(found, Reading())))))
         assert "nan" not in text
         assert "of the resamples" not in text
 

@@ -96,7 +96,7 @@ REFUSED = {
     "figure head_grid r --out x.html": ("`headcats figure head_scores ",),
     "figure head_scores r --method mean_ablaton --out x.html": ("'mean_ablaton'", "'mean_ablation'"),
     "compare r": ("word_weights", "`headcats figure head_scores "),
-    "compare r r": ("only word_weights",),
+    "compare r r": ("given twice",),
     "evidence r": ("`headcats evidence`", "only word_weights."),
     "evidence r --method word_weights": ("`headcats figure head_scores ",),
 }

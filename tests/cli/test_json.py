@@ -10,6 +10,7 @@ import pytest
 from cli.done import QUICK
 from cli.test_compare import A, write
 from counting import SUITE
+from results.folders import change_manifest
 
 import headcats as hc
 from headcats.cli.commands import callback
@@ -118,7 +119,7 @@ def test_plan(answered, headcats):
     headcats("plan", "--shape", "llama-3-70b", *study, "--json").check_one_message("--devices 2")
 
 
-def test_compare(answered, results, tmp_path):
+def test_compare(headcats, answered, results, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
     found = answered("compare", folder, "--halves", 1, "--csv", "pairs.csv")
     protocols = {row["protocol"]: row["heads"] for row in found["protocols"]}
@@ -129,7 +130,10 @@ def test_compare(answered, results, tmp_path):
     assert found["halves"]["splits"] == 1
     assert found["methods"] is found["models"] is found["differences"] is None
     assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
-    two = answered("compare", folder, folder, "--method", "mean_ablation")
+    second = shutil.copytree(folder, tmp_path / "second")
+    headcats("compare", folder, second).check_one_message("the same results as r")
+    change_manifest(second, lambda stored: stored.update(created="another time"))
+    two = answered("compare", folder, second, "--method", "mean_ablation")
     assert two["differences"] == {}
     assert two["files"] == {}, "not saved"
 

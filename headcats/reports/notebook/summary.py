@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.categories.shared import overlap
 from headcats.errors import HeadcatsError
 from headcats.figures.colours import category_colours
@@ -23,7 +23,7 @@ from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
 from headcats.figures.static.svg import svg
 from headcats.figures.tables import head_rows
-from headcats.reports.text.answer import category_rows, certainty, groups, headline
+from headcats.reports.text.answer import certainty, groups, headline
 from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, line
 from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label
@@ -69,26 +69,19 @@ def _has(data: xr.Dataset, name: str, dims: set[str]) -> bool:
 
 
 def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
-    mapped = RunMap(Reading(sign=shared.attrs.get("sign", "helping")), {"overlap": shared, "members": members}, "")
-    maps = RunMaps(mapped, None, (), {})
-    yield from _sentences([*_found(maps), *certainty(mapped), line("notebook.untested")])
+    result = MapResult(Reading(sign=shared.attrs.get("sign", "helping")), {"overlap": shared, "members": members})
+    yield from _sentences([*_headline(result), *certainty(result), line("notebook.untested")])
     yield _picture(overlap_map(shared, layout="hero"))
-    grid = ("category", "layer", "head")
-    held = (shared["probability"].transpose(*grid).to_numpy() >= SETTLED) & mapped.inside
-    undecided = shared["undecided"].transpose(*grid).to_numpy()
-    rows = [
-        (row.category, _listed(row.heads), int(held[place].sum()), int(undecided[place].sum()))
-        for place, row in enumerate(category_rows(maps))
-    ]
-    yield _table(("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided"), rows)
+    columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")
+    yield _table(columns, [(of.name, _listed(of.heads), of.n_settled, of.n_undecided) for of in result.categories])
 
 
-def _found(maps: RunMaps) -> Iterator[Finding]:
-    shared = maps.mapped.tables["overlap"]
-    if groups(shared) or maps.mapped.not_judged:
-        yield from headline(maps)
+def _headline(result: MapResult) -> Iterator[Finding]:
+    shared = result.overlap
+    if groups(shared) or result.not_judged:
+        yield from headline(result)
     else:
-        kind = shared.attrs.get("sign") if shared.attrs.get("sign") == "suppressing" else None
+        kind = result.sign if result.sign == "suppressing" else None
         undecided = int(shared["undecided"].any("category").sum())
         yield line("answer.none", kind=kind, rule=shared.attrs.get("rule", "the rule"), undecided=undecided)
 

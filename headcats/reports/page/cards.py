@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
+from headcats.categories.map_result import CategoryHeads, MapResult
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
-from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.figures.colours import listed_colours
-from headcats.reports.text.answer import differing_verdicts
-from headcats.results.finding import Finding, by_category, line
-from headcats.results.head_axes import cell_name, unit_of
+from headcats.results.finding import Finding, line
 
 MOST_ROWS = 8
 """Heads of a category that its card names; the table of heads has all."""
@@ -64,43 +61,40 @@ class Card:
     about: Finding | None
 
 
-def cards(maps: RunMaps, shown: RunMap, evidence: xr.DataTree | None) -> Iterator[Card]:
-    """A card per category of one of the maps; verdicts are those of the mapped one."""
-    overlap, others = shown.tables["overlap"], [each for each in maps.all if each is not shown and not each.not_judged]
-    colours, verdicts = listed_colours(overlap), differing_verdicts(evidence if shown is maps.mapped else None)
-    inside = shown.inside
-    n_categories = inside.sum(0)
+def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
+    """A card per category of one of the maps; verdicts are those of the requested one."""
+    overlap, others = shown.overlap, [each for each in result.all if each is not shown and not each.not_judged]
+    colours, verdicts = listed_colours(overlap), result.differing_verdicts if shown is result else {}
+    n_categories = shown.inside.sum(0)
     elsewhere = {each.name: each.outcomes_on(shown) for each in others}
     members = overlap[["effect", "low", "high"]].transpose("category", "layer", "head")
     ends = [members[name].to_numpy() for name in ("effect", "low", "high")]
-    probability = np.full(inside.shape, np.nan)
+    probability = np.full(shown.inside.shape, np.nan)
     if "probability" in overlap:
         probability = overlap["probability"].transpose("category", "layer", "head").to_numpy()
-    span = _span([values[inside] for values in ends])
-    layers, heads, unit = overlap["layer"].values, overlap["head"].values, unit_of(overlap)
-    for place, (category, row) in enumerate(by_category(overlap)):
-        cells = shown.members_of(place)
+    span = _span([values[shown.inside] for values in ends])
+    for place, category in enumerate(shown.categories):
         rows = tuple(
             CardRow(
-                cell_name(int(layers[i]), int(heads[j]), unit),
+                name,
                 float(ends[0][place, i, j]),
                 _bar([float(values[place, i, j]) for values in ends], span),
                 float(probability[place, i, j]),
-                {name: str(outcome[place, i, j]) for name, outcome in elsewhere.items()},
+                {other: str(outcome[place, i, j]) for other, outcome in elsewhere.items()},
                 bool(n_categories[i, j] > 1),
             )
-            for i, j in cells[:MOST_ROWS]
+            for name, (i, j) in zip(category.heads[:MOST_ROWS], shown.members_of(place), strict=False)
         )
-        yield Card(category, colours[category], verdicts.get(category, ""), rows, len(cells), _about(row, len(cells)))
+        verdict = verdicts.get(category.name, "")
+        yield Card(category.name, colours[category.name], verdict, rows, category.size, _about(category))
 
 
-def _about(row: xr.Dataset, n: int) -> Finding | None:
-    if bool(row["effect"].isnull().all()):
+def _about(category: CategoryHeads) -> Finding | None:
+    if not category.judged:
         return line("answer.card_not_judged")
-    undecided = int((row["undecided"] & row["effect"].notnull()).sum())
-    if not n:
-        return line("answer.card_none", undecided=undecided)
-    return line("answer.card_more", n=n - MOST_ROWS) if n > MOST_ROWS else None
+    if not category.size:
+        return line("answer.card_none", undecided=category.n_undecided)
+    return line("answer.card_more", n=category.size - MOST_ROWS) if category.size > MOST_ROWS else None
 
 
 def _span(ends: list[np.ndarray]) -> tuple[float, float]:

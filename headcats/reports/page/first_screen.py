@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import xarray as xr
-
-from headcats.categories.run_maps import RunMap, RunMaps
+from headcats.categories.map_result import MapResult
 from headcats.errors import pluralize
 from headcats.figures.head_tasks import head_tasks
 from headcats.figures.hero_map import hero_panel
@@ -24,7 +22,7 @@ from headcats.reports.text.answer import (
     of_a_toy,
     other_tests,
 )
-from headcats.reports.text.short_joint import short_block
+from headcats.reports.text.short import short_map
 from headcats.results.finding import Finding, line
 
 
@@ -74,16 +72,16 @@ class FirstScreen:
 
 def first_screen(material: Material) -> FirstScreen:
     """The first screen of a run; without a map, what was run and what there is instead."""
-    maps, ran, joint = material.maps, _ran(material), tuple(_joint(material))
-    if material.selected:
-        short = short_block(material.run, material.selected, warnings=of_a_toy(material.run.manifest.model))
+    ran, joint = _ran(material), tuple(_joint(material))
+    if material.joint is not None:
+        short = short_map(material.joint, warnings=of_a_toy(material.run.manifest.model))
         return FirstScreen(ran, short.verdict, (*short.below, *joint), short.warnings, ())
-    if maps is None:
+    if material.scored is None:
         return FirstScreen(ran, (line("answer.no_map"),), joint, (), ())
-    evidence = material.evidence[0] if material.evidence else None
-    shown = tuple(_shown(material, each, place, evidence) for place, each in enumerate(maps.all))
-    sure = (*certainty(maps.mapped), *agreements(maps), *joint)
-    return FirstScreen(ran, tuple(headline(maps, evidence)), sure, tuple(_but(material, maps, evidence)), shown)
+    result = material.tested
+    shown = tuple(_shown(material, result, each, place) for place, each in enumerate(result.all))
+    sure = (*certainty(result), *agreements(result), *joint)
+    return FirstScreen(ran, tuple(headline(result)), sure, tuple(_but(material, result)), shown)
 
 
 def _ran(material: Material) -> Finding:
@@ -107,36 +105,32 @@ def _joint(material: Material) -> Iterator[Finding]:
         yield line("answer.by_joint" if material.is_of(label) else "answer.joint", label=label, size=size)
 
 
-def _but(material: Material, maps: RunMaps, evidence: xr.DataTree | None) -> Iterator[Finding]:
-    yield from approximated(maps.mapped.tables["scores"])
+def _but(material: Material, result: MapResult) -> Iterator[Finding]:
+    yield from approximated(result.tables["scores"])
     yield from corruptions(material.run)
-    yield from contradictions(maps)
-    yield from other_tests(material.evidence)
-    yield from cautions(maps, evidence)
+    yield from contradictions(result)
+    yield from other_tests(result)
+    yield from cautions(result)
     yield from material.not_tested()
     yield from of_a_toy(material.run.manifest.model)
 
 
-def _shown(material: Material, each: RunMap, place: int, evidence: xr.DataTree | None) -> MapShown:
-    assert material.maps is not None
-    overlap = each.tables["overlap"]
-    grid = hero_panel(overlap)
+def _shown(material: Material, result: MapResult, each: MapResult, place: int) -> MapShown:
+    grid = hero_panel(each.overlap)
     views, grid = grid.views, replace(grid, views={})
     for trace, seen in zip(grid.traces, next(iter(views.values())), strict=False):
         trace.visible = seen
         # What the pointer shows is made of the numbers that the page has of every head.
         trace.update(customdata=None, text=trace.text if trace.type == "scatter" else None, hovertemplate=None)
     figure = grid.draw().update_traces(hoverinfo="none", selector={"type": "heatmap"})
-    code = figure_lines(material, each.reading, 'overlap_map(overlap, layout="hero")')
+    code = figure_lines(material, each.spec, 'overlap_map(overlap, layout="hero")')
     hero = Drawn(f"hero_{place}", figure, line("map.figure"), heads="layer-head", code=code)
-    return MapShown(
-        each.name, hero, views, tuple(cards(material.maps, each, evidence)), _by_task(material, each, place)
-    )
+    return MapShown(each.name, hero, views, tuple(cards(result, each)), _by_task(material, each, place))
 
 
-def _by_task(material: Material, each: RunMap, place: int) -> Drawn | None:
+def _by_task(material: Material, each: MapResult, place: int) -> Drawn | None:
     if not each.inside.any():
         return None
-    figure = head_tasks(each.tables["scores"], members=each.tables["overlap"])
-    code = figure_lines(material, each.reading, "head_tasks(scores, members=overlap)")
+    figure = head_tasks(each.tables["scores"], members=each.overlap)
+    code = figure_lines(material, each.spec, "head_tasks(scores, members=overlap)")
     return Drawn(f"head_tasks_{place}", figure, line("map.by_task_figure"), heads="head-task", code=code)

@@ -4,16 +4,16 @@ import os
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.map_tables import kept_scores
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMaps
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -26,7 +26,6 @@ from headcats.reports.page.saved import (
     saved_robustness,
     saved_views,
 )
-from headcats.reports.text.selected import Selected
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
@@ -35,32 +34,48 @@ from headcats.results.run_results import RunResults
 
 @dataclass(frozen=True)
 class Material:
-    """A run, what was made of it, and what else lies in its folder.
+    """A run, its map, and what else lies in its folder.
 
     Attributes:
-        maps: The map, and those that could contradict it; None where the page is of no method that scores tasks.
+        map: The map, by scores or by a joint method; None where there is none.
         place: Where the results are; None for results in memory.
         target: Where the page goes.
-        cautions: Warnings of the statistics, in the order in which they came.
-        selected: The joint method that the page is of, in place of maps; None for none.
     """
 
     run: RunResults
-    maps: RunMaps | None
-    reading: Reading
+    map: MapResult | None
     place: Place | None
     target: Path
-    cautions: tuple[str, ...] = ()
-    selected: Selected | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """Method, metric, rule and sign of the map; the defaults without one."""
+        return Reading() if self.map is None else self.map.spec
+
+    @property
+    def scored(self) -> MapResult | None:
+        """The map, if it is by scores of tasks."""
+        return self.map if self.map is not None and self.map.is_scored else None
+
+    @property
+    def joint(self) -> MapResult | None:
+        """The map, if it is by a joint method."""
+        return self.map if self.map is not None and not self.map.is_scored else None
+
+    @property
+    def tested(self) -> MapResult:
+        """The map by scores, with the tests of its categories that are saved."""
+        assert self.scored is not None
+        return replace(self.scored, evidence=tuple(self.evidence))
 
     @property
     def tables(self) -> Mapping[str, xr.Dataset]:
-        """Of the map: `scores`, `members`, `overlap` and their tests; {} without one."""
-        return {} if self.maps is None else self.maps.mapped.tables
+        """Tables of the map by scores: `scores`, `members`, `overlap` and their tests; {} without one."""
+        return {} if self.scored is None else self.scored.tables
 
     def is_of(self, label: str) -> bool:
-        """Whether the page is of this joint method."""
-        return self.selected is not None and label in self.selected.names
+        """True if the page is of this joint method."""
+        return self.joint is not None and label in self.joint.methods
 
     @property
     def folder(self) -> Path | None:
@@ -91,8 +106,7 @@ class Material:
 
     def not_tested(self) -> Iterator[Finding]:
         """That no test of the mapped categories can be shown, and why."""
-        assert self.maps is not None
-        if not self.evidence and (self.lost_evidence or self.maps.mapped.inside.any()):
+        if not self.evidence and (self.lost_evidence or self.tested.inside.any()):
             problem = self.lost_evidence
             yield line("answer.test_lost", problem=problem) if problem else line("answer.not_tested")
 
@@ -150,9 +164,8 @@ class Material:
     def _scored(self) -> dict[str, xr.Dataset | str]:
         if not self.tables:
             return {}
-        assert self.maps is not None
         scores: dict[str, xr.Dataset | str] = {self.mapped: self.tables["scores"]}
-        scores |= {str(other.reading.label): other.tables["scores"] for other in self.maps.others}
+        scores |= {str(other.spec.label): other.tables["scores"] for other in self.tested.others}
         for label in self.run.scored:
             if str(label) in scores or self.run.declarations[str(label)].control_of:
                 continue
@@ -205,7 +218,7 @@ class Material:
     @property
     def not_judged(self) -> str:
         """Why the rule can judge no head; "" where it can, and without a map."""
-        return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
+        return "" if self.scored is None else self.scored.not_judged
 
     def command(self, name: str, *options: str) -> str:
         """A command on the results that speaks of the same categories, with those `options` that are not the default.
@@ -215,7 +228,7 @@ class Material:
         saves = name in ("evidence", "compare", "views")
         place = None if self.place is None or (saves and self.place.on_hub) else self.place
         folder = "DIR" if place is None else shlex.quote(place.shown)
-        values = self.selected.options if self.selected else self.reading.options_for(self.run) if self.tables else {}
+        values = {} if self.map is None else self.map.options
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 
     def address(self, path: Path) -> str:

@@ -16,9 +16,9 @@ import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap
 from headcats.figures.colours import DIVERGING, listed_colours
 from headcats.reports.page.material import Material
 from headcats.reports.page.python_lines import figure_lines
@@ -155,8 +155,10 @@ def deflated_json(content: Any) -> str:
 def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then what is small, joint methods and descriptors, then all others."""
     tables = [(label, "task", table, _code(material, label)) for label, table in material.scores.items()]
-    if material.maps is not None:
-        reduced = [(each.name, "category", each.tables["members"], _code(material, each)) for each in material.maps.all]
+    if material.scored is not None:
+        reduced = [
+            (each.name, "category", each.tables["members"], _code(material, each)) for each in material.scored.all
+        ]
         tables = [tables[0], *reduced, *tables[1:]]
     rows = []
     for label, dim, table, code in tables:
@@ -170,16 +172,16 @@ def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int
             names = tuple(map(str, table["group"].values))
             values = {"score": _on_grid(table["strength"].astype(float), grid)}
             small.append(Rows(label, "group", str(table["reduction"].item()), names, names, values))
-    n = 1 + len(material.maps.all) if material.maps is not None else 0
+    n = 1 + len(material.scored.all) if material.scored is not None else 0
     return [*rows[:n], *small, *_described(described, grid), *rows[n:]]
 
 
-def _code(material: Material, rows: str | RunMap) -> str:
+def _code(material: Material, rows: str | MapResult) -> str:
     """Lines that draw a row of a method by task, or of a map by category; "" for what lies in no folder."""
     if material.place is None:
         return ""
-    if isinstance(rows, RunMap):
-        return figure_lines(material, rows.reading, "head_grid(members.sel(category=[{row}]))")
+    if isinstance(rows, MapResult):
+        return figure_lines(material, rows.spec, "head_grid(members.sel(category=[{row}]))")
     reading = Reading(Label.parse(rows), material.reading.metric)
     return figure_lines(material, reading, "head_grid(scores.sel(task=[{row}]))")
 
@@ -226,7 +228,7 @@ def _missing(descriptors: xr.Dataset | None) -> list[str]:
 def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
     """Categories, and of each one the verdict on every head and the tasks that heads pass in."""
     about: dict[str, Any] = {"in_letter": "i", "categories": [], "maps": [], "tasks": []}
-    if material.maps is None:
+    if material.scored is None:
         return about
     overlap = material.tables["overlap"]
     colours = listed_colours(overlap)
@@ -237,8 +239,8 @@ def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
         # Place of a head, layer by layer -> its tasks; heads without any are left out.
         texts = _on_grid(table["tasks"].astype(object), grid, fill="").ravel().tolist()
         about["tasks"].append({place: str(text) for place, text in enumerate(texts) if text})
-    for each in material.maps.all:
-        tables = dict(by_category(each.tables["overlap"]))
+    for each in material.scored.all:
+        tables = dict(by_category(each.overlap))
         verdicts = [_verdicts(tables[name], about["in_letter"], grid) if name in tables else "-" * (grid[0] * grid[1])
                     for name in (entry["name"] for entry in about["categories"])]  # fmt: skip
         about["maps"].append({"name": each.name, "label": each.name, "verdicts": verdicts})

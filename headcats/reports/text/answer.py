@@ -6,15 +6,15 @@ No sentence is surer than the evidence: heads "pass" for a category until `headc
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 
+from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
-from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
@@ -46,18 +46,15 @@ class Group:
 
 @dataclass(frozen=True)
 class CategoryRow:
-    """A category of the mapped map.
+    """A category of the requested map beside the others.
 
     Attributes:
-        judged: Whether any of its tasks has numbers.
-        heads: The largest effect first.
+        category: The category, with its heads.
         named_too: Other map -> which of these heads it has in this category as well; without maps that judge nothing.
         left_open: Other map -> how many of these heads it leaves undecided or does not judge, in words; None for none.
     """
 
-    category: str
-    judged: bool
-    heads: tuple[str, ...]
+    category: CategoryHeads
     named_too: dict[str, tuple[str, ...]]
     left_open: dict[str, Finding | None]
 
@@ -77,19 +74,18 @@ def groups(overlap: xr.Dataset) -> list[Group]:
     return [Group(*key, tuple(heads)) for key, heads in ordered]
 
 
-def headline(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
+def headline(result: MapResult) -> Iterator[Finding]:
     """What was found, in one or two sentences; the verdicts first where the categories have been tested."""
-    mapped = maps.mapped
-    overlap, kind = mapped.tables["overlap"], mapped.reading.sign
-    if mapped.not_judged:
-        yield _more_prompts(maps, "answer.not_judged", "answer.not_judged_of_lists")
+    overlap, kind = result.overlap, result.spec.sign
+    if result.not_judged:
+        yield _more_prompts(result, "answer.not_judged", "answer.not_judged_of_lists")
         return
-    if evidence is not None:
-        yield line("answer.verdicts", verdicts=list(_verdicts(evidence)))
-    if mapped.inside.any():
+    if result.evidence:
+        yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts)))
+    if result.inside.any():
         yield from who_serves_what(overlap, kind)
     else:
-        yield line("answer.none", kind=kind, rule=str(mapped.reading.rule), undecided=_undecided(overlap))
+        yield line("answer.none", kind=kind, rule=str(result.spec.rule), undecided=_undecided(overlap))
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
@@ -131,18 +127,16 @@ def _with_doubt(group: Group) -> Finding:
     return line("answer.undecided_in", heads=heads, n=group.undecided) if group.undecided else heads
 
 
-def certainty(mapped: RunMap) -> Iterator[Finding]:
+def certainty(result: MapResult) -> Iterator[Finding]:
     """How many memberships hold under resampling, and what chance would share."""
-    yield from resampled(mapped)
-    yield from shared_by_chance(mapped.tables["overlap"])
+    yield from resampled(result)
+    yield from shared_by_chance(result.overlap)
 
 
-def resampled(mapped: RunMap) -> Iterator[Finding]:
+def resampled(result: MapResult) -> Iterator[Finding]:
     """How many memberships hold under resampling; nothing without any."""
-    overlap = mapped.tables["overlap"]
-    if (total := int(mapped.inside.sum())) and "probability" in overlap:
-        held = (overlap["probability"] >= SETTLED).transpose("category", "layer", "head").to_numpy() & mapped.inside
-        yield line("answer.held", held=int(held.sum()), n=total, share=SETTLED)
+    if (total := int(result.inside.sum())) and result.settled is not None:
+        yield line("answer.held", held=int(result.settled.sum()), n=total, share=SETTLED)
 
 
 def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
@@ -160,28 +154,28 @@ def _chance(overlap: xr.Dataset, group: Group) -> dict[str, float]:
     return {"n": int(row["observed"]), "k": len(group.categories), "expected": expected, "p": p_value}
 
 
-def agreements(maps: RunMaps) -> Iterator[Finding]:
+def agreements(result: MapResult) -> Iterator[Finding]:
     """Which other methods of the same run name the very same memberships."""
-    if names := _agreeing(maps):
+    if names := _agreeing(result):
         yield line("answer.same_by", methods=names, n=len(names))
 
 
-def contradictions(maps: RunMaps) -> Iterator[Finding]:
+def contradictions(result: MapResult) -> Iterator[Finding]:
     """What the other maps of the same run say against the mapped one."""
-    mapped, n = maps.mapped, int(maps.mapped.inside.sum())
-    if mapped.not_judged:
+    n = int(result.inside.sum())
+    if result.not_judged:
         return
-    categories = mapped.tables["overlap"]["category"].values.tolist()
-    if n and maps.task_specific is not None and not maps.task_specific.not_judged:
-        left = maps.task_specific.names_too(mapped)
+    categories = result.overlap["category"].values.tolist()
+    if n and result.task_specific is not None and not result.task_specific.not_judged:
+        left = result.task_specific.names_too(result)
         counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
         named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
-        left_open = _left_open(maps.task_specific, mapped)
+        left_open = _left_open(result.task_specific, result)
         yield line("answer.task_specific", left=int(left.sum()), n=n, left_open=left_open, counts=named)
-    agreeing = _agreeing(maps)
-    for other in maps.others:
+    agreeing = _agreeing(result)
+    for other in result.others:
         if not other.not_judged and other.name not in agreeing:
-            both, theirs = int(other.names_too(mapped).sum()), int(other.inside.sum())
+            both, theirs = int(other.names_too(result).sum()), int(other.inside.sum())
             if not n:
                 yield from [line("answer.other_alone", method=other.name, n=theirs)] if theirs else []
                 continue
@@ -190,7 +184,7 @@ def contradictions(maps: RunMaps) -> Iterator[Finding]:
                 method=other.name,
                 both=both,
                 n=n,
-                left_open=_left_open(other, mapped),
+                left_open=_left_open(other, result),
                 others=theirs - both,
             )
 
@@ -225,113 +219,94 @@ def of_a_toy(model: ModelRecord) -> Iterator[Finding]:
         yield line("answer.bundled")
 
 
-def cautions(maps: RunMaps, evidence: xr.DataTree | None = None) -> Iterator[Finding]:
+def cautions(result: MapResult) -> Iterator[Finding]:
     """What a reader of the map has to know before trusting it, beyond the functions above; the weightiest first."""
-    mapped = maps.mapped
-    overlap = mapped.tables["overlap"]
-    if not mapped.not_judged and prompts_wanted(mapped):
-        yield _more_prompts(maps, "answer.few_prompts", "answer.few_prompts_of_lists")
-    if evidence is not None:
-        specificity = evidence["specificity"].to_dataset()
+    overlap = result.overlap
+    if not result.not_judged and prompts_wanted(result):
+        yield _more_prompts(result, "answer.few_prompts", "answer.few_prompts_of_lists")
+    if result.evidence:
+        specificity = result.evidence[0]["specificity"].to_dataset()
         for category, _ in by_category(specificity):
             if targets := damaged_more(specificity, category):
                 yield line("answer.damages_more", category=category, targets=_categories(targets))
-    empty = [name for name, row in by_category(overlap) if row["effect"].isnull().all()]
+    empty = [category.name for category in result.categories if not category.judged]
     if empty:
         yield line("answer.categories_not_judged", categories=_categories(empty))
-    alone = [name for name, row in by_category(overlap) if int(row["n_tasks"]) == 1 and name not in empty]
+    alone = [category.name for category in result.categories if category.judged and category.n_tasks == 1]
     if alone:
         yield line("answer.single_task", categories=_categories(alone), n=len(alone))
-    if "task" in controls_of(mapped.reading.label.name) and (why := maps.no_task_specific):
+    if "task" in controls_of(result.spec.label.name) and (why := result.no_task_specific):
         yield line("answer.no_task_specific", reason=why)
     if unit_of(overlap) != HEAD:
         yield line("answer.groups", unit=noun(unit_of(overlap)))
-    judged = overlap["effect"].notnull()
-    n_undecided, total = int((overlap["undecided"] & judged).sum()), int(judged.sum())
-    if n_undecided > total / 2 and not mapped.not_judged:
+    n_undecided, total = sum(each.n_undecided for each in result.categories), int(overlap["effect"].notnull().sum())
+    if n_undecided > total / 2 and not result.not_judged:
         yield line("answer.undecided", n=n_undecided, total=total)
 
 
-def prompts_wanted(mapped: RunMap) -> int | None:
+def prompts_wanted(result: MapResult) -> int | None:
     """How many prompts per task the rule needs to tell single heads apart; None where there are enough, or no p values.
 
     A power of two, from `headcats.scores.reach.items_wanted`: an effect is to be told from another that is smaller by
     the rule's smallest effect of interest.
     """
-    scores, options = mapped.tables["scores"], mapped.reading.rule.options
+    scores, options = result.tables["scores"], result.spec.rule.options
     if "alpha" not in options or not scores["p_value"].notnull().any():
         return None
     items, prompts = float(scores["n_items"].median()), float(scores["n"].median())
     wanted = items_wanted(scores, alpha=options["alpha"], margin=options.get("min_effect", 0.0))
-    if items >= wanted and not mapped.not_judged:
+    if items >= wanted and not result.not_judged:
         return None
     return int(2 ** math.ceil(math.log2(max(wanted * prompts / items, prompts + 1))))
 
 
-def prompts_lacking(maps: RunMaps) -> int:
+def prompts_lacking(result: MapResult) -> int:
     """Number of prompts that tasks should have where all are from files with too few to judge heads; 0 elsewhere."""
-    n = prompts_wanted(maps.mapped)
-    if n is None or maps.longest_list is None:
+    n = prompts_wanted(result)
+    if n is None or result.longest_list is None:
         return 0
     # Beside those that are scored, reference prompts and as many for a test: so `n` are scored, a power of two, also
     # where a run shares out a list, as it does where the default is asked for.
     wanted = n + 2 * LEAST_PROMPTS_PER_ROLE
     least = wanted if n == StudyOptions.n_prompts else n + LEAST_PROMPTS_PER_ROLE + 1
-    return 0 if maps.longest_list >= least else wanted
+    return 0 if result.longest_list >= least else wanted
 
 
-def _more_prompts(maps: RunMaps, id: str, of_lists: str) -> Finding:
+def _more_prompts(result: MapResult, id: str, of_lists: str) -> Finding:
     """That there are too few prompts: how many to ask for, or how many the files should have."""
-    lacking = prompts_lacking(maps)
-    return line(of_lists, n=lacking) if lacking else line(id, n=prompts_wanted(maps.mapped))
+    lacking = prompts_lacking(result)
+    return line(of_lists, n=lacking) if lacking else line(id, n=prompts_wanted(result))
 
 
-def category_rows(maps: RunMaps) -> Iterator[CategoryRow]:
+def category_rows(result: MapResult) -> Iterator[CategoryRow]:
     """Every category with its heads, and which of these every other map names too."""
-    mapped = maps.mapped
-    judging = [each for each in maps.all[1:] if not each.not_judged]
-    others = {each.name: each.names_too(mapped) for each in judging}
-    for place, (category, row) in enumerate(by_category(mapped.tables["overlap"])):
-        places = mapped.members_of(place)
+    judging = [each for each in result.all[1:] if not each.not_judged]
+    others = {each.name: each.names_too(result) for each in judging}
+    for place, category in enumerate(result.categories):
+        places = result.members_of(place)
         named_too = {
-            name: tuple(_cell(row, i, j) for i, j in places if too[place, i, j]) for name, too in others.items()
+            name: result.head_names([(i, j) for i, j in places if too[place, i, j]]) for name, too in others.items()
         }
-        judged = bool(row["effect"].notnull().any()) and not mapped.not_judged
-        left_open = {each.name: _left_open(each, mapped, place) for each in judging}
-        yield CategoryRow(category, judged, tuple(_cell(row, i, j) for i, j in places), named_too, left_open)
+        left_open = {each.name: _left_open(each, result, place) for each in judging}
+        yield CategoryRow(category, named_too, left_open)
 
 
-def verdicts_by_category(evidence: xr.DataTree | None) -> dict[str, str]:
-    """Category -> its verdict; {} without evidence."""
-    if evidence is None:
-        return {}
-    return {name: row["verdict"].item() for name, row in by_category(evidence["relabelling"].to_dataset())}
-
-
-def differing_verdicts(evidence: xr.DataTree | None) -> dict[str, str]:
-    """The same; {} where all are alike, which the headline says."""
-    verdicts = verdicts_by_category(evidence)
-    return verdicts if len({*verdicts.values()}) > 1 else {}
-
-
-def other_tests(evidence: Sequence[xr.DataTree]) -> Iterator[Finding]:
+def other_tests(result: MapResult) -> Iterator[Finding]:
     """Further tests of the same categories, with heads ablated at other positions, whose verdicts are others."""
-    for each in evidence[1:]:
-        if verdicts_by_category(each) != verdicts_by_category(evidence[0]):
+    for each in result.evidence[1:]:
+        if (verdicts := verdicts_of(each)) != result.verdicts:
             positions = json.loads(each.attrs["options"])["positions"]
-            yield line("answer.other_test", positions=positions, verdicts=list(_verdicts(each)))
+            yield line("answer.other_test", positions=positions, verdicts=list(_verdicts(verdicts)))
 
 
-def _agreeing(maps: RunMaps) -> list[str]:
-    mapped = maps.mapped
-    if not mapped.inside.any():
+def _agreeing(result: MapResult) -> list[str]:
+    if not result.inside.any():
         return []
-    same = [each for each in maps.others if each.names_too(mapped).sum() == mapped.inside.sum() == each.inside.sum()]
+    same = [each for each in result.others if each.names_too(result).sum() == result.inside.sum() == each.inside.sum()]
     return [each.name for each in same if not each.not_judged]
 
 
-def _verdicts(evidence: xr.DataTree) -> Iterator[Finding]:
-    given = verdicts_by_category(evidence)
+def _verdicts(given: Mapping[str, str]) -> Iterator[Finding]:
     for verdict in VERDICTS:
         if names := [category for category, of_category in given.items() if of_category == verdict]:
             are_all = 1 < len(names) == len(given)
@@ -351,9 +326,9 @@ def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
 
 
-def _left_open(other: RunMap, mapped: RunMap, category: int | slice = slice(None)) -> Finding | None:
+def _left_open(other: MapResult, result: MapResult, category: int | slice = slice(None)) -> Finding | None:
     """How many memberships another map leaves undecided, or does not judge, of all or one category; None for none."""
-    words = other.outcomes_on(mapped)[category][mapped.inside[category]].tolist()
+    words = other.outcomes_on(result)[category][result.inside[category]].tolist()
     counts = [
         line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words
     ]
@@ -362,7 +337,3 @@ def _left_open(other: RunMap, mapped: RunMap, category: int | slice = slice(None
 
 def _undecided(overlap: xr.Dataset) -> int:
     return int(overlap["undecided"].any("category").sum())
-
-
-def _cell(table: xr.Dataset, i: int, j: int) -> str:
-    return cell_name(int(table["layer"][i]), int(table["head"][j]), unit_of(table))

@@ -1,11 +1,12 @@
 """Findings of a category map: its heads, how sure they are, what categories share, and what the data can reach."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
 from headcats.categories.reading import Reading
 from headcats.errors import pluralize
@@ -32,38 +33,35 @@ _CONTROLS = {
 }
 
 
-def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
+def map_findings(result: MapResult) -> Iterator[Finding]:
+    """The head list of a map by scores, shared heads beside chance, overlap with intervals, and the data's reach.
 
-    Args:
-        tables: What `headcats.categories.map_tables.with_tests` returns.
-        reading: What they are of.
+    Of the tables, those that `headcats.categories.map_tables.with_tests` adds are needed too.
     """
-    yield from not_judged(tables)
-    yield from unit_note(tables["members"])
-    yield from head_findings(tables, reading)
-    yield from shared_findings(tables, reading)
-    yield from differing_heads(tables["differences"])
+    yield from not_judged(result)
+    yield from unit_note(result.tables["members"])
+    yield from head_findings(result)
+    yield from shared_findings(result)
+    yield from differing_heads(result.tables["differences"])
 
 
-def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    """What follows the head list in `map_findings`, which has the same arguments; nothing where no head is judged."""
-    if not_judged(tables):
+def shared_findings(result: MapResult) -> Iterator[Finding]:
+    """Findings of `map_findings` behind the head list; none where no head is judged."""
+    if result.not_judged:
         return
-    if int(tables["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
-        yield from count_findings(tables["overlap"])
-        yield from _jaccard(tables["overlap"])
+    if sum(category.judged for category in result.categories) > 1:
+        yield from count_findings(result.overlap)
+        yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
-    yield from _shared_keys(tables["overlap"])
-    yield from _equal_tasks(tables, reading)
-    yield from _reach(tables["scores"], reading)
+    yield from _shared_keys(result.overlap)
+    yield from _equal_tasks(result)
+    yield from _reach(result.tables["scores"], result.spec)
 
 
-def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
+def not_judged(result: MapResult) -> list[Finding]:
     """A note where the rule could judge no head, with its reason; none otherwise."""
-    reason = str(tables["members"].attrs.get("not_judged", ""))
-    return [note("map.not_judged", reason=reason)] if reason else []
+    return [note("map.not_judged", reason=result.not_judged)] if result.not_judged else []
 
 
 def unit_note(members: xr.Dataset) -> list[Finding]:
@@ -74,26 +72,22 @@ def unit_note(members: xr.Dataset) -> list[Finding]:
     return [line("map.groups", name=cell_name(layer, 0, unit), number=0, layer=layer)]
 
 
-def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    """The heads of every category, and which of them the data do not settle; arguments as in `map_findings`."""
-    members, kind = tables["members"], reading.sign
-    unit = unit_of(members)
-    heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
-    plural = f"{noun(unit)}s"
-    counted, outcome = (f"suppressing {plural}", "suppressing") if prefix else (plural, "member")
+def head_findings(result: MapResult) -> Iterator[Finding]:
+    """The heads of every category, and which of them the data do not settle."""
+    members, kind = result.tables["members"], result.spec.sign
+    plural = f"{noun(unit_of(members))}s"
+    heads, counted = head_table(members), f"suppressing {plural}" if kind == "suppressing" else plural
     rows = []
-    for category, cell in by_category(members):
-        has_number = cell["effect"].notnull()
+    for category in result.categories:
         cells = ["-"] * 5
-        if has_number.any():
-            expected = number_text(cell.get("size_expected"), 1)
-            undecided = int(((cell[outcome] == 0) & has_number).sum())
-            cells = [str(int(cell[f"{prefix}size"])), expected, *head_names(heads, category), str(undecided)]
-        rows.append([category, f"{int(cell['min_tasks'])} of {int(cell['n_tasks'])}", *cells])
+        if category.judged:
+            counts = [str(category.size), number_text(category.expected, 1)]
+            cells = [*counts, *head_names(heads, category.name), str(category.n_undecided)]
+        rows.append([category.name, f"{category.min_tasks} of {category.n_tasks}", *cells])
     numeric = [counted, "without effect", "undecided"]
     columns = ["category", "tasks needed", *numeric[:2], "helping (largest effect first)", "suppressing", "undecided"]
-    yield table("map.heads", columns, rows, numeric=numeric, reading=reading.title)
-    if members["effect"].isnull().all(("layer", "head")).any():
+    yield table("map.heads", columns, rows, numeric=numeric, reading=result.spec.title)
+    if not all(category.judged for category in result.categories):
         yield line("map.category_not_judged")
     yield line("map.without_effect")
     if "doubtful" in heads and len(doubtful := heads[(heads["kind"] == kind) & heads["doubtful"].astype(bool)]):
@@ -161,17 +155,14 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
 
 
-def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    equal = tables["equal_tasks"]
+def _equal_tasks(result: MapResult) -> Iterator[Finding]:
+    equal = result.tables["equal_tasks"]
     if reason := equal.attrs.get("reason"):
         yield paragraph("map.no_equal_tasks", reason=reason)
     if "size" not in equal:
         return
-    sizes = tables["members"]["size"]
-    rows = [
-        [name, str(int(sizes.sel(category=name))), with_interval(row, "size", digits=1)]
-        for name, row in by_category(equal)
-    ]
+    sizes = {category.name: str(category.size) for category in result.categories}
+    rows = [[name, sizes[name], with_interval(row, "size", digits=1)] for name, row in by_category(equal)]
     subsets, n_judged, n_tasks = equal.attrs["subsets"], equal.attrs["judged"], int(equal["n_tasks"])
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     yield table(
@@ -183,8 +174,8 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         of_k = equal.sel(k=k)
         means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=bounds_text(of_k, "observed", 1), k=k))
     yield line("map.equal_tasks_mean", means=means)
-    if reading.min_tasks != "half":
-        yield line("map.equal_tasks_needed", min_tasks=reading.min_tasks, n=n_tasks)
+    if result.spec.min_tasks != "half":
+        yield line("map.equal_tasks_needed", min_tasks=result.spec.min_tasks, n=n_tasks)
 
 
 def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:

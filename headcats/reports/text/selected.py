@@ -1,49 +1,52 @@
-"""Heads of categories by a joint method of a run: what `headcats map`, `headcats figure` and `headcats report` show."""
+"""The map that options choose among the methods of a run."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
+from pathlib import Path
 
-import xarray as xr
-
+from headcats.categories.map_result import MapResult
 from headcats.categories.reading import Reading, refuse_unused
-from headcats.reports.text.joint_blocks import block_tables, block_title
-from headcats.results.folder import slug
+from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
+from headcats.reports.text.suggestions import check_scored, sorting_label
+from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.results.tables import as_written
 
 
-@dataclass(frozen=True)
-class Selected:
-    """Heads of categories.
+def read_map(run: RunResults, spec: Reading, *, other: str | None = None, jobs: int = 1) -> MapResult:
+    """The map of a run: by scores of tasks, by a joint method, or of the heads that two methods agree on.
 
-    Attributes:
-        tables: `members` and `overlap`.
-        names: The method, or the two methods that agree.
-        title: One line on what a map shows.
-        suffix: End of the names of its files, so that none replaces that of another selection.
-        joint: Whether the method is a joint one.
-        options: Of a joint one, what a command on this run needs to select the same, without dashes -> value.
+    Args:
+        run: Results.
+        spec: Method, metric, rule and sign; of two methods, one that scores tasks is judged by it, and a joint one by
+            the rule of its paper.
+        other: Second method.
+        jobs: Threads for scoring.
+
+    Raises:
+        OptionError: A method that sorts no heads, options that are not read, or one method twice.
+        UnknownNameError: A method that does not exist.
     """
+    if other is None:
+        label = _joint_label(run, spec)
+        return scored_map(run, spec, jobs=jobs) if label is None else joint_map(run, label, spec)
+    first, second = (_half(run, each) for each in (spec, replace(spec, label=Label.parse(other))))
+    if first.block is not None and second.block is not None:
+        unread = spec.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
+        refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
+    return agreed_map(run, first, second)
 
-    tables: Mapping[str, xr.Dataset]
-    names: tuple[str, ...]
-    title: str
-    suffix: str
-    joint: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
+
+def _half(run: RunResults, spec: Reading) -> MapResult:
+    label = _joint_label(run, spec)
+    return (
+        judged_map(run, spec) if label is None else joint_map(run, label, Reading(Label.parse(label), sign=spec.sign))
+    )
 
 
-def select_joint(run: RunResults, label: str, reading: Reading) -> Selected:
-    """By the block of a joint method, by its own rule and number of tasks where the reading names none."""
-    unread = reading.options.keys() & {"positions", "metric", "effect"}
-    refuse_unused(unread, by=f"The map of {label}")
-    block = run.joint_blocks[label]
-    with as_written(f"The block of {label}", again="The same `headcats run`"):
-        tables = block_tables(run, label, rule=reading.named_rule, min_tasks=reading.named_min_tasks, sign=reading.sign)
-    suffix = f"-{slug(label)}{Reading(rule=reading.rule, sign=reading.sign).judging_suffix}"
-    if reading.named_min_tasks not in (None, 1):  # one is what no number means here
-        suffix += f"-min_tasks={reading.min_tasks}"
-    is_only_one = not run.tasks and run.sorting_methods == [label]
-    named = sorted(reading.named | (reading.options.keys() & {"sign"}))
-    options = ({} if is_only_one else {"method": label}) | {name: reading.flags[name] for name in named}
-    return Selected(tables, (label,), block_title(block, tables), suffix, joint=True, options=options)
+def _joint_label(run: RunResults, spec: Reading) -> str | None:
+    """The joint method that is named, or is there alone; None for methods that score tasks."""
+    method = str(spec.label) if spec.label.name else None
+    place = run.place or Path("results")
+    label = sorting_label(run, place, method)
+    if label is None:
+        check_scored(run, place, method, by="A map")
+    return label

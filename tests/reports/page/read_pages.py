@@ -22,7 +22,7 @@ from headcats.reports.page.sections import TABS
 from headcats.results.finding import Finding, line
 from headcats.results.stored_run import StoredRun
 
-_judge = one_run.read_maps
+_judge = one_run._read_map
 _judged: dict[Any, Any] = {}
 _MAKERS = {make.__name__: make for makers in TABS.values() for make in makers}
 
@@ -48,7 +48,7 @@ def parts_of(results: Any, names: str, path: Path | None = None, **options: Any)
         makers = tuple(_MAKERS[name] for name in names.split() if name != "answer")
         patched.setattr(one_run, "TABS", {("tab", "Tab"): makers})
         patched.setattr(one_run, "document", keep)
-        patched.setattr(one_run, "read_maps", _judged_once)
+        patched.setattr(one_run, "_read_map", _judged_once)
         if "answer" in names.split():
             patched.setattr(first_screen, "_shown", lambda *given: None)
         else:

@@ -56,7 +56,7 @@ def test_methods_that_both_have_are_offered(compared):
 
 
 def test_agreement_is_that_of_compare(compared):
-    members = {name: maps.mapped.tables["members"] for name, maps in compared.maps.items()}
+    members = {name: maps.tables["members"] for name, maps in compared.maps.items()}
     expected = pairs(agreement(members))
     assert compared.protocols[0].pairs.equals(expected)
     assert expected.set_index("category")["jaccard"].to_dict() == pytest.approx({"Knowledge": 1 / 3, "Translation": 1})

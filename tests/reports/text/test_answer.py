@@ -1,12 +1,15 @@
 """What a run answers, on maps whose every cell is set: by fields, as sentences have their words elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
 from simulated import block
 
+from headcats.categories.map_result import MapResult, verdicts_of
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap, RunMaps, run_maps
+from headcats.categories.run_maps import scored_map
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 from headcats.reports.text.answer import (
     agreements,
@@ -17,7 +20,6 @@ from headcats.reports.text.answer import (
     contradictions,
     corruptions,
     headline,
-    verdicts_by_category,
 )
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, PlanRecord, TaskRecord
@@ -41,6 +43,8 @@ def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CA
             "member": (axes, member),
             "effect": (axes, effect),
             "undecided": (axes, (member == 0) & np.isfinite(effect)),
+            "n_tasks": ("category", [2] * len(categories)),
+            "min_tasks": ("category", [1] * len(categories)),
             "probability": (axes, np.broadcast_to(probability, member.shape)),
             "observed": ("k", [(n_in == n).sum() for n in k]),
             "expected_within_layers": ("k", np.full(len(k), 0.25)),
@@ -49,11 +53,11 @@ def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CA
         coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1]), "k": k},
     )
     tables = {"scores": xr.Dataset(attrs=attrs), "members": xr.Dataset(attrs=attrs), "overlap": overlap}
-    return RunMap(Reading(), tables, name)
+    return MapResult(Reading(), tables, name)
 
 
-def maps(mapped, *others, task_specific=None):
-    return RunMaps(mapped, task_specific, others, {})
+def maps(mapped, *others, task_specific=None, tested=()):
+    return replace(mapped, task_specific=task_specific, others=others, evidence=tested)
 
 
 def evidence(*verdicts):
@@ -133,16 +137,15 @@ def test_nothing_is_left_of_no_membership():
 def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
     monkeypatch.setattr("headcats.reports.text.answer.prompts_wanted", lambda mapped: None)
     reading = Reading.parse(method="denoising_patch@last")
-    mapped = RunMap(reading, a_map(np.array(MEMBER)).tables, "denoising patch")
-    mapped.tables["overlap"]["n_tasks"] = ("category", [2, 2, 2])
+    mapped = MapResult(reading, a_map(np.array(MEMBER)).tables, "denoising patch")
     specific = a_map(name="denoising patch (task-specific)", not_judged="too few pairs")
     for given in (
-        RunMaps(mapped, None, (), {"denoising patch (task-specific)": "too few pairs"}),
-        RunMaps(mapped, specific, (), {}),
+        replace(mapped, left_out={"denoising patch (task-specific)": "too few pairs"}),
+        maps(mapped, task_specific=specific),
     ):
         said = {finding.id: finding for finding in cautions(given)}
         assert said["answer.no_task_specific"].fields["reason"] == "too few pairs"
-    assert "answer.no_task_specific" not in {finding.id for finding in cautions(RunMaps(mapped, a_map(), (), {}))}
+    assert "answer.no_task_specific" not in {finding.id for finding in cautions(maps(mapped, task_specific=a_map()))}
 
 
 def test_a_control_that_was_skipped_is_not_asked_for_again():
@@ -151,11 +154,14 @@ def test_a_control_that_was_skipped_is_not_asked_for_again():
         refused = {"second_corruption_patch@last": BlockRecord("x", refusal=refusal)}
         tasks = {name: TaskRecord("Knowledge") for name in "ab"}
         manifest = Manifest(
-            tasks=tasks, blocks=dict.fromkeys(tasks, refused), categories=(CategoryRecord("Knowledge", "#000000"),)
+            plan=PlanRecord(metrics=("logit_diff",)),
+            tasks=tasks,
+            blocks=dict.fromkeys(tasks, refused),
+            categories=(CategoryRecord("Knowledge", "#000000"),),
         )
         scored = block(np.random.default_rng(0).normal(0.3, 0.1, (16, 1, 2)))
         run = RunResults(tree({(name, "denoising_patch@last"): scored for name in tasks}, manifest))
-        reasons.append(run_maps(run, reading).no_task_specific)
+        reasons.append(scored_map(run, reading).no_task_specific)
     assert reasons[0].startswith("These results hold no second_corruption_patch")
     assert reasons[1] == "second_corruption_patch was skipped: none of the prompts has one"
 
@@ -192,13 +198,13 @@ def test_corruptions_that_differ_are_counted_by_category():
 
 
 def test_the_headline_begins_with_the_verdicts_the_best_first():
-    first, *_ = headline(maps(a_map()), evidence(NOT_SUPPORTED, INCONCLUSIVE, SUPPORTED))
+    first, *_ = headline(maps(a_map(), tested=(evidence(NOT_SUPPORTED, INCONCLUSIVE, SUPPORTED),)))
     text = str(first)
     assert text.index("Linguistic") < text.index("Knowledge") < text.index("Algorithmic")
 
 
 def test_a_verdict_on_all_categories_names_none():
-    first, *_ = headline(maps(a_map()), evidence(*[INCONCLUSIVE] * 3))
+    first, *_ = headline(maps(a_map(), tested=(evidence(*[INCONCLUSIVE] * 3),)))
     (verdict,) = first.fields["verdicts"]
     assert (verdict.fields["verdict"], verdict.fields["categories"].id) == (INCONCLUSIVE, "answer.all_categories")
 
@@ -211,7 +217,7 @@ def test_without_members_the_undecided_heads_are_counted():
 def test_nothing_is_found_where_nothing_can_be_judged():
     scores = xr.Dataset({"p_value": ("head", [0.5]), "n_items": 4.0, "n": 4.0})
     mapped = a_map(not_judged="too few query items")
-    mapped = RunMap(mapped.reading, {**mapped.tables, "scores": scores}, mapped.name)
+    mapped = replace(mapped, tables={**mapped.tables, "scores": scores})
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("headcats.reports.text.answer.items_wanted", lambda *given, **options: 20.0)
         for longest, said in (
@@ -219,7 +225,7 @@ def test_nothing_is_found_where_nothing_can_be_judged():
             (48, ("answer.not_judged_of_lists", 64)),
             (49, ("answer.not_judged", 32)),
         ):
-            (finding,) = headline(RunMaps(mapped, None, (), {}, longest_list=longest))
+            (finding,) = headline(replace(mapped, longest_list=longest))
             assert (finding.id, finding.fields["n"]) == said
     assert list(contradictions(maps(mapped, a_map(name="other")))) == []
 
@@ -267,9 +273,9 @@ def test_rows_list_the_largest_effects_first_and_what_others_name():
     mapped = a_map([[1, -1, 1]], [[0.1, 0.0, -0.4]], categories=["Knowledge"])
     other = a_map([[1, -1, -1]], [[0.1, 0.0, 0.0]], name="mean ablation", categories=["Knowledge"])
     (row,) = category_rows(maps(mapped, other))
-    assert row.heads == ("L0H2", "L0H0")
+    assert row.category.heads == ("L0H2", "L0H0")
     assert row.named_too == {"mean ablation": ("L0H0",)}
-    assert row.judged
+    assert row.category.judged
     assert row.left_open == {"mean ablation": None}
 
 
@@ -282,5 +288,6 @@ def test_rows_count_what_another_map_leaves_open():
 
 
 def test_verdicts_are_by_category():
-    assert verdicts_by_category(None) == {}
-    assert verdicts_by_category(evidence(SUPPORTED, INCONCLUSIVE, SUPPORTED))["Knowledge"] == INCONCLUSIVE
+    assert a_map().verdicts == {}
+    verdicts = verdicts_of(evidence(SUPPORTED, INCONCLUSIVE, SUPPORTED))
+    assert verdicts["Knowledge"] == INCONCLUSIVE

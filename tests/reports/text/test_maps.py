@@ -9,6 +9,7 @@ import xarray as xr
 from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
 from headcats.categories.reading import Reading
 from headcats.errors import DataError
@@ -66,7 +67,7 @@ def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]
     attrs = found["scores"].attrs
     reading = Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)
     tested = "sizes" in found and not {"min_tasks", "sign"} & set(options)
-    return by_id(map_findings(found if tested else with_tests(found, reading), reading))
+    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:

@@ -51,12 +51,12 @@ def _of_run(material: Material) -> Iterator[Finding]:
 
 
 def _of_map(material: Material) -> Iterator[Finding]:
-    if not material.tables:
+    if (result := material.scored) is None:
         if not material.run.joint_blocks:
             yield note("caution.no_map")
         return
-    scores, members = material.tables["scores"], material.tables["members"]
-    for warning in material.cautions:
+    scores = result.tables["scores"]
+    for warning in result.cautions:
         yield note("caution.warning", text=warning)
     if material.not_judged:
         yield note("caution.not_judged", reason=material.not_judged)
@@ -79,8 +79,10 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.last_position")
     if material.reading.min_tasks == 1:
         yield note("caution.single_task")
-    undecided = int(((members["member"] == 0) & members["effect"].notnull()).sum())
-    total = int(members["effect"].notnull().sum())
+    undecided, total = (
+        sum(each.n_undecided for each in result.categories),
+        int(result.overlap["effect"].notnull().sum()),
+    )
     if total and undecided > total / 2 and not material.not_judged:
         yield note("caution.undecided", n=undecided, total=total)
     if material.evidence and (left_out := json.loads(material.evidence[0].attrs["left_out"])):

@@ -15,7 +15,7 @@ from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_lines
-from headcats.reports.page.sections.joint_heads import selected_heads
+from headcats.reports.page.sections.joint_heads import requested_heads
 from headcats.reports.text.maps import head_findings, unit_note
 from headcats.reports.text.over_tasks import required_tasks
 from headcats.results.descriptors import DESCRIPTORS
@@ -37,11 +37,11 @@ def heads(material: Material) -> Iterator[Part]:
 
     Of a joint method a row per category, and its maps.
     """
-    if material.selected:
-        yield from selected_heads(material, material.selected)
-    if not material.tables:
+    if material.joint is not None:
+        yield from requested_heads(material, material.joint)
+    if (result := material.scored) is None:
         return
-    overlap = material.tables["overlap"]
+    overlap = result.overlap
     yield from unit_note(material.tables["members"])
     rows = head_table(overlap)
     if len(rows):
@@ -57,14 +57,14 @@ def heads(material: Material) -> Iterator[Part]:
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(
         line("map.criteria"),
-        (*head_findings(material.tables, material.reading), *required_tasks(material.tables, material.reading)),
+        (*head_findings(result), *required_tasks(material.tables, material.reading)),
     )
     code = functools.partial(figure_lines, material, material.reading)
     draw = functools.partial(overlap_map, overlap, title=material.reading.title)
     # Colours alone tell few categories apart: of more there is no such figure.
     of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
     yield Folded(line("map.one_per_category"), (of_map,))
-    if bool((overlap["member"] == 1).any()):
+    if result.inside.any():
         draw = functools.partial(layer_profile, overlap)
         profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"), code("layer_profile(overlap)"))
         yield Folded(line("map.where"), (profile,))

@@ -1,70 +1,53 @@
 """Heads that a joint method sorts into categories, how many share categories, and where they are."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-import xarray as xr
-
+from headcats.categories.map_result import MapResult
+from headcats.categories.reading import Reading
+from headcats.categories.run_maps import joint_map
 from headcats.errors import HeadcatsError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Part, drawn_or_why_not
 from headcats.reports.page.python_lines import figure_command
-from headcats.reports.text.joint_blocks import block_findings, block_tables, block_title, of_tasks
-from headcats.reports.text.selected import Selected
+from headcats.reports.text.joint_blocks import block_findings
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD
-from headcats.rules.rule import Rule
+from headcats.results.label import Label
 
 _MAPS = ("overlap_map", "set_counts", "layer_profile")
 
 
-def selected_heads(material: Material, selected: Selected) -> Iterator[Part]:
-    """Of the method that the page is of, as its rule and its options select them."""
-    (label,) = selected.names
-    yield from _findings(material, label, selected.tables, rule=material.reading.named_rule)
-    yield from _figures(material, label, selected.tables, _MAPS, id_end="selected", options=selected.options)
+def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
+    """Heads of the joint method that the page is of, as its rule and its options select them."""
+    yield from block_findings(result)
+    yield from _figures(material, result, _MAPS, id_end="selected")
 
 
 def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
-    """Of any other, by the rule of its paper; folded."""
+    """Heads of any other joint method, by the rule of its paper; folded."""
     try:
-        tables = block_tables(material.run, label)
+        result = joint_map(material.run, label, Reading(Label.parse(label)))
     except HeadcatsError as problem:  # a probe at chance, for example
         yield line("text.not_drawn", reason=str(problem))
         return
-    yield Folded(line("methods.heads", label=label), tuple(_findings(material, label, tables)))
+    yield Folded(line("methods.heads", label=label), tuple(block_findings(result)))
     # The figure of relations, which stands above, is their map already.
-    figures = _MAPS[1:] if of_tasks(material.run.joint_blocks[label]) else _MAPS
-    if shown := tuple(_figures(material, label, tables, figures, id_end=str(number), options={})):
+    figures = _MAPS[1:] if result.is_of_relations else _MAPS
+    if shown := tuple(_figures(material, result, figures, id_end=str(number))):
         yield Folded(line("methods.maps", label=label), shown)
 
 
-def _findings(
-    material: Material, label: str, tables: Mapping[str, xr.Dataset], *, rule: Rule | None = None
-) -> Sequence[Finding]:
-    block, tried = material.run.joint_blocks[label], material.run.tried_categories(label)
-    return block_findings(block, tables, rule=rule, tried=tried)
-
-
-def _figures(
-    material: Material,
-    label: str,
-    tables: Mapping[str, xr.Dataset],
-    names: Sequence[str],
-    *,
-    id_end: str,
-    options: Mapping[str, str],
-) -> Iterator[Drawn | Finding]:
+def _figures(material: Material, result: MapResult, names: Sequence[str], *, id_end: str) -> Iterator[Drawn | Finding]:
     """None where no head is in a category."""
-    if not bool((tables["overlap"]["member"] == 1).any()):
+    if not result.inside.any():
         return
-    title = block_title(material.run.joint_blocks[label], tables)
     for name in names:
-        draw = functools.partial(lookup("figure", name), tables["overlap"], title=title)
-        code = figure_command(material.place, name, {"method": label, **options})
-        shown = line("methods.figure", label=label, name=name)
+        draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
+        code = figure_command(material.place, name, {"method": result.name, **result.options})
+        shown = line("methods.figure", label=result.name, name=name)
         # A cell of a head says nothing of the groups that the page is about.
         heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
         yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, code, heads)

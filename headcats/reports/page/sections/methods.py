@@ -7,13 +7,14 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.reading import Reading
+from headcats.categories.run_maps import block_title
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.sections.joint_heads import sorted_heads
 from headcats.reports.text.comparison import method_findings
-from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.reports.text.joint_blocks import suite_findings
 from headcats.results.finding import Table, line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
@@ -24,7 +25,7 @@ def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each, then all of them on one grid."""
     parts = []
     for label, block in material.run.joint_blocks.items():
-        title = suite_title(block) if material.run.declarations[label].figure else ""
+        title = block_title(block) if material.run.declarations[label].figure else ""
         parts.append((label, block, title, suite_findings(block)))
     for label, scores in material.scores.items():
         if material.run.declarations[label].figure:

@@ -79,10 +79,10 @@ def _facts(values: Mapping[str, object]) -> Facts:
 
 def _python(material: Material) -> str:
     lines = [map_lines(material, material.reading, is_judged=not material.not_judged)]
-    if material.selected:
-        lines += block_lines(material.selected.names[0], material.reading)
-    if material.selected or (material.tables and not material.not_judged):
+    if material.joint is not None:
+        lines += block_lines(material.joint.name, material.reading)
+    if material.joint or (material.tables and not material.not_judged):
         lines.append("hc.categories.head_table(overlap)")
-    if material.run.joint_blocks and not material.selected:
+    if material.run.joint_blocks and not material.joint:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)

@@ -15,14 +15,13 @@ from headcats.results.finding import line
 @section("Overlap against chance")
 def shared(material: Material) -> Iterator[Part]:
     """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
-    if not material.tables:
+    if (result := material.scored) is None:
         return
-    overlap = material.tables["overlap"]
-    if bool((overlap["member"] == 1).any()) and overlap.sizes["category"] > 1:
+    if result.inside.any() and len(result.categories) > 1:
         code = figure_lines(material, material.reading, "set_counts(overlap)")
-        draw = functools.partial(set_counts, overlap)
+        draw = functools.partial(set_counts, result.overlap)
         yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
-    yield from shared_findings(material.tables, material.reading)
+    yield from shared_findings(result)
     yield from difference_table(material.tables["differences"])
 
 

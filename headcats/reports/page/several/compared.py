@@ -1,19 +1,20 @@
 """The maps of several runs, judged once and matched."""
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap, RunMaps
-from headcats.errors import DataError, HeadcatsError
+from headcats.categories.run_maps import scored_map
+from headcats.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.revisions import course
 from headcats.evidence.comparison.runs import Runs
-from headcats.reports.page.one_run import read_maps
 from headcats.reports.text.side_by_side import Membership, memberships
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import noun
@@ -32,20 +33,20 @@ class Protocol:
     """
 
     name: str
-    maps: Mapping[str, RunMap]
+    maps: Mapping[str, MapResult]
     corresponds: bool
     changes: xr.Dataset | None = None
 
     @property
     def overlaps(self) -> dict[str, xr.Dataset]:
         """Run -> overlap of its map."""
-        return {name: each.tables["overlap"] for name, each in self.maps.items()}
+        return {name: each.overlap for name, each in self.maps.items()}
 
     @cached_property
     def agreement(self) -> xr.Dataset:
         """What `hc.evidence.agreement` says of the runs."""
         members = {name: each.tables["members"] for name, each in self.maps.items()}
-        return agreement(members, sign=next(iter(self.maps.values())).reading.sign)
+        return agreement(members, sign=next(iter(self.maps.values())).spec.sign)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
@@ -65,20 +66,20 @@ class Compared:
     Attributes:
         runs: Those that can be compared, in order.
         maps: Name -> all maps.
-        cautions: Name -> warnings of the statistics.
         left_out: Name -> why a run is not compared.
         protocols: What the switch of methods offers; the one that was asked for first.
         alone: Name of a way to judge that fewer runs have -> those that have it.
         reading: What was asked for.
+        pages: Revision of a series -> address of its own report.
     """
 
     runs: Runs
-    maps: Mapping[str, RunMaps]
-    cautions: Mapping[str, tuple[str, ...]]
+    maps: Mapping[str, MapResult]
     left_out: Mapping[str, str | Finding]
     protocols: tuple[Protocol, ...]
     alone: Mapping[str, Sequence[str]]
     reading: Reading
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def compare_runs(runs: Runs, reading: Reading) -> Compared:
@@ -87,21 +88,23 @@ def compare_runs(runs: Runs, reading: Reading) -> Compared:
     Raises:
         DataError: Fewer than two runs that can be compared, or of a series none; with every reason.
     """
-    maps, cautions, left_out = dict[str, RunMaps](), dict[str, tuple[str, ...]](), dict[str, str | Finding]()
+    maps, left_out = dict[str, MapResult](), dict[str, str | Finding]()
     left_out |= {name: line("several.copy", first=first) for name, first in runs.copies.items()}
     for name, run in runs.items():
         if not run.tasks:
             left_out[name] = line("several.no_task")
             continue
         try:
-            judged, warned = read_maps(run, reading.resolve(run))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StatisticsWarning)  # the page shows them
+                judged = scored_map(run, reading)
         except HeadcatsError as error:  # a method that it lacks, or a damaged file
             left_out[name] = str(error)
             continue
         if maps and (reason := _misfit(judged, run, *next((maps[first], runs[first], first) for first in maps))):
             left_out[name] = reason
         else:
-            maps[name], cautions[name] = judged, warned
+            maps[name] = judged
     if len(maps) < (2 if runs.series is None else 1):
         reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
         raise DataError(
@@ -110,15 +113,17 @@ def compare_runs(runs: Runs, reading: Reading) -> Compared:
         )
     protocols, alone = _protocols(maps, runs)
     runs = replace(runs, results={name: runs[name] for name in maps})
-    return Compared(runs, maps, cautions, left_out, protocols, alone, reading)
+    return Compared(runs, maps, left_out, protocols, alone, reading)
 
 
-def _misfit(judged: RunMaps, run: RunResults, first: RunMaps, first_run: RunResults, first_name: str) -> Finding | None:
+def _misfit(
+    judged: MapResult, run: RunResults, first: MapResult, first_run: RunResults, first_name: str
+) -> Finding | None:
     """Why a run cannot be compared with the first."""
-    units = [noun(each.mapped.reading.label.unit) for each in (judged, first)]
+    units = [noun(each.spec.label.unit) for each in (judged, first)]
     if units[0] != units[1]:
         return line("several.other_unit", noun=units[0], other=units[1], first=first_name)
-    categories, of_first = (each.mapped.tables["overlap"]["category"].values.tolist() for each in (judged, first))
+    categories, of_first = (each.overlap["category"].values.tolist() for each in (judged, first))
     if not set(categories) & set(of_first):
         return line("several.other_categories", categories=categories, first=first_name)
     if not set(run.scored_tasks) & set(first_run.scored_tasks):
@@ -126,37 +131,36 @@ def _misfit(judged: RunMaps, run: RunResults, first: RunMaps, first_run: RunResu
     return None
 
 
-def _protocols(maps: Mapping[str, RunMaps], runs: Runs) -> tuple[tuple[Protocol, ...], dict[str, list[str]]]:
+def _protocols(maps: Mapping[str, MapResult], runs: Runs) -> tuple[tuple[Protocol, ...], dict[str, list[str]]]:
     """The mapped ones, then what at least two runs have; and what fewer have."""
-    mapped = {name: each.mapped for name, each in maps.items()}
-    ways: dict[tuple[str, str], dict[str, RunMap]] = {}
+    ways: dict[tuple[str, str], dict[str, MapResult]] = {}
     for name, each in maps.items():
         for shown in each.all:
-            ways.setdefault((str(shown.reading.label), shown.reading.effect), {})[name] = shown
-    names = list(dict.fromkeys(each.name for each in mapped.values()))
+            ways.setdefault((str(shown.spec.label), shown.spec.effect), {})[name] = shown
+    names = list(dict.fromkeys(each.name for each in maps.values()))
     title = names[0] if len(names) == 1 else str(line("several.own_methods"))
-    changes = _changes(mapped, runs) if runs.corresponds and len(names) == 1 else None
-    protocols, alone = [Protocol(title, mapped, runs.corresponds, changes)], dict[str, list[str]]()
+    changes = _changes(maps, runs) if runs.corresponds and len(names) == 1 else None
+    protocols, alone = [Protocol(title, maps, runs.corresponds, changes)], dict[str, list[str]]()
     for of_runs in ways.values():
         name = next(iter(of_runs.values())).name
         if len(of_runs) < len(maps):
             alone[name] = list(of_runs)
-        if len(of_runs) > 1 and any(of_runs.get(run) is not shown for run, shown in mapped.items()):
+        if len(of_runs) > 1 and any(of_runs.get(run) is not shown for run, shown in maps.items()):
             protocols.append(Protocol(name, of_runs, runs.corresponds))
     return tuple(protocols), alone
 
 
-def _changes(mapped: Mapping[str, RunMap], runs: Runs) -> xr.Dataset | None:
+def _changes(maps: Mapping[str, MapResult], runs: Runs) -> xr.Dataset | None:
     """Tested differences between consecutive runs, of total effects; all revisions of a training."""
-    reading = next(iter(mapped.values())).reading
-    metrics = {each.reading.metric for each in mapped.values()}
+    reading = next(iter(maps.values())).spec
+    metrics = {each.spec.metric for each in maps.values()}
     if reading.effect != "total" or reading.sign != "helping" or len(metrics) > 1:
         return None
-    tables = {name: each.tables for name, each in mapped.items() if not each.not_judged}
+    tables = {name: each.tables for name, each in maps.items() if not each.not_judged}
     if not runs.is_training:
         runs = replace(runs, results={name: runs[name] for name in tables})
     if len(tables) < (1 if runs.is_training else 2):
         return None
-    reasons = {name: each.not_judged for name, each in mapped.items() if each.not_judged}
+    reasons = {name: each.not_judged for name, each in maps.items() if each.not_judged}
     reasons |= {name: "every task is skipped" for name, run in runs.items() if not run.scored}
     return course(tables, runs, reading, not_judged=reasons)

@@ -64,8 +64,8 @@ def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
     for name, reason in compared.left_out.items():
         yield line("several.left_out", name=name, reason=reason)
     for name, each in compared.maps.items():
-        if each.mapped.not_judged:
-            yield line("several.left_out", name=name, reason=each.mapped.not_judged)
+        if each.not_judged:
+            yield line("several.left_out", name=name, reason=each.not_judged)
     if with_toy:
         yield line("answer.bundled")
 
@@ -73,7 +73,7 @@ def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
 def _code(compared: Compared, protocol: Protocol) -> str:
     """The map of each run by the way to judge of the first."""
     places = [compared.runs[name].place for name in protocol.maps]
-    reading = next(iter(protocol.maps.values())).reading
+    reading = next(iter(protocol.maps.values())).spec
     return figure_lines_of_runs(places, reading, 'overlap_map(overlap, layout="hero", title=folder)')
 
 

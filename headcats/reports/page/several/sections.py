@@ -93,7 +93,7 @@ def depth(compared: Compared) -> Iterator[Part]:
     for place, (name, overlap) in enumerate(compared.protocols[0].overlaps.items()):
         if bool((overlap["member"] == 1).any()):
             yield Heading(name)
-            each = compared.protocols[0].maps[name].reading
+            each = compared.protocols[0].maps[name].spec
             code = figure_lines_of_runs([compared.runs[name].place], each, "layer_profile(overlap)")
             yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name), code)
 
@@ -101,7 +101,7 @@ def depth(compared: Compared) -> Iterator[Part]:
 @section("Categories over the revisions")
 def training(compared: Compared) -> Iterator[Part]:
     """Curves of one model over its training: heads that come and go, and whether their effects differ."""
-    changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).reading
+    changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).spec
     if changes is None:
         return
     title, runs = replace(reading, model=compared.runs.model).title, compared.runs
@@ -114,10 +114,10 @@ def training(compared: Compared) -> Iterator[Part]:
 
 
 @section("Each revision")
-def revision_pages(compared: Compared, pages: Mapping[str, str]) -> Iterator[Part]:
-    """Links to the report of every revision of a series; `pages` has their addresses."""
+def revision_pages(compared: Compared) -> Iterator[Part]:
+    """Links to the report of every revision of a series."""
     changes = compared.protocols[0].changes
-    for name, page in pages.items():
+    for name, page in compared.pages.items():
         sizes = {} if changes is None else changes["size"].sel(revision=name).to_series().dropna().to_dict()
         listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
         content = line("revisions.page", sizes=listing) if sizes else line("revisions.page_not_judged")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import xarray as xr
 
+from headcats.categories.map_result import MapResult
 from headcats.categories.reading import Reading
-from headcats.categories.run_maps import RunMap, RunMaps
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
@@ -73,27 +73,22 @@ def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: Read
     pages = {} if runs.series is None else {name: write_run(run, None, readings[name]) for name, run in runs.items()}
     for name, reason in compared.left_out.items() if not pages else ():
         _log.warning("%s", line("several.left_out", name=name, reason=reason))
-    materials = {
-        name: Material(
-            run, compared.maps[name], compared.maps[name].mapped.reading, run.place, target, compared.cautions[name]
-        )
-        for name, run in compared.runs.items()
-    }
+    materials = {name: Material(run, compared.maps[name], run.place, target) for name, run in compared.runs.items()}
     first = first_screen(compared, with_toy=any(is_bundled(run.manifest.model) for run in compared.runs.values()))
     together = _together(compared, target)
-    addresses = {name: together.address(page) for name, page in pages.items()}
+    compared = replace(compared, pages={name: together.address(page) for name, page in pages.items()})
     heading = runs.model or first_names(list(compared.runs), _NAMED)
-    tabs = list(_tabs(compared, materials, addresses))
+    tabs = list(_tabs(compared, materials))
     page = document(together, tabs, first=first, heading=f"Attention heads of {heading}")
     write_whole(target, page.encode("utf-8"))
     return target
 
 
-def _tabs(compared: Compared, materials: Mapping[str, Material], pages: Mapping[str, str]) -> Iterator[Tab]:
+def _tabs(compared: Compared, materials: Mapping[str, Material]) -> Iterator[Tab]:
     makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else [structure, depth]
     if compared.runs.is_training:
         makers = [training, *makers]
-    sections = [*(make(compared) for make in makers), revision_pages(compared, pages)]
+    sections = [make(compared) for make in [*makers, revision_pages]]
     yield from (Tab(f"tab-{each.name}", _TITLES.get(each.name, each.title), (each,)) for each in sections if each.parts)
     about: tuple[Section, ...] = (settings(compared), checks(materials))
     yield Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))
@@ -104,20 +99,18 @@ _TITLES = {"side_by_side_heads": "Heads", "structure": "Structure", "training": 
 
 def _together(compared: Compared, target: Path) -> Material:
     """The first run, with the maps and numbers of all where heads correspond."""
-    name, run = next(iter(compared.runs.items()))
-    mapped = compared.protocols[0].maps
-    reading = mapped[name].reading
+    run = next(iter(compared.runs.values()))
     if not compared.runs.corresponds:
-        return Material(run, None, reading, None, target)
+        return Material(run, None, None, target)
     # The map that the page's switch shows comes first: that of the first run by each method.
-    of_first = [_named(next(iter(each.maps.items())), each.name) for each in compared.protocols]
-    others = [_named(pair, each.name) for each in compared.protocols for pair in list(each.maps.items())[1:]]
-    maps = RunMaps(of_first[0], None, (*of_first[1:], *others), {})
-    scores = {run_name: each.tables["scores"] for run_name, each in mapped.items()}
-    return Together(run, maps, reading, None, target, by_run=scores)
+    maps = [_named(next(iter(each.maps.items())), each.name) for each in compared.protocols]
+    maps += [_named(pair, each.name) for each in compared.protocols for pair in list(each.maps.items())[1:]]
+    result = replace(maps[0], task_specific=None, others=tuple(maps[1:]), left_out={})
+    scores = {run_name: each.tables["scores"] for run_name, each in compared.maps.items()}
+    return Together(run, result, None, target, by_run=scores)
 
 
-def _named(pair: tuple[str, RunMap], method: str) -> RunMap:
+def _named(pair: tuple[str, MapResult], method: str) -> MapResult:
     name, each = pair
     return replace(each, name=f"{name}, {method}")
 

@@ -4,7 +4,7 @@ import pytest
 
 import headcats as hc
 from headcats.categories.reading import Reading
-from headcats.cli.agreed import select_both
+from headcats.reports.text.selected import read_map
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
@@ -12,14 +12,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarni
 
 
 def test_what_is_read_of_both_methods_is_in_the_names_of_files(results):
-    place = find_place(results)
-    run = open_results(place).without_untried()
+    run = open_results(find_place(results)).without_untried()
     readings = [{}, {"rule": "threshold:value=0.2", "sign": "suppressing"}]
-    both = [select_both(run, place, Reading.parse(**options), "mean_ablation") for options in readings]
+    both = [read_map(run, Reading.parse(**options), other="mean_ablation") for options in readings]
     more = both[1].suffix.removeprefix(both[0].suffix)
     assert "threshold" in more
     assert "suppressing" in more
-    assert [selected.names for selected in both] == [("denoising_patch@last", "mean_ablation@all")] * len(readings)
+    assert [result.methods for result in both] == [("denoising_patch@last", "mean_ablation@all")] * len(readings)
     first, other = (
         hc.categorize(hc.score(run.tree, method=method)).member == 1 for method in ("denoising_patch", "mean_ablation")
     )

@@ -4,7 +4,7 @@ import json
 
 import xarray as xr
 
-from headcats.reports.text.short_joint import short_joint
+from headcats.reports.text.short import short_joint
 from headcats.results.finding import line
 
 

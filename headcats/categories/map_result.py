@@ -1,0 +1,214 @@
+"""The result of a map: heads of every category by one way to judge a run, and the maps that could contradict it.
+
+Terminal, JSON, page, cards and notebook are views of it: what is counted or named is so here, once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jaxtyping import Bool, Shaped
+
+from headcats.categories.by_block import checked_selection
+from headcats.categories.membership import SETTLED
+from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
+from headcats.categories.reading import Reading
+from headcats.results.head_axes import cell_name, unit_of
+
+SPECIFIC = " (task-specific)"
+_GRID = ("category", "layer", "head")
+
+
+@dataclass(frozen=True)
+class CategoryHeads:
+    """A category of a map.
+
+    Attributes:
+        n_tasks: Tasks with numbers.
+        min_tasks: How many of them have to agree.
+        judged: True if any head has a number.
+        heads: Names of the heads in it, the largest effect first.
+        n_undecided: Heads with a number that are undecided.
+        n_settled: Heads that are in it in enough of the resamples.
+        expected: Heads that the rule finds on average if none has an effect; None where that is not known.
+    """
+
+    name: str
+    n_tasks: int
+    min_tasks: int
+    judged: bool
+    heads: tuple[str, ...]
+    n_undecided: int
+    n_settled: int
+    expected: float | None
+
+    @property
+    def size(self) -> int:
+        """How many heads are in it."""
+        return len(self.heads)
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """Heads of every category: by scores of tasks, by a joint method, or by two methods that agree.
+
+    Attributes:
+        spec: Method, metric, rule and sign.
+        tables: `members` and `overlap`; of a map by scores also `scores`, and of the requested one their tests.
+        name: How a reader tells it from other maps of the run, such as "mean ablation".
+        methods: Label of the method, or of the two that agree.
+        title: One line on what a figure of it shows.
+        suffix: End of the names of its files, so that none replaces that of another map.
+        options: Options of a command on the run that gives the same map, without dashes -> value.
+        block: Block of the joint method; None for all others.
+        tried: Of a joint method, category -> its tasks that were skipped.
+        task_specific: The same map by task-specific effects; None where they are mapped already or not known.
+        others: Maps by the other exact methods of the run.
+        left_out: Name -> why there is no such map.
+        evidence: Tests of these very categories, as `hc.run_evidence` returns them; the first speaks for them.
+        cautions: Warnings of the statistics, in the order in which they came.
+        longest_list: Rows of the longest file of finished prompts where all tasks are such files; None elsewhere.
+    """
+
+    spec: Reading
+    tables: Mapping[str, xr.Dataset]
+    name: str = ""
+    methods: tuple[str, ...] = ()
+    title: str = ""
+    suffix: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    block: xr.Dataset | None = None
+    tried: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    task_specific: "MapResult | None" = None
+    others: tuple["MapResult", ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[xr.DataTree, ...] = ()
+    cautions: tuple[str, ...] = ()
+    longest_list: int | None = None
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Category -> verdict of the test; {} where none was made."""
+        return verdicts_of(self.evidence[0]) if self.evidence else {}
+
+    @property
+    def differing_verdicts(self) -> dict[str, str]:
+        """The verdicts; {} where all are alike."""
+        return self.verdicts if len({*self.verdicts.values()}) > 1 else {}
+
+    @property
+    def overlap(self) -> xr.Dataset:
+        """Memberships of one sign, and what categories share."""
+        return self.tables["overlap"]
+
+    @property
+    def sign(self) -> str:
+        """Sign of the heads, helping or suppressing."""
+        return str(self.overlap.attrs.get("sign", "helping"))
+
+    @property
+    def is_scored(self) -> bool:
+        """True for a map by one method that scores tasks."""
+        return self.block is None and len(self.methods) < 2
+
+    @property
+    def is_of_relations(self) -> bool:
+        """True for a joint method with a row for every task rather than one for every category."""
+        return self.block is not None and checked_selection(self.block).over == "task"
+
+    @property
+    def has_several_relations(self) -> bool:
+        """True where a category of a joint method has, or was tried on, more than one task."""
+        tried = self.tried.values() if self.is_of_relations else ()
+        return bool((self.overlap["n_tasks"] > 1).any() or any(tried))
+
+    @property
+    def not_judged(self) -> str:
+        """Why the rule can judge no head; "" where it can."""
+        return str(self.tables["members"].attrs.get("not_judged", ""))
+
+    @property
+    def no_task_specific(self) -> str:
+        """Why there are no task-specific effects beside total ones, or no head can be judged by them; else ""."""
+        if self.task_specific is not None:
+            return self.task_specific.not_judged
+        return self.left_out.get(f"{self.name}{SPECIFIC}", "")
+
+    @property
+    def all(self) -> tuple["MapResult", ...]:
+        """All maps, the requested one first."""
+        return tuple(filter(None, (self, self.task_specific, *self.others)))
+
+    @cached_property
+    def inside(self) -> Bool[np.ndarray, "category layer head"]:
+        """True for each head in each category, in the order of `overlap`."""
+        return (self.overlap["member"] == 1).transpose(*_GRID).to_numpy()
+
+    @cached_property
+    def settled(self) -> Bool[np.ndarray, "category layer head"] | None:
+        """Memberships that hold in enough of the resamples; None without any."""
+        if "probability" not in self.overlap:
+            return None
+        return (self.overlap["probability"] >= SETTLED).transpose(*_GRID).to_numpy() & self.inside
+
+    @cached_property
+    def categories(self) -> tuple[CategoryHeads, ...]:
+        """Every category, in the order of `overlap`."""
+        table, has_number = self.overlap, self.overlap["effect"].notnull()
+        undecided = (table["undecided"] & has_number).sum(("layer", "head")).values
+        judged = has_number.any(("layer", "head")).values
+        settled = np.zeros(len(judged), dtype=int) if self.settled is None else self.settled.sum((1, 2))
+        expected = self.tables["members"].get("size_expected")
+        return tuple(
+            CategoryHeads(
+                name,
+                int(table["n_tasks"][place]),
+                int(table["min_tasks"][place]),
+                bool(judged[place]),
+                self.head_names(self.members_of(place)),
+                int(undecided[place]),
+                int(settled[place]),
+                None if expected is None else float(expected.sel(category=name)),
+            )
+            for place, name in enumerate(table["category"].values.tolist())
+        )
+
+    @cached_property
+    def agreed(self) -> pd.DataFrame:
+        """Of two methods that agree, by `category`: `heads` in both, `first` and `other`, `by_chance` and its `p`."""
+        members, prefix = self.tables["members"], "suppressing_" if self.sign == "suppressing" else ""
+        columns = {"heads": "size", "first": "size_first", "other": "size_other", "by_chance": "size_by_chance"}
+        numbers = {
+            name: members[prefix + variable].values for name, variable in (columns | {"p": "p_by_chance"}).items()
+        }
+        return pd.DataFrame({"category": members["category"].values, **numbers})
+
+    def members_of(self, category: int) -> list[tuple[int, int]]:
+        """Places along `layer` and `head` of the heads in the category at a place; the largest effect first."""
+        effect = self.overlap["effect"].transpose(*_GRID).to_numpy()[category]
+        places = np.argwhere(self.inside[category])
+        order = np.argsort(-abs(effect[self.inside[category]]), kind="stable")
+        return [(i, j) for i, j in places[order].tolist()]
+
+    def head_names(self, places: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+        """Names of the heads at places along `layer` and `head`."""
+        layers, heads, unit = (*(self.overlap[axis].values for axis in ("layer", "head")), unit_of(self.overlap))
+        return tuple(cell_name(int(layers[i]), int(heads[j]), unit) for i, j in places)
+
+    def outcomes_on(self, mapped: "MapResult") -> Shaped[np.ndarray, "category layer head"]:
+        """Outcomes of this map for the categories and heads of another one; "not judged" of those that it lacks."""
+        here = outcomes(self.overlap).reindex_like(mapped.overlap, fill_value=NOT_JUDGED)
+        return here.transpose(*_GRID).to_numpy()
+
+    def names_too(self, mapped: "MapResult") -> Bool[np.ndarray, "category layer head"]:
+        """Memberships of another map that this one has as well; categories that were not judged here have none."""
+        return mapped.inside & (self.outcomes_on(mapped) == IN)
+
+
+def verdicts_of(evidence: xr.DataTree) -> dict[str, str]:
+    """Category -> verdict of one test."""
+    table = evidence["relabelling"].to_dataset()
+    return dict(zip(table["category"].values.tolist(), table["verdict"].values.tolist(), strict=True))
