@@ -27,7 +27,7 @@ class Preset:
         options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
         sentences = [f"{self.paper}: {', '.join(self.run['methods'])}."]
         sentences += [f"Its map: headcats map {options}."] if options else []
-        sentences += [f"Differs: {self.differs}."] if self.differs else []
+        sentences += [f"Main differences: {self.differs}."] if self.differs else []
         return " ".join(sentences)
 
 
@@ -69,7 +69,7 @@ def add_preset(
         paper: The paper it follows.
         run: Options of `hc.run`.
         reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
-        differs: How it differs from the paper, part of a sentence; `headcats list presets` says so. "" if it does not.
+        differs: Main differences from the paper, part of a sentence; `headcats list presets` says so. "" if none.
 
     Returns:
         Nothing; `hc.methods.preset(name)` gives the options.

@@ -55,7 +55,7 @@ def test_presets_of_papers_say_that_they_differ(pages: Any) -> None:
     for name in presets:
         differs = registry.lookup("preset", name).differs
         assert differs
-        assert f"Differs: {differs}." in str(registry.lookup("preset", name).__doc__)
+        assert f"Main differences: {differs}." in str(registry.lookup("preset", name).__doc__)
 
 
 def test_the_preset_of_the_code_has_what_the_code_has(pages: Any) -> None:
