@@ -4,7 +4,8 @@ import json
 
 import xarray as xr
 
-from headcats.reports.text.comparison import differences, plan_findings
+from headcats.evidence.comparison.runs import Runs
+from headcats.reports.text.comparison import plan_findings
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults
 
@@ -16,13 +17,13 @@ def results(*tasks, **plan):
 
 
 def test_values_stay_what_they_are():
-    two = {"a": results("x", seed=0, metrics=["kl"]), "b": results("x", "y", seed=1, metrics=["kl"], n_demos=5)}
-    assert differences(two) == {"plan seed": [0, 1], "plan n_demos": [None, 5], "tasks": [["x"], ["x", "y"]]}
+    two = Runs({"a": results("x", seed=0, n_demos=4), "b": results("x", "y", seed=1, n_demos=5)})
+    assert two.differences == {"plan seed": [0, 1], "plan n_demos": [4, 5], "tasks": [["x"], ["x", "y"]]}
     (table,) = plan_findings(two)
-    assert table.rows == (("plan n_demos", "None", "5"), ("plan seed", "0", "1"), ("tasks", "1, without y", "2"))
+    assert table.rows == (("plan n_demos", "4", "5"), ("plan seed", "0", "1"), ("tasks", "1, without y", "2"))
 
 
 def test_runs_of_one_plan_differ_in_nothing():
-    same = {"a": results("x", seed=0), "b": results("x", seed=0)}
-    assert differences(same) == {}
+    same = Runs({"a": results("x", seed=0), "b": results("x", seed=0)})
+    assert same.differences == {}
     assert list(plan_findings(same)) == [line("plans.same")]
