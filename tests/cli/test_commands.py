@@ -149,7 +149,6 @@ WRONG_FILES = {
     "n_prompts = ": ("study.toml",),
     "seed = true": ("seed", "got True"),
     "min_accuracy = '0'": ("min_accuracy", "got '0'"),
-    "methods = 'denoising_patch'": ("methods", "got 'denoising_patch'"),
     "tasks = [1]": ("tasks", "list"),
     "n_prompts = 3\nn-prompts = 4": ("n_prompts", "twice"),
 }

@@ -75,6 +75,6 @@ def test_an_option_that_does_not_exist_is_a_type_error_with_near_matches(functio
 
 def test_a_function_takes_the_options_of_its_stage():
     assert "min_accuracy" not in inspect.signature(hc.plan).parameters
-    assert {"methods", "out"}.isdisjoint(inspect.signature(hc.task_prompts).parameters)
+    assert {"metrics", "methods", "tasks", "out"}.isdisjoint(inspect.signature(hc.task_prompts).parameters)
     assert {"shard", "cluster"}.isdisjoint(inspect.signature(hc.run_series).parameters)
     assert "out" not in [option.name for option in options_of(StudyOptions, "validate")]
