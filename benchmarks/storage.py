@@ -15,7 +15,7 @@ from typing import Any
 
 import headcats as hc
 from headcats.categories.map_tables import map_tables
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.reports.page import saved
 from headcats.results import checksum, folder, manifest, series, tables, writer
 from headcats.results.run_results import RunResults
@@ -84,7 +84,7 @@ def main() -> None:
         started = time.perf_counter()
         run = RunResults(hc.load(out))
         read = time.perf_counter() - started
-        map_tables(run, Reading.parse().resolve(run))
+        map_tables(run, MapSpec.parse().resolve(run))
         total = time.perf_counter() - started
         print(f"map: {total:.2f} s, {read:.2f} s of it reading {len(list(out.rglob('*.nc')))} files")
         shares(total)

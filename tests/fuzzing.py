@@ -37,8 +37,8 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
-from headcats.categories.reading import Reading
 from headcats.cli.settings import settings
 from headcats.errors import HeadcatsError
 from headcats.models.adapter import HookedModel
@@ -208,7 +208,7 @@ def read_all(folder: Path) -> None:
     """What commands without a model do with results."""
     run = RunResults(hc.load(folder))
     if run.tasks:
-        map_tables(run, Reading.parse().resolve(run))
+        map_tables(run, MapSpec.parse().resolve(run))
     hc.report(folder)
     hc.diff(folder, folder)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headcats as hc
-from headcats.categories.reading import Reading, resolve_tested
+from headcats.categories.map_spec import MapSpec, resolve_tested
 from headcats.errors import DataError
 from headcats.evidence.category_test import tested_categories
 from headcats.evidence.chosen_heads import chosen_sets
@@ -30,7 +30,7 @@ class Bench:
         run = RunResults(hc.load(folder))
         self.options = Options(relabellings=relabellings, seed=seed)
         self.model = restored_model(run, run.manifest.model.name)
-        self.halves = scores_of_halves(run, resolve_tested(Reading.parse(), run), seed=seed)
+        self.halves = scores_of_halves(run, resolve_tested(MapSpec.parse(), run), seed=seed)
         tasks = self.halves[0]["task"].values.tolist()
         self.held = held_out_prompts(self.model, run, restored_study(run), tasks, n_prompts=PROMPTS, seed=seed)
         self.categories = [entry["name"] for entry in json.loads(self.halves[0].attrs["categories"])]

@@ -11,7 +11,7 @@ from pathlib import Path
 import xarray as xr
 
 import headcats as hc
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import RunMaps, run_maps
 from headcats.figures.static.svg import svg
 from headcats.reports.page.saved import saved_evidence
@@ -24,7 +24,7 @@ PICTURE = Path(__file__).parents[1] / "pictures" / "finding.svg"
 
 def maps_of(run: Path) -> RunMaps:
     """The maps of the bundled run."""
-    return run_maps(open_results(find_place(str(run))).without_untried(), Reading())
+    return run_maps(open_results(find_place(str(run))).without_untried(), MapSpec())
 
 
 def facts(maps: RunMaps, run: Path) -> list[str]:

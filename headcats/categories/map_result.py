@@ -13,9 +13,9 @@ import xarray as xr
 from jaxtyping import Bool, Shaped
 
 from headcats.categories.by_block import checked_selection
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
-from headcats.categories.reading import Reading
 from headcats.results.head_axes import cell_name, unit_of
 
 SPECIFIC = " (task-specific)"
@@ -47,7 +47,7 @@ class CategoryHeads:
 
     @property
     def size(self) -> int:
-        """How many heads are in it."""
+        """Number of heads in it."""
         return len(self.heads)
 
 
@@ -73,7 +73,7 @@ class MapResult:
         longest_list: Rows of the longest file of finished prompts where all tasks are such files; None elsewhere.
     """
 
-    spec: Reading
+    spec: MapSpec
     tables: Mapping[str, xr.Dataset]
     name: str = ""
     methods: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class MapResult:
 
     @property
     def all(self) -> tuple["MapResult", ...]:
-        """All maps, the requested one first."""
+        """Maps of the run, the requested one first."""
         return tuple(filter(None, (self, self.task_specific, *self.others)))
 
     @cached_property
@@ -178,7 +178,7 @@ class MapResult:
 
     @cached_property
     def agreed(self) -> pd.DataFrame:
-        """Of two methods that agree, by `category`: `heads` in both, `first` and `other`, `by_chance` and its `p`."""
+        """Numbers of two methods that agree, by `category`: `heads` in both, `first`, `other`, `by_chance` and `p`."""
         members, prefix = self.tables["members"], "suppressing_" if self.sign == "suppressing" else ""
         columns = {"heads": "size", "first": "size_first", "other": "size_other", "by_chance": "size_by_chance"}
         numbers = {

@@ -10,8 +10,8 @@ import xarray as xr
 from headcats.categories.described import with_descriptors
 from headcats.categories.differences import effect_differences
 from headcats.categories.equal_tasks import subsampled_overlap
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
-from headcats.categories.reading import Reading
 from headcats.categories.required_tasks import sizes_by_min_tasks
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
@@ -26,7 +26,7 @@ _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), nam
 _TABLES = ("scores", "members", "overlap", "equal_tasks", "differences", "sizes")
 
 
-def read_scores(run: RunResults, reading: Reading, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
+def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
     """`hc.score` of a reading, at the level of its rule."""
     reading = reading.resolve(run)
     return score(
@@ -41,12 +41,12 @@ def read_scores(run: RunResults, reading: Reading, *, seed: int = 0, jobs: int =
     )
 
 
-def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
+def judge_scores(scores: xr.Dataset, reading: MapSpec) -> xr.Dataset:
     """`hc.categorize` of a reading."""
     return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
 
 
-def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
+def map_tables(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of a reading, the last with the descriptors of heads where the run has them.
 
     Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
@@ -55,7 +55,7 @@ def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     return _described(_judged(run, reading), run)
 
 
-def _judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+def _judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     scores = read_scores(run, reading, jobs=jobs)
     try:
         members = judge_scores(scores, reading)
@@ -73,7 +73,7 @@ def _described(tables: dict[str, xr.Dataset], run: RunResults) -> dict[str, xr.D
     return tables | {"overlap": with_descriptors(tables["overlap"], run.descriptors)}
 
 
-def with_tests(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str, xr.Dataset]:
+def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
     """What `map_tables` gives, and what findings on it need: tests over the tasks of its categories.
 
     `equal_tasks`: what `subsampled_overlap` returns; empty where categories have equal numbers of tasks or `min_tasks`
@@ -104,7 +104,7 @@ def _or_reason(test: Callable[[], xr.Dataset]) -> xr.Dataset:
         return xr.Dataset(attrs={"reason": str(error)})
 
 
-def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+def kept_map(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
@@ -113,7 +113,7 @@ def kept_map(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, x
     return _described(kept(run, repr(reading), _TABLES, compute) if is_registered(reading.rule) else compute(), run)
 
 
-def kept_judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+def kept_judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
@@ -123,7 +123,7 @@ def kept_judged(run: RunResults, reading: Reading, *, jobs: int = 1) -> dict[str
     return _described(tables, run)
 
 
-def kept_scores(run: RunResults, reading: Reading) -> xr.Dataset:
+def kept_scores(run: RunResults, reading: MapSpec) -> xr.Dataset:
     """`read_scores` of a reading without draws; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:

@@ -11,8 +11,8 @@ from headcats.categories.agreed import in_both
 from headcats.categories.by_block import block_members, checked_selection
 from headcats.categories.described import with_descriptors
 from headcats.categories.map_result import SPECIFIC, MapResult
+from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_judged, kept_map
-from headcats.categories.reading import Reading, refuse_unused
 from headcats.categories.shared import overlap
 from headcats.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of
@@ -23,7 +23,7 @@ from headcats.results.run_results import RunResults
 from headcats.results.tables import as_written
 
 
-def scored_map(run: RunResults, spec: Reading, *, jobs: int = 1) -> MapResult:
+def scored_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
     """The map by a method that scores tasks, with its tests, and the maps that could contradict it.
 
     These are of the same metric and rule. Approximations and controls are no maps of their own. Warnings of the
@@ -64,18 +64,18 @@ def scored_map(run: RunResults, spec: Reading, *, jobs: int = 1) -> MapResult:
     )
 
 
-def judged_map(run: RunResults, spec: Reading) -> MapResult:
+def judged_map(run: RunResults, spec: MapSpec) -> MapResult:
     """The map by a method that scores tasks, without tests and other maps."""
     spec = spec.resolve(run)
     return _scored(run, spec, kept_judged(run, spec))
 
 
-def _scored(run: RunResults, spec: Reading, tables: Mapping[str, xr.Dataset]) -> MapResult:
+def _scored(run: RunResults, spec: MapSpec, tables: Mapping[str, xr.Dataset]) -> MapResult:
     methods, options = (str(spec.label),), spec.options_for(run)
     return MapResult(spec, tables, _name(run, spec), methods, spec.title, spec.file_suffix(run), options)
 
 
-def joint_map(run: RunResults, label: str, spec: Reading) -> MapResult:
+def joint_map(run: RunResults, label: str, spec: MapSpec) -> MapResult:
     """The map by a joint method, by its own rule and number of tasks where the spec names none.
 
     An OptionError for options that it does not read, or suppressing heads of a method without them.
@@ -84,7 +84,7 @@ def joint_map(run: RunResults, label: str, spec: Reading) -> MapResult:
     block = run.joint_blocks[label]
     with as_written(f"The block of {label}", again="The same `headcats run`"):
         tables = _joint_tables(run, block, spec)
-    suffix = f"-{slug(label)}{Reading(rule=spec.rule, sign=spec.sign).judging_suffix}"
+    suffix = f"-{slug(label)}{MapSpec(rule=spec.rule, sign=spec.sign).judging_suffix}"
     if spec.named_min_tasks not in (None, 1):  # one is what no number means here
         suffix += f"-min_tasks={spec.min_tasks}"
     is_only_one = not run.tasks and run.sorting_methods == [label]
@@ -121,7 +121,7 @@ def criteria(members: xr.Dataset) -> str:
     return f", rule {members.attrs['rule']}{least}"
 
 
-def _joint_tables(run: RunResults, block: xr.Dataset, spec: Reading) -> dict[str, xr.Dataset]:
+def _joint_tables(run: RunResults, block: xr.Dataset, spec: MapSpec) -> dict[str, xr.Dataset]:
     selection, label = checked_selection(block), block.attrs["label"]
     if spec.sign == "suppressing" and not selection.suppressing:
         raise OptionError(f"{label} ranks heads by {selection.text}, so none is suppressing: leave out --sign.")
@@ -143,7 +143,7 @@ def _longest_list(run: RunResults) -> int | None:
     return max(counts) if counts and len(counts) == len(records) else None
 
 
-def _skipped_control(run: RunResults, reading: Reading) -> str:
+def _skipped_control(run: RunResults, reading: MapSpec) -> str:
     """Why a run skipped the control that task-specific effects are made with; "" where it did not, or they are none."""
     control = controls_of(reading.label.name).get("task") if reading.effect == "task_specific" else None
     records = [pair for of_task in run.manifest_or_empty.blocks.values() for pair in of_task.items()]
@@ -151,7 +151,7 @@ def _skipped_control(run: RunResults, reading: Reading) -> str:
     return f"{control} was skipped: {refusals[0]}" if refusals else ""
 
 
-def _name(run: RunResults, reading: Reading) -> str:
+def _name(run: RunResults, reading: MapSpec) -> str:
     """The method in words; with options and positions where the run has the method in several ways."""
     label = reading.label
     alike = [scored for scored in run.scored if scored.name == label.name]

@@ -1,4 +1,4 @@
-"""What a command answers: in short, with all details, or as one JSON value."""
+"""Answer of a command: in short, with all details, or as one JSON value."""
 
 import json
 import math

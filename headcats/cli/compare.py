@@ -9,8 +9,8 @@ import pandas as pd
 import typer
 import xarray as xr
 
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.cli import completion
 from headcats.cli.answer import Answer
@@ -89,7 +89,7 @@ def compare_command(
     `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `sentences`;
     `files`. What does not apply is null.
     """
-    reading = Reading.parse(
+    reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
     runs = read_runs(folders, by="headcats compare")
@@ -130,7 +130,7 @@ def compare_command(
     answer.end()
 
 
-def _compare_protocols(runs: Runs, reading: Reading, answer: Answer, *, halves: int) -> pd.DataFrame:
+def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: int) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
     protocols = judge_runs(
         runs,
@@ -175,7 +175,7 @@ def _report(runs: Runs) -> str:
     return f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}"
 
 
-def _save(run: RunResults, robustness: Robustness, reading: Reading, answer: Answer) -> None:
+def _save(run: RunResults, robustness: Robustness, reading: MapSpec, answer: Answer) -> None:
     place = place_of(run)
     if place.on_hub:
         return  # the numbers are printed, and there is no folder of one's own
@@ -190,7 +190,7 @@ def _save(run: RunResults, robustness: Robustness, reading: Reading, answer: Ans
 
 
 def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:
-    """All methods on one grid of heads."""
+    """Compare all methods on one grid of heads."""
     table = method_agreement(method_scores(run.tree, metric=metric))
     if answer.short is None:  # no task is scored
         answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place_of(run)))}")
@@ -200,7 +200,7 @@ def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.
     return answer.numbers["methods"]
 
 
-def _compare_halves(run: RunResults, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
+def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits: int) -> xr.Dataset:
     reading = reading.resolve(run)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
 
@@ -219,7 +219,7 @@ def _compare_halves(run: RunResults, reading: Reading, answer: Answer, *, splits
     return halves
 
 
-def _compare_models(runs: Runs, reading: Reading, answer: Answer) -> pd.DataFrame:
+def _compare_models(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataFrame:
     """The structure of the categories of different models."""
     members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})

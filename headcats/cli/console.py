@@ -1,4 +1,4 @@
-"""How the command line answers: tables, sentences or JSON on stdout; notes and errors on stderr."""
+"""Answers of the command line: tables, sentences or JSON on stdout; notes and errors on stderr."""
 
 import contextlib
 import functools
@@ -71,7 +71,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_on_request() -> Iterator[None]:
-    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
+    """Let SIGTERM stop a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
     # A process that was started to ignore it goes on so, and a handler that Python cannot put back (None) stays.
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import xarray as xr
 
-from headcats.categories.reading import EVIDENCE_TABLES, Reading
+from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec
 from headcats.categories.run_maps import scored_map
 from headcats.cli import completion
 from headcats.cli.answer import Answer, put
@@ -58,11 +58,11 @@ def evidence_command(
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
-    reading = Reading.parse(method=method, metric=metric, effect=effect)
+    reading = MapSpec.parse(method=method, metric=metric, effect=effect)
     run = open_results(find_place(folder))
     note_unfinished(run)
     check_scored(run, folder, method, by="`headcats evidence`")
-    from headcats.categories.reading import resolve_tested
+    from headcats.categories.map_spec import resolve_tested
     from headcats.study.evidence_run import run_evidence
 
     target = folder / resolve_tested(reading, run).evidence_folder(run, ablated=positions)

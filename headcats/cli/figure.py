@@ -12,8 +12,8 @@ import typer
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map
-from headcats.categories.reading import EVIDENCE_TABLES, Reading, refuse_unused
 from headcats.categories.run_maps import block_title
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
@@ -86,7 +86,7 @@ def figure_command(
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
     from headcats.figures import reads, write
 
-    reading = Reading.parse(
+    reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
@@ -104,7 +104,7 @@ def _table(
     folder: str,
     kind: str,
     name: str,
-    reading: Reading,
+    reading: MapSpec,
     *,
     method: str | None,
     positions: str | None,
@@ -142,14 +142,14 @@ def _table(
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
 
 
-def _agreement_table(run: RunResults, name: str, reading: Reading) -> Given:
+def _agreement_table(run: RunResults, name: str, reading: MapSpec) -> Given:
     refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {run.manifest.model.name}"
     return Given(run_agreement(run, metric=reading.metric or None), title)
 
 
 def _evidence_table(
-    run: RunResults, place: Place, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
+    run: RunResults, place: Place, table: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None
 ) -> Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
@@ -174,7 +174,7 @@ def _evidence_table(
     )
 
 
-def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Given:
+def _map_table(run: RunResults, table: str, name: str, reading: MapSpec) -> Given:
     reading = reading.resolve(run)
     note_control(reading.label.method)
     tables = kept_map(run, reading)

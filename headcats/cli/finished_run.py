@@ -1,4 +1,4 @@
-"""What `headcats run` tells when it is done: heads of every category, figures of joint methods, and pages."""
+"""Summary of a finished `headcats run`: heads of every category, figures of joint methods, and pages."""
 
 import shlex
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import block_title, scored_map
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
@@ -18,7 +18,7 @@ from headcats.cli.map_numbers import map_numbers
 from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
-from headcats.reports.text.answer import of_a_toy
+from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.short import short_joint
@@ -31,7 +31,7 @@ from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 
 
-def tell_run(
+def print_run_summary(
     results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
 ) -> None:
     """The heads of every category by the first method, a figure of every joint method, and what to open.
@@ -57,7 +57,7 @@ def tell_run(
         _tell_map(run, specs, folder, answer)
     joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
     if joint and answer.short is None:
-        answer.short = short_joint([blocks[spec.label] for spec in joint], warnings=of_a_toy(manifest.model))
+        answer.short = short_joint([blocks[spec.label] for spec in joint], warnings=toy_model_warning(manifest.model))
     for spec in joint:
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
     mapped = answer.numbers["map"] is not None
@@ -75,7 +75,7 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     if not scored:
         answer.say([summary])
         return
-    result, place = scored_map(run, Reading(Label.parse(first.label))), find_place(folder)
+    result, place = scored_map(run, MapSpec(Label.parse(first.label))), find_place(folder)
     details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
     answer.short = replace(short_run(run, result, place), details=details)
     answer.detail([summary, *map_findings(result)])
@@ -87,8 +87,8 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     draw_map(answer, "overlap_map", result.overlap, page, hint=f".{hint}", title=result.title)
 
 
-def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
-    """What these results hold beside what is mapped and the methods of this run, and the commands that show it."""
+def _further_methods(run: RunResults, reading: MapSpec, labels: set[str], folder: Path) -> list[Finding]:
+    """Name the methods that these results hold beside those of this run, and the commands that show them."""
     scored = {
         str(label): approximation_label(run.approximation(label))
         for label in run.scored

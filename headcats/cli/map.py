@@ -8,8 +8,8 @@ import typer
 import xarray as xr
 
 from headcats.categories.every_head import every_head
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.categories.reading import Reading
 from headcats.cli import arguments
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished, warn
@@ -81,7 +81,7 @@ def map_command(
     `files` has `map` null where the folder cannot be written; `missing`, of a single run, are files that are damaged or
     gone, and why.
     """
-    reading = Reading.parse(
+    reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     check_jobs(jobs)
@@ -89,14 +89,13 @@ def map_command(
         raise OptionError("--all is about the head list: headcats map --csv --all.")
     answer = Answer(as_json, details=details)
     runs = read_runs(folder, by="headcats map")
-    for run in runs.values():
-        note_unfinished(run)
-    if all_heads and runs.alone is None:
-        raise OptionError("--all lists the heads of one run: name the folder of a revision.")
-    if runs.alone is None:
+    if (run := runs.alone) is None:
+        if all_heads:
+            raise OptionError("--all lists the heads of one run: name the folder of a revision.")
         map_training(runs, reading, csv=csv, answer=answer)
         return
-    run, place = runs.alone, place_of(runs.alone)
+    note_unfinished(run)
+    place = place_of(run)
     if all_heads and other is not None:
         raise OptionError("--all lists effects of every head by one method: leave out --and.")
     result = read_map(run, reading, other=other, jobs=jobs)

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.categories.map_result import MapResult
 from headcats.reports.page.material import Material
-from headcats.reports.text.answer import corruptions, of_a_toy, other_tests, prompts_lacking, prompts_wanted
+from headcats.reports.text.answer import corruptions, other_tests, prompts_lacking, prompts_wanted, toy_model_warning
 from headcats.reports.text.short import Short, short_map
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Finding, line
@@ -24,7 +24,7 @@ def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.Dat
     """The short answer of `headcats run`, `map` and `evidence`; without `evidence`, with the tests that are saved."""
     from headcats.figures.colours import listed_colours  # with plotly, which completion does without
 
-    toy, colours = of_a_toy(run.manifest_or_empty.model), listed_colours(result.overlap)
+    toy, colours = toy_model_warning(run.manifest_or_empty.model), listed_colours(result.overlap)
     if not result.is_scored:
         has_others = result.block is None or len(run.joint_blocks) + len(run.scored) > 1
         more = f"headcats compare {shlex.quote(str(place))} --details" if has_others else ""
@@ -46,7 +46,7 @@ def _warnings(material: Material) -> Iterator[Finding]:
     yield from material.not_tested()
     if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
         yield line("answer.skipped", n=skipped)
-    yield from of_a_toy(material.run.manifest_or_empty.model)
+    yield from toy_model_warning(material.run.manifest_or_empty.model)
 
 
 def _scored(material: Material) -> list[TaskRecord]:

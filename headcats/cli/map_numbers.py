@@ -1,4 +1,4 @@
-"""What `headcats map --json` says, as its help describes it."""
+"""Numbers of `headcats map --json`, as its help describes them."""
 
 from typing import Any
 

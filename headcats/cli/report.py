@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, MinTasks, Positions, RuleText, Sign, Sources
 from headcats.cli.console import note_unfinished
@@ -51,7 +51,7 @@ def report_command(
 
     Keys of `--json`: `sentences`, `files` (`report`).
     """
-    reading = Reading.parse(
+    reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     from headcats.reports.page.writing import write_report

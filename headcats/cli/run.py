@@ -10,7 +10,7 @@ from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details
 from headcats.cli.console import note_control, stopping
-from headcats.cli.finished_run import tell_run
+from headcats.cli.finished_run import print_run_summary
 from headcats.cli.options import takes_fields
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, settings
@@ -115,7 +115,7 @@ def _run(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StorageWarning)  # which the run has given
             finished = open_results(find_place(folder))
-        tell_run(finished, specs, folder, answer, viewed=loaded if views else None)
+        print_run_summary(finished, specs, folder, answer, viewed=loaded if views else None)
 
 
 def _stopped(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""What the commands do with a series of revisions: run it, and show the categories over it."""
+"""Commands on a series of revisions: run it, and show the categories over it."""
 
 import shlex
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.categories.reading import Reading, refuse_unused
+from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import Runs, read_runs
-from headcats.reports.text.answer import of_a_toy
+from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.revisions import judged_revisions, revision_findings, short_revisions
 from headcats.results.head_axes import HEAD
 from headcats.results.run_results import RunResults
@@ -32,17 +32,17 @@ def run_revisions(options: Mapping[str, Any], folder: Path, *, answer: Answer) -
     run_series(options["model"], options["revisions"], loader=loader, **study)
     runs = read_runs(folder, by="headcats run")
     try:
-        _tell(runs, Reading.parse(), answer)
+        _tell(runs, MapSpec.parse(), answer)
     except DataError as error:  # joint methods alone, or not enough for the rule: the results are whole without it
         warn(f"No map over the revisions: {error}")
         return
     from headcats.reports.page.writing import write_report
 
-    page = write_report(runs, None, Reading.parse())
+    page = write_report(runs, None, MapSpec.parse())
     answer.wrote("report", page, f"Open {page} in a browser.")
 
 
-def map_training(runs: Runs, reading: Reading, *, csv: bool, answer: Answer) -> None:
+def map_training(runs: Runs, reading: MapSpec, *, csv: bool, answer: Answer) -> None:
     """The heads of every category at every revision, and the figure as a page in the folder of the series."""
     from headcats.figures import data, write
     from headcats.figures.checkpoints import checkpoints
@@ -62,7 +62,7 @@ def map_training(runs: Runs, reading: Reading, *, csv: bool, answer: Answer) -> 
     answer.end()
 
 
-def _tell(runs: Runs, reading: Reading, answer: Answer) -> tuple[xr.Dataset, Reading]:
+def _tell(runs: Runs, reading: MapSpec, answer: Answer) -> tuple[xr.Dataset, MapSpec]:
     from headcats.figures.colours import listed_colours  # with plotly, which completion does without
 
     refuse_unused(reading.options.keys() & {"effect", "sign"}, by="A map over revisions")
@@ -73,7 +73,7 @@ def _tell(runs: Runs, reading: Reading, answer: Answer) -> tuple[xr.Dataset, Rea
     assert runs.series is not None
     answer.short = short_revisions(
         course,
-        warnings=of_a_toy(last.manifest.model),
+        warnings=toy_model_warning(last.manifest.model),
         next_command=_next_command(course, last, reading, runs.series.folder),
         colours=listed_colours(course),
     )
@@ -82,7 +82,7 @@ def _tell(runs: Runs, reading: Reading, answer: Answer) -> tuple[xr.Dataset, Rea
     return course, reading
 
 
-def _next_command(course: xr.Dataset, last: RunResults, reading: Reading, folder: Path) -> str:
+def _next_command(course: xr.Dataset, last: RunResults, reading: MapSpec, folder: Path) -> str:
     """The test of the categories at the last revision, where it has any; else the pages."""
     at_last = course.sel(revision=judged_revisions(course)[-1])
     if last.place is None or reading.label.unit != HEAD or not (at_last["member"] == 1).any():

@@ -17,7 +17,7 @@ _NAMED = (12, 8, 6, 4, 3, 2, 1)
 
 
 def put_short(short: Short, closing: Sequence[str]) -> None:
-    """Print it, with what is `closing`, such as files that were written, before the next command.
+    """Print verdict, table, warnings and files in 15 lines; `closing` names files before the next command.
 
     Warnings beyond three are counted. Where fifteen lines are not enough, first the blank line goes, then rows of the
     table, warnings, and sentences behind the first; all of it is counted or among the details.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.results.loading import open_results
@@ -38,7 +38,7 @@ def views_command(
     `left_out` (category -> why it has no page), `sentences`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
-    reading = Reading.parse(rule=rule, min_tasks=min_tasks)
+    reading = MapSpec.parse(rule=rule, min_tasks=min_tasks)
     run = open_results(find_place(folder))
     from headcats.reports.attention.writing import write_views
 

@@ -47,7 +47,7 @@ class RunResults:
 
     @cached_property
     def place(self) -> Place | None:
-        """Where the results were read from; None for results in memory."""
+        """Place that the results were read from; None for results in memory."""
         source = self.tree.encoding.get("source")
         return None if source is None else Place(source, Path(self.tree.encoding.get("folder", source)))
 
@@ -97,7 +97,7 @@ class RunResults:
 
     @property
     def suite_place(self) -> str:
-        """Where that text is, for messages."""
+        """Place of that text, for messages."""
         place = self.place
         return "The suite of these results" if place is None else os.path.join(place.address, SUITE_FILE)
 
@@ -150,7 +150,7 @@ class RunResults:
 
     @cached_property
     def descriptors(self) -> xr.Dataset | None:
-        """What `hc.describe_heads` says of the model and the scored prompts; None where there is none."""
+        """Descriptors of the heads on the scored prompts (`hc.describe_heads`); None where there are none."""
         if DESCRIPTORS_NODE not in self.tree.children:
             return None
         return self.tree[DESCRIPTORS_NODE].to_dataset()
@@ -192,7 +192,7 @@ class RunResults:
         return next(iter([*single, *causal, *exact, *self.scored]), None)
 
     def approximation(self, label: Label) -> str:
-        """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
+        """Approximation of the numbers of a method, such as "first order"; "" where they are exact."""
         task = next((task for task, labels in self.tasks.items() if str(label) in labels), None)
         # `hc.score` refuses blocks of one method that differ in it.
         return "" if task is None else str(self.block(task, str(label)).attrs.get("approximation", ""))
@@ -215,7 +215,7 @@ class RunResults:
         return skipped
 
     def without_untried(self, *more: "RunResults") -> "RunResults":
-        """The same without the suite's categories that neither this run nor `more` have tried a task of.
+        """Drop the suite's categories that neither this run nor `more` have tried a task of.
 
         A category whose tasks were all skipped stays.
         """
@@ -224,7 +224,7 @@ class RunResults:
         return self.with_categories(entries) if entries else self
 
     def with_categories(self, entries: Sequence[Mapping[str, str]]) -> "RunResults":
-        """The same results with other categories, each with its name and colour."""
+        """Replace the categories, each by its name and colour."""
         copy = self.tree.copy()
         copy.attrs = {**self.tree.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
         return RunResults(copy)
@@ -259,7 +259,7 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
 
 
 def tables_of(method: str, labels: Iterable[str]) -> list[str]:
-    """How the tables of a joint method are written, one for each of the `labels` that are the method with options."""
+    """Expressions for the tables of a joint method, one for each of the `labels` that are the method with options."""
     return [f'hc.suite_blocks(results)["{label}"]' for label in labels if Label.parse(label).name == method]
 
 

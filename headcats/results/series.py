@@ -52,7 +52,7 @@ class SeriesRecord(Record):
         return json.dumps({"format": FORMAT, **self.complete()}, indent=indent, ensure_ascii=False)
 
     def with_revisions(self, revisions: Sequence[RevisionRecord]) -> "SeriesRecord":
-        """The same with these revisions too, or in place of those of their names.
+        """Add revisions, or replace those of their names.
 
         Ordered by training step where every revision has one of its own; else in the order of `revisions` if they are
         all, or with the new ones at the end.

@@ -12,8 +12,8 @@ import xarray as xr
 
 from headcats.bounds import check_count
 from headcats.categories.argument_checks import RESULTS, check_is
+from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores
-from headcats.categories.reading import EVIDENCE_TABLES, Reading, resolve_tested
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.verdicts import LEAST_LABELLINGS
@@ -116,7 +116,7 @@ def run_evidence(
     check_order(model, results, by="hc.run_evidence")
     if not isinstance(results, str | os.PathLike):
         check_is(results, RESULTS, by="hc.run_evidence")
-    reading = Reading.parse(method=method, metric=metric, effect=effect)
+    reading = MapSpec.parse(method=method, metric=metric, effect=effect)
     options = Options(positions=positions, relabellings=relabellings, seed=seed)
     if isinstance(results, xr.DataTree):
         run = RunResults(results)
@@ -132,7 +132,7 @@ def run_evidence(
 def _examined(
     model: Any,
     run: RunResults,
-    reading: Reading,
+    reading: MapSpec,
     *,
     suite: str | Suite | Task | Sequence[Task | str] | None,
     n_prompts: int,
@@ -182,7 +182,7 @@ def held_out_prompts(
     )
 
 
-def scores_of_halves(run: RunResults, reading: Reading, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
+def scores_of_halves(run: RunResults, reading: MapSpec, *, seed: int) -> tuple[xr.Dataset, xr.Dataset]:
     """Scores of both halves of the query items; heads are chosen by the first, whose warnings are passed on."""
     try:
         halves = (

@@ -122,7 +122,7 @@ def run_series(
 
 
 def _before(folder: SeriesFolder) -> SeriesRecord:
-    """What a series says of itself; where its list is damaged, what the folders of its revisions say."""
+    """Read the list of a series; where it is damaged, make it again from the folders of its revisions."""
     try:
         return folder.read()
     except DamagedFileError as error:

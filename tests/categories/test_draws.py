@@ -10,9 +10,9 @@ from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
-from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
@@ -130,7 +130,7 @@ class TestSingleItems:
         shared = overlap(members, draws=10, sign="suppressing")
         assert shared["probability"].isnull().all()
         found = {"scores": one_head, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(MapResult(Reading(), with_tests(found, Reading())))))
+        text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found, MapSpec())))))
         assert "nan" not in text
         assert "of the resamples" not in text
 

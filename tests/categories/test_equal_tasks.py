@@ -13,9 +13,9 @@ from headcats.categories import equal_tasks
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.judging import ROWS, Judged
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize
-from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
@@ -124,7 +124,7 @@ def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFix
         subsampled_overlap(scores.isel(task=[2, 3]), rule=rules.fdr(), subsets=3)
     members = categorize(scores, rule=rules.fdr())
     shown = {"scores": scores.isel(task=[2, 3]), "members": members, "overlap": overlap(members, draws=10)}
-    text = " ".join(map(str, map_findings(MapResult(Reading(), with_tests(shown, Reading())))))
+    text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(shown, MapSpec())))))
     assert "fdr(alpha=0.05)" in text
 
 

@@ -12,8 +12,8 @@ from results.folders import change_manifest, files
 
 import headcats as hc
 from headcats.categories import map_tables as module
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_map, kept_scores, map_tables
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, StatisticsWarning
 from headcats.models.adapter import HookedModel
 from headcats.results import kept as keeping
@@ -63,12 +63,12 @@ def opened(folder: Path) -> RunResults:
     return open_results(find_place(folder)).without_untried()
 
 
-def mapped(folder: Path, reading: Reading | None = None) -> tuple[dict[str, xr.Dataset], list[str]]:
+def mapped(folder: Path, reading: MapSpec | None = None) -> tuple[dict[str, xr.Dataset], list[str]]:
     """The tables, and what the statistics warn of."""
     run = opened(folder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tables = kept_map(run, (reading or Reading()).resolve(run))
+        tables = kept_map(run, (reading or MapSpec()).resolve(run))
     return tables, [str(one.message) for one in caught if one.category is StatisticsWarning]
 
 
@@ -104,7 +104,7 @@ def test_what_is_kept_is_what_was_computed(folder: Path, monkeypatch: pytest.Mon
 def test_kept_tables_are_those_of_the_map_without_its_draws(kept_folder: Path) -> None:
     kept, _ = mapped(kept_folder)
     run = RunResults(hc.load(kept_folder))  # in memory: what is kept is not looked at
-    whole = map_tables(run, Reading().resolve(run))
+    whole = map_tables(run, MapSpec().resolve(run))
     for name, table in whole.items():
         xr.testing.assert_identical(kept[name], table.drop_dims(("resample", "draw"), errors="ignore"))
     assert "direct_logit" in kept["overlap"]
@@ -116,8 +116,8 @@ def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPat
     run = opened(folder)
     with monkeypatch.context() as allowed:
         allowed.setattr(module, "score", hc.score)
-        scores = kept_scores(run, Reading())
-    xr.testing.assert_identical(scores, kept_scores(opened(folder), Reading()))
+        scores = kept_scores(run, MapSpec())
+    xr.testing.assert_identical(scores, kept_scores(opened(folder), MapSpec()))
     with pytest.raises(AssertionError, match="scored again"):
         mapped(folder)
 
@@ -126,7 +126,7 @@ def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_results_in_memory_are_computed(finished: Path) -> None:
     run = RunResults(hc.load(finished))
     with pytest.raises(AssertionError, match="scored again"):
-        kept_map(run, Reading().resolve(run))
+        kept_map(run, MapSpec().resolve(run))
 
 
 def rescaled_block(folder: Path) -> None:
@@ -157,10 +157,10 @@ def test_another_reading_and_another_version_of_the_code_compute(
 ) -> None:
     mapped(kept_folder)
     for reading in (
-        Reading(min_tasks=1),
-        Reading(sign="suppressing"),
-        Reading(rule=hc.rules.fdr(alpha=0.01)),
-        Reading(effect="task_specific"),
+        MapSpec(min_tasks=1),
+        MapSpec(sign="suppressing"),
+        MapSpec(rule=hc.rules.fdr(alpha=0.01)),
+        MapSpec(effect="task_specific"),
     ):
         with pytest.raises(AssertionError, match="scored again"):
             mapped(kept_folder, reading)
@@ -178,7 +178,7 @@ def test_a_rule_of_ones_own_is_called_every_time(folder: Path) -> None:
 
     for _ in range(2):
         before = len(calls)
-        mapped(folder, Reading(rule=Rule(judge, name="mine")))
+        mapped(folder, MapSpec(rule=Rule(judge, name="mine")))
         assert len(calls) > before
     assert not (folder / ".kept").exists()
 

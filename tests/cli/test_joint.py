@@ -16,7 +16,7 @@ import headcats as hc
 from headcats import registry
 from headcats.cli import console
 from headcats.cli.answer import Answer
-from headcats.cli.finished_run import tell_run
+from headcats.cli.finished_run import print_run_summary
 from headcats.cli.short_answer import MOST_LINES
 from headcats.methods.spec import MethodSpec
 from headcats.results.folder import ResultsFolder
@@ -188,7 +188,7 @@ def test_joint_methods_beside_scored_tasks_are_named_and_compared(headcats, capf
         about = {"method": label.partition(":")[0], "label": label, "model": "model"}
         with_joint_block(folder, label, block.drop_attrs().assign_attrs(about))
     run, specs = RunResults(hc.load(folder)), [MethodSpec.parse("denoising_patch")]
-    tell_run(run, specs, folder, Answer(as_json=False, details=True))
+    print_run_summary(run, specs, folder, Answer(as_json=False, details=True))
     text = " ".join(capfd.readouterr().out.split())
     assert re.search(r"mean_ablation@\w+, word_", text)
     assert SMALL_GATES in text

@@ -12,9 +12,9 @@ import pytest
 from results.folders import change_manifest
 
 import headcats as hc
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
-from headcats.categories.reading import Reading
 from headcats.errors import StatisticsWarning
 from headcats.evidence.verdicts import VERDICTS
 from headcats.results.descriptors import DESCRIPTORS
@@ -51,7 +51,7 @@ def test_map_lists_every_head(headcats, results):
     done = headcats("map", results, "--csv", "--all")
     assert done.code == 0, done.err
     rows = list(csv.DictReader((results / "heads-all.csv").read_text(encoding="utf-8").splitlines()))
-    overlap = map_tables(RunResults(hc.load(results)).without_untried(), Reading())["overlap"]
+    overlap = map_tables(RunResults(hc.load(results)).without_untried(), MapSpec())["overlap"]
     assert len(rows) == overlap["member"].size
     for row in rows:
         layer, head = map(int, re.fullmatch(r"L(\d+)H(\d+)", row["head"]).groups())

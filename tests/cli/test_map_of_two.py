@@ -3,7 +3,7 @@
 import pytest
 
 import headcats as hc
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.reports.text.selected import read_map
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarni
 def test_what_is_read_of_both_methods_is_in_the_names_of_files(results):
     run = open_results(find_place(results)).without_untried()
     readings = [{}, {"rule": "threshold:value=0.2", "sign": "suppressing"}]
-    both = [read_map(run, Reading.parse(**options), other="mean_ablation") for options in readings]
+    both = [read_map(run, MapSpec.parse(**options), other="mean_ablation") for options in readings]
     more = both[1].suffix.removeprefix(both[0].suffix)
     assert "threshold" in more
     assert "suppressing" in more

@@ -41,7 +41,7 @@ def test_a_run_that_extends_a_folder_maps_its_own_method(run_quickly, headcats, 
     folder = tmp_path / "here" / "r"
     method = "other_item_patch@last"
     with monkeypatch.context() as untold:
-        untold.setattr("headcats.cli.run.tell_run", lambda *given, **options: None)
+        untold.setattr("headcats.cli.run.print_run_summary", lambda *given, **options: None)
         assert run_quickly("--tasks", "always_a", "--methods", "denoising_patch", "--out", folder).code == 0
     done = run_quickly("--tasks", "always_a", "--methods", method, "--out", folder, "--details")
     assert done.code == 0, done.err

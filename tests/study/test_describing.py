@@ -8,8 +8,8 @@ import xarray as xr
 from results.folders import change_manifest
 
 import headcats as hc
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
-from headcats.categories.reading import Reading
 from headcats.descriptors.describing import describe_prompts
 from headcats.errors import StorageWarning
 from headcats.results.descriptors import DESCRIPTORS
@@ -79,7 +79,7 @@ def test_what_is_not_there_is_made_by_the_next_run(model, options, finished, tmp
 @THIN
 def test_the_map_has_them_beside_the_heads_and_the_mean_of_each_category(finished):
     run = RunResults(hc.load(finished))
-    overlap = map_tables(run, Reading())["overlap"]
+    overlap = map_tables(run, MapSpec())["overlap"]
     found = described(hc.load(finished))
     for name in set(DESCRIPTORS) - {"direct_logit"}:
         np.testing.assert_array_equal(overlap[name], found[name])
@@ -97,5 +97,5 @@ def test_the_map_has_them_beside_the_heads_and_the_mean_of_each_category(finishe
 def test_results_without_them_have_a_map_all_the_same(finished, tmp_path):
     path = shutil.copytree(finished, tmp_path / "r")
     forget(path)
-    overlap = map_tables(RunResults(hc.load(path)), Reading())["overlap"]
+    overlap = map_tables(RunResults(hc.load(path)), MapSpec())["overlap"]
     assert not set(DESCRIPTORS) & set(overlap.data_vars)

@@ -10,7 +10,7 @@ from counting import SUITE, counting_suite
 
 import headcats as hc
 from headcats import registry
-from headcats.categories.reading import EVIDENCE_TABLES
+from headcats.categories.map_spec import EVIDENCE_TABLES
 from headcats.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.evidence.comparison.runs import TASKS, Runs, named_runs
 from headcats.registry import unknown_name_message
@@ -154,7 +154,7 @@ def judge_runs(
         if protocol.label.unit != HEAD and HEAD in units:
             left_out[protocol.name] = "its effects are of groups of heads, those of the others of single heads"
             continue
-        reading = Reading(protocol.label, protocol.metric, protocol.effect, rule, min_tasks)
+        reading = MapSpec(protocol.label, protocol.metric, protocol.effect, rule, min_tasks)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", StatisticsWarning)
             try:
@@ -231,7 +231,7 @@ def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str 
 
 
 def _summarized(names: list[str], n_judged: int) -> str:
-    """Which protocols a warning is about, without listing dozens."""
+    """Name the protocols of a warning, without listing dozens."""
     return "; ".join(names) if len(names) <= 3 else f"{len(names)} protocols, such as {names[0]}; {n_judged} are judged"
 
 

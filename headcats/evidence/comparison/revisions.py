@@ -13,8 +13,8 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.argument_checks import check_rule
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables, read_scores
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.revision_changes import with_changes
 from headcats.evidence.comparison.runs import Runs, read_runs
@@ -96,7 +96,7 @@ def over_revisions(
         by itself; Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
     """
     check_rule(rule, by="hc.evidence.over_revisions")
-    reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
+    reading = MapSpec.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     runs = read_runs(series, by="hc.evidence.over_revisions")
     if not runs.is_training:
         came = "results of one model" if runs.alone else f"{' and '.join(runs)}, which are no points of one training"
@@ -107,7 +107,7 @@ def over_revisions(
     return judge_training(runs, reading, alpha=alpha)[0]
 
 
-def judge_training(runs: Runs, reading: Reading, *, alpha: float = 0.05) -> tuple[xr.Dataset, Reading]:
+def judge_training(runs: Runs, reading: MapSpec, *, alpha: float = 0.05) -> tuple[xr.Dataset, MapSpec]:
     """`over_revisions` of a reading, and the reading as it was resolved."""
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
@@ -122,7 +122,7 @@ def judge_training(runs: Runs, reading: Reading, *, alpha: float = 0.05) -> tupl
 def course(
     judged: Mapping[str, Mapping[str, xr.Dataset]],
     runs: Runs,
-    reading: Reading,
+    reading: MapSpec,
     *,
     not_judged: Mapping[str, str] = MappingProxyType({}),
     alpha: float = 0.05,
@@ -156,7 +156,7 @@ def course(
     return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
 
 
-def _resolved(reading: Reading, runs: Mapping[str, RunResults]) -> Reading:
+def _resolved(reading: MapSpec, runs: Mapping[str, RunResults]) -> MapSpec:
     """The reading for all revisions: by the last one that holds the method, or any scored task where none is named."""
     scored = [run for run in runs.values() if run.scored]
     if not scored:
@@ -169,7 +169,7 @@ def _resolved(reading: Reading, runs: Mapping[str, RunResults]) -> Reading:
 
 
 def _judged(
-    runs: Mapping[str, RunResults], reading: Reading
+    runs: Mapping[str, RunResults], reading: MapSpec
 ) -> tuple[dict[str, dict[str, xr.Dataset]], dict[str, str]]:
     """Revision -> tables of its map, and revision -> why it has none; warnings once each."""
     judged: dict[str, dict[str, xr.Dataset]] = {}
@@ -198,7 +198,7 @@ def _judged(
 
 
 def _with_scored_categories(run: RunResults) -> RunResults:
-    """The same without the categories whose tasks are all skipped: `n_skipped` says so, no warning has to."""
+    """Drop categories whose tasks are all skipped: `n_skipped` says so, no warning has to."""
     categories = {run.manifest.tasks[task].category for task in run.scored_tasks}
     return run.with_categories([entry for entry in json.loads(run.attrs["categories"]) if entry["name"] in categories])
 

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_block import block_members
+from headcats.categories.map_spec import MapSpec, resolve_tested
 from headcats.categories.map_tables import kept_map
-from headcats.categories.reading import Reading, resolve_tested
 from headcats.errors import DataError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
@@ -73,7 +73,7 @@ class Choice:
     left_out: dict[str, Finding]
 
 
-def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
+def choose(run: RunResults, reading: MapSpec, *, heads: int) -> Choice:
     """At most so many heads with the largest effect in each category: its members, or else undecided ones.
 
     The method of the reading may be a joint one that sorts heads. Without a method, it is the first exact one that was

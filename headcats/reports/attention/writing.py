@@ -12,7 +12,7 @@ from typing import Any
 
 from headcats.bounds import check_count
 from headcats.categories.argument_checks import check_rule
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import DataError, StatisticsWarning
 from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
@@ -133,7 +133,7 @@ def write_views(
     check_count("heads", heads)
     check_count("prompts", prompts)
     check_rule(rule, by="hc.write_views")
-    reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
+    reading = MapSpec.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)
     with ResultsFolder(folder).adding("headcats views"):
         return _write(model, folder, reading, suite=suite, heads=heads, prompts=prompts)
@@ -142,7 +142,7 @@ def write_views(
 def _write(
     model: Any,
     folder: Path,
-    reading: Reading,
+    reading: MapSpec,
     *,
     suite: str | Suite | Task | Sequence[Task | str] | None,
     heads: int,

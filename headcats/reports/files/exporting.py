@@ -9,8 +9,8 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import read_scores
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.reports.files.mib import node_graph
@@ -78,7 +78,7 @@ def export(
     target = Path(path)
     if format == "mib" and target.suffix != ".json":
         raise OptionError(f"The benchmark reads files whose names end in .json; got {target.name!r}.")
-    reading = Reading.parse(method=method, positions=positions, metric=metric, effect=effect)
+    reading = MapSpec.parse(method=method, positions=positions, metric=metric, effect=effect)
     if isinstance(results, str | os.PathLike):
         results = load(results)
     check_is(results, RESULTS, by="hc.export")

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED
-from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import HeadcatsError
 from headcats.figures.colours import category_colours
@@ -69,7 +69,7 @@ def _has(data: xr.Dataset, name: str, dims: set[str]) -> bool:
 
 
 def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
-    result = MapResult(Reading(sign=shared.attrs.get("sign", "helping")), {"overlap": shared, "members": members})
+    result = MapResult(MapSpec(sign=shared.attrs.get("sign", "helping")), {"overlap": shared, "members": members})
     yield from _sentences([*_headline(result), *certainty(result), line("notebook.untested")])
     yield _picture(overlap_map(shared, layout="hero"))
     columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")

@@ -1,4 +1,4 @@
-"""What the first screen shows of one map: a card per category, the large map, and member heads by task."""
+"""Cards of the first screen: one per category of a map."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from headcats.results.finding import Finding, line
 MOST_ROWS = 8
 """Heads of a category that its card names; the table of heads has all."""
 MARKS = {IN: "✓", UNDECIDED: "?", OUT: "✗", NOT_JUDGED: "–"}
-"""How a card writes the outcome of a head in another map."""
+"""Marks of a card for the outcome of a head in another map."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CardRow:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it holds in enough of the resamples; where there are none, nothing speaks against it."""
+        """True if it holds in enough of the resamples, or there are none."""
         return not self.probability < SETTLED
 
 

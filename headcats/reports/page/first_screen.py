@@ -19,8 +19,8 @@ from headcats.reports.text.answer import (
     contradictions,
     corruptions,
     headline,
-    of_a_toy,
     other_tests,
+    toy_model_warning,
 )
 from headcats.reports.text.short import short_map
 from headcats.results.finding import Finding, line
@@ -74,7 +74,7 @@ def first_screen(material: Material) -> FirstScreen:
     """The first screen of a run; without a map, what was run and what there is instead."""
     ran, joint = _ran(material), tuple(_joint(material))
     if material.joint is not None:
-        short = short_map(material.joint, warnings=of_a_toy(material.run.manifest.model))
+        short = short_map(material.joint, warnings=toy_model_warning(material.run.manifest.model))
         return FirstScreen(ran, short.verdict, (*short.below, *joint), short.warnings, ())
     if material.scored is None:
         return FirstScreen(ran, (line("answer.no_map"),), joint, (), ())
@@ -112,7 +112,7 @@ def _but(material: Material, result: MapResult) -> Iterator[Finding]:
     yield from other_tests(result)
     yield from cautions(result)
     yield from material.not_tested()
-    yield from of_a_toy(material.run.manifest.model)
+    yield from toy_model_warning(material.run.manifest.model)
 
 
 def _shown(material: Material, result: MapResult, each: MapResult, place: int) -> MapShown:

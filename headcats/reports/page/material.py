@@ -12,8 +12,8 @@ from urllib.parse import quote
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_scores
-from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.run_agreement import run_agreement
@@ -48,9 +48,9 @@ class Material:
     target: Path
 
     @property
-    def reading(self) -> Reading:
+    def spec(self) -> MapSpec:
         """Method, metric, rule and sign of the map; the defaults without one."""
-        return Reading() if self.map is None else self.map.spec
+        return MapSpec() if self.map is None else self.map.spec
 
     @property
     def scored(self) -> MapResult | None:
@@ -105,7 +105,7 @@ class Material:
         return next((problems[name] for name in self._evidence_names if name in problems), "")
 
     def not_tested(self) -> Iterator[Finding]:
-        """That no test of the mapped categories can be shown, and why."""
+        """Say that no test of the mapped categories can be shown, and why."""
         if not self.evidence and (self.lost_evidence or self.tested.inside.any()):
             problem = self.lost_evidence
             yield line("answer.test_lost", problem=problem) if problem else line("answer.not_tested")
@@ -117,9 +117,9 @@ class Material:
     @cached_property
     def _evidence_names(self) -> list[str]:
         """Folders of evidence on the mapped categories; suppressing heads are not tested."""
-        if not self.tables or self.reading.sign == "suppressing":
+        if not self.tables or self.spec.sign == "suppressing":
             return []
-        return [self.reading.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
+        return [self.spec.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
     def views(self) -> list[SavedView]:
@@ -137,17 +137,17 @@ class Material:
 
     @cached_property
     def robustness(self) -> Saved[Robustness]:
-        """What is saved on protocols and halves, for the rule of the map."""
-        return saved_robustness(self.run, robustness_folder(self.reading))
+        """Saved tables on protocols and halves, for the rule of the map."""
+        return saved_robustness(self.run, robustness_folder(self.spec))
 
     @cached_property
     def mapped(self) -> str:
         """The method@positions that the map is of; "" without one."""
-        return str(self.reading.label) if self.tables else ""
+        return str(self.spec.label) if self.tables else ""
 
     @property
     def unit(self) -> str:
-        """What the map counts: heads, or groups of them."""
+        """Unit that the map counts: heads, or groups of them."""
         return unit_of(self.tables["scores"]) if self.tables else HEAD
 
     @property
@@ -177,14 +177,14 @@ class Material:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
-                    scores[str(label)] = kept_scores(self.run, Reading(label, self.reading.metric))
+                    scores[str(label)] = kept_scores(self.run, MapSpec(label, self.spec.metric))
             except HeadcatsError as error:  # measured in other metrics alone, for example
                 scores[str(label)] = str(error)
         return scores
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:
-        """What joint methods say of every head, on one grid; None where there are none, or the map is of groups."""
+        """Strength of every head by joint methods, on one grid; None where there are none, or the map is of groups."""
         labels = [label for label in self.run.joint_blocks if self.run.declarations[label].strength]
         if self.unit != HEAD:
             return None
@@ -195,7 +195,7 @@ class Material:
 
     @cached_property
     def agreement(self) -> xr.Dataset | None:
-        """How far all methods agree (`hc.evidence.method_agreement`); None for a single one."""
+        """Agreement of all methods (`hc.evidence.method_agreement`); None for a single one."""
         judging = [label for label in self.run.scored if not self.run.declarations[str(label)].control_of]
         if len(judging) + len(self.run.joint_blocks) < 2:
             return None

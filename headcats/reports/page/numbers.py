@@ -17,8 +17,8 @@ import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
-from headcats.categories.reading import Reading
 from headcats.figures.colours import DIVERGING, listed_colours
 from headcats.reports.page.material import Material
 from headcats.reports.page.python_lines import figure_lines
@@ -60,7 +60,7 @@ class Rows:
 
 @dataclass
 class Packed:
-    """What the page's script unpacks: a description, the numbers it describes in one run of bytes, and what is not in.
+    """Packed numbers for the page's script: a description, the numbers in one run of bytes, and what is not in.
 
     `left_out` holds the labels of the rows for which there was no room.
     """
@@ -97,7 +97,7 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
 
 
 def _visible(content: Any) -> Any:
-    """The same with visible texts; names that belong together stay the same."""
+    """Make texts visible; names that belong together stay the same."""
     if isinstance(content, str):
         return visible(content)
     if isinstance(content, dict):
@@ -182,7 +182,7 @@ def _code(material: Material, rows: str | MapResult) -> str:
         return ""
     if isinstance(rows, MapResult):
         return figure_lines(material, rows.spec, "head_grid(members.sel(category=[{row}]))")
-    reading = Reading(Label.parse(rows), material.reading.metric)
+    reading = MapSpec(Label.parse(rows), material.spec.metric)
     return figure_lines(material, reading, "head_grid(scores.sel(task=[{row}]))")
 
 
@@ -198,7 +198,7 @@ def _as_shown(name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarra
 
 
 def _described(descriptors: xr.Dataset | None, grid: tuple[int, int]) -> Iterator[Rows]:
-    """What heads do, in rows of one unit, and what they write for the answers of every task."""
+    """Rows of descriptors, of one unit each, and of the direct logits for the answers of every task."""
     if descriptors is None:
         return
     by_unit: dict[str, list[str]] = defaultdict(list)

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from headcats.categories.map_result import MapResult
-from headcats.categories.reading import Reading, refuse_unused
+from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.run_maps import joint_map
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.first_screen import first_screen
@@ -23,7 +23,7 @@ from headcats.results.whole_file import write_whole
 FILE = "report"
 
 
-def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
     """Write the page; returns its file."""
     result = _read_map(run, reading)
     is_named = result is not None and result.options and reading.is_asked
@@ -40,7 +40,7 @@ def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: Rea
     return target
 
 
-def _read_map(run: RunResults, reading: Reading) -> MapResult | None:
+def _read_map(run: RunResults, reading: MapSpec) -> MapResult | None:
     """The map that is named; without a name that of scored tasks, or of the first joint method that can sort heads.
 
     An OptionError for a joint method that sorts none or that these results lack, and for options that nothing reads.
@@ -60,13 +60,13 @@ def _read_map(run: RunResults, reading: Reading) -> MapResult | None:
 
 
 def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextManager[None]:
-    """Be the only writer of the results folder within, where the page goes there."""
+    """Hold the write lock of the results folder, where the page goes there."""
     inside = place is not None and target.resolve().parent == place.folder.resolve()
     return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()
 
 
 def target_of(path: str | os.PathLike[str] | None, place: Place | None, suffix: str) -> Path:
-    """Where a page goes; an OptionError for what is no page, or for results in memory without a path."""
+    """File of a page; an OptionError for what is no page, or for results in memory without a path."""
     if path is not None:
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm") or target.is_dir():

@@ -5,33 +5,33 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.reports.page.material import Material
 from headcats.results.folder import slug
 from headcats.results.place import Place
 
 
-def map_lines(material: Material, reading: Reading, *, is_judged: bool = True) -> str:
+def map_lines(material: Material, reading: MapSpec, *, is_judged: bool = True) -> str:
     """From the folder to `overlap`; where no head can be judged, to `scores`; without a map, to `results`."""
     lines = ["import headcats as hc", "", f"results = hc.load({_text(shown_folder(material.place))})"]
     return "\n".join([*lines, *(_of_map(reading, is_judged=is_judged) if material.tables else ())])
 
 
-def block_lines(label: str, reading: Reading) -> Iterator[str]:
+def block_lines(label: str, reading: MapSpec) -> Iterator[str]:
     """From `results` to `overlap` of the heads that a joint method sorts."""
     yield "blocks = hc.suite_blocks(results)"
     rule = f", rule=hc.rules.{reading.rule!r}" if reading.named_rule else ""
     least = "" if reading.named_min_tasks is None else f", min_tasks={_text(reading.named_min_tasks)}"
     yield f"members = hc.categories.block_members(blocks[{_text(label)}]{rule}{least})"
-    yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, Reading().sign)})})"
+    yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, MapSpec().sign)})})"
 
 
-def figure_lines(material: Material, reading: Reading, call: str) -> str:
+def figure_lines(material: Material, reading: MapSpec, call: str) -> str:
     """Those of a map, then a figure of it."""
     return f"{map_lines(material, reading)}\nhc.figures.{call}"
 
 
-def figure_lines_of_runs(places: Sequence[Place | None], reading: Reading, call: str) -> str:
+def figure_lines_of_runs(places: Sequence[Place | None], reading: MapSpec, call: str) -> str:
     """Those of the map of each run, then a figure of it, of which `folder` may be the title."""
     folders = [shown_folder(place) for place in places]
     body = ["results = hc.load(folder)", *_of_map(reading, is_judged=True), f"hc.figures.{call}.show()"]
@@ -51,8 +51,8 @@ def shown_folder(place: Place | None) -> str:
     return "results" if place is None else place.shown
 
 
-def _of_map(reading: Reading, *, is_judged: bool) -> Iterator[str]:
-    default = Reading()
+def _of_map(reading: MapSpec, *, is_judged: bool) -> Iterator[str]:
+    default = MapSpec()
     scoring = {
         "method": (reading.label.method, ""),
         "positions": (reading.label.positions, ""),

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import xarray as xr
 
-from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
+from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
 from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
@@ -129,7 +129,7 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
         # What the page and the command line take of it; an error later would take the rest of them along.
         list(map(str, evidence_findings(tree)))
         json.loads(tree.attrs["left_out"])
-        reading = Reading.parse(**{name: options[name] for name in ("method", "metric", "effect")})
+        reading = MapSpec.parse(**{name: options[name] for name in ("method", "metric", "effect")})
         more = {"positions": "all"} if options["positions"] == "all" else {}
         flags = "".join(f" --{name} {shlex.quote(value)}" for name, value in (reading.options_for(run) | more).items())
         # A method that is the default today gives other folders to others.
@@ -147,7 +147,7 @@ def _check_names(tables: Iterable[xr.Dataset]) -> None:
             raise ValueError(f"no names along {', '.join(lacking)}")
 
 
-def robustness_folder(reading: Reading) -> str:
+def robustness_folder(reading: MapSpec) -> str:
     """Where it lies within a results folder."""
     return f"{EVIDENCE}/robustness{reading.judging_suffix}"
 

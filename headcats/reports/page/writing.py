@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import check_rule
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.page.one_run import write_run
 from headcats.reports.page.several.writing import write_several
@@ -82,12 +82,12 @@ def report(
         'report.html'
     """
     check_rule(rule, by="hc.report")
-    reading = Reading.parse(
+    reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     return write_report(read_runs(results, by="hc.report"), path, reading)
 
 
-def write_report(runs: Runs, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+def write_report(runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
     """`report` of a reading."""
     return write_several(runs, path, reading) if runs.alone is None else write_run(runs.alone, path, reading)

@@ -75,7 +75,7 @@ def groups(overlap: xr.Dataset) -> list[Group]:
 
 
 def headline(result: MapResult) -> Iterator[Finding]:
-    """What was found, in one or two sentences; the verdicts first where the categories have been tested."""
+    """Name the heads in one or two sentences; the verdicts first where the categories have been tested."""
     overlap, kind = result.overlap, result.spec.sign
     if result.not_judged:
         yield _more_prompts(result, "answer.not_judged", "answer.not_judged_of_lists")
@@ -128,19 +128,19 @@ def _with_doubt(group: Group) -> Finding:
 
 
 def certainty(result: MapResult) -> Iterator[Finding]:
-    """How many memberships hold under resampling, and what chance would share."""
+    """Count memberships that hold under resampling, and heads that chance would share."""
     yield from resampled(result)
     yield from shared_by_chance(result.overlap)
 
 
 def resampled(result: MapResult) -> Iterator[Finding]:
-    """How many memberships hold under resampling; nothing without any."""
+    """Count memberships that hold under resampling; nothing without any."""
     if (total := int(result.inside.sum())) and result.settled is not None:
         yield line("answer.held", held=int(result.settled.sum()), n=total, share=SETTLED)
 
 
 def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
-    """How many heads are in the largest number of categories that any is in, beside chance; nothing if none shares."""
+    """Count heads in the largest number of categories that any is in, beside chance; nothing if none shares."""
     if shared := [group for group in groups(overlap) if len(group.categories) > 1]:
         chance = _chance(overlap, shared[0])
         if np.isfinite(chance["expected"]):
@@ -148,20 +148,20 @@ def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
 
 
 def _chance(overlap: xr.Dataset, group: Group) -> dict[str, float]:
-    """How many heads are in `k` categories, as many as those of a group, and what chance within layers gives."""
+    """Number of heads in `k` categories, as many as those of a group, and that which chance within layers gives."""
     row = overlap.sel(k=len(group.categories))
     expected, p_value = (row[f"{name}_within_layers"].item() for name in ("expected", "p"))
     return {"n": int(row["observed"]), "k": len(group.categories), "expected": expected, "p": p_value}
 
 
 def agreements(result: MapResult) -> Iterator[Finding]:
-    """Which other methods of the same run name the very same memberships."""
+    """Name other methods of the run that have the very same memberships."""
     if names := _agreeing(result):
         yield line("answer.same_by", methods=names, n=len(names))
 
 
 def contradictions(result: MapResult) -> Iterator[Finding]:
-    """What the other maps of the same run say against the mapped one."""
+    """Say in what the other maps of the run contradict the requested one."""
     n = int(result.inside.sum())
     if result.not_judged:
         return
@@ -190,13 +190,13 @@ def contradictions(result: MapResult) -> Iterator[Finding]:
 
 
 def approximated(table: xr.Dataset) -> Iterator[Finding]:
-    """That a table rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
+    """Say that a table rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
     if kind := approximation_label(table):
         yield line("map.approximation", kind=kind)
 
 
 def corruptions(run: RunResults) -> Iterator[Finding]:
-    """In how many tasks of which categories prompts are corrupted how; nothing where all are as the plan says."""
+    """Count tasks by how their prompts are corrupted; nothing where all are as the plan says."""
     manifest = run.manifest_or_empty
     records = [manifest.tasks[task] for task in run.scored_tasks if task in manifest.tasks]
     by_kind: dict[str, list[str]] = {}
@@ -213,14 +213,14 @@ def corruptions(run: RunResults) -> Iterator[Finding]:
     yield line("answer.corruptions" if len(kinds) > 1 else "answer.other_corruption", kinds=kinds)
 
 
-def of_a_toy(model: ModelRecord) -> Iterator[Finding]:
-    """That the model comes with headcats, to show how it works."""
+def toy_model_warning(model: ModelRecord) -> Iterator[Finding]:
+    """Say that the model comes with headcats, to show how it works."""
     if is_bundled(model):
         yield line("answer.bundled")
 
 
 def cautions(result: MapResult) -> Iterator[Finding]:
-    """What a reader of the map has to know before trusting it, beyond the functions above; the weightiest first."""
+    """Cautions on a map beyond those of the functions above; the weightiest first."""
     overlap = result.overlap
     if not result.not_judged and prompts_wanted(result):
         yield _more_prompts(result, "answer.few_prompts", "answer.few_prompts_of_lists")
@@ -245,7 +245,7 @@ def cautions(result: MapResult) -> Iterator[Finding]:
 
 
 def prompts_wanted(result: MapResult) -> int | None:
-    """How many prompts per task the rule needs to tell single heads apart; None where there are enough, or no p values.
+    """Number of prompts per task that tell single heads apart by the rule; None where there are enough, or no p values.
 
     A power of two, from `headcats.scores.reach.items_wanted`: an effect is to be told from another that is smaller by
     the rule's smallest effect of interest.
@@ -273,7 +273,7 @@ def prompts_lacking(result: MapResult) -> int:
 
 
 def _more_prompts(result: MapResult, id: str, of_lists: str) -> Finding:
-    """That there are too few prompts: how many to ask for, or how many the files should have."""
+    """Say that there are too few prompts: how many to ask for, or how many the files should have."""
     lacking = prompts_lacking(result)
     return line(of_lists, n=lacking) if lacking else line(id, n=prompts_wanted(result))
 
@@ -327,7 +327,7 @@ def _kind(sign: str) -> str | None:
 
 
 def _left_open(other: MapResult, result: MapResult, category: int | slice = slice(None)) -> Finding | None:
-    """How many memberships another map leaves undecided, or does not judge, of all or one category; None for none."""
+    """Count memberships that another map leaves undecided, or does not judge, in all or one category; None for none."""
     words = other.outcomes_on(result)[category][result.inside[category]].tolist()
     counts = [
         line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words

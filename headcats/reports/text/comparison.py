@@ -18,7 +18,7 @@ NAMED_TASKS = 5  # more tasks are counted, not named
 
 
 def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
-    """What `hc.evidence.method_agreement` returns: rank correlation and overlap of the strongest heads, by group."""
+    """Findings on `hc.evidence.method_agreement`: rank correlation and overlap of the strongest heads, by group."""
     methods = zip(agreement["method"].values, agreement["reduction"].values, strict=True)
     rows = [[str(number), str(name), str(strength)] for number, (name, strength) in enumerate(methods, start=1)]
     yield table("methods.grid", ["", "method", "strength of a head"], rows)
@@ -73,7 +73,7 @@ def plan_findings(runs: Runs) -> Iterator[Finding]:
 
 
 def difference_findings(compared: xr.Dataset) -> Iterator[Finding]:
-    """What `hc.diff` returns: how many blocks agree, and every one that does not."""
+    """Findings on `hc.diff`: how many blocks agree, and every one that does not."""
     blocks = compared.to_dataframe()
     rounded = blocks[blocks["state"] == ROUNDING]
     yield line("diff.agreeing", n=len(blocks), same=int((blocks["state"] == SAME).sum()), rounded=len(rounded))
@@ -95,7 +95,7 @@ def value_text(value: object) -> str:
 
 
 def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
-    """How many tasks each run has, and which of all it lacks."""
+    """Count the tasks of each run, and name those that it lacks."""
     union = sorted({task for names in tasks for task in names})
     lacking = [[task for task in union if task not in names] for names in tasks]
     return [
@@ -105,7 +105,7 @@ def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
 
 
 def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
-    """What `hc.evidence.category_structure` returns: the categories of different models side by side."""
+    """Findings on `hc.evidence.category_structure`: the categories of different models side by side."""
     models, categories = structure["model"].values.tolist(), structure["category"].values.tolist()
     protocol = [structure.attrs[part] for part in ("method", "positions", "metric") if structure.attrs[part]]
     yield paragraph("structure.models", protocol=protocol, sign=structure.attrs["sign"])

@@ -7,8 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED, head_table
-from headcats.categories.reading import Reading
 from headcats.errors import pluralize
 from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
@@ -65,7 +65,7 @@ def not_judged(result: MapResult) -> list[Finding]:
 
 
 def unit_note(members: xr.Dataset) -> list[Finding]:
-    """What a cell is, on a map of groups that share keys and values; none otherwise."""
+    """Explain a cell on a map of groups that share keys and values; none otherwise."""
     if (unit := unit_of(members)) == HEAD:
         return []
     layer = members["layer"].values[-1].item()
@@ -109,7 +109,7 @@ def head_names(heads: pd.DataFrame, category: str) -> list[str]:
 
 
 def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
-    """How many heads are in exactly k categories, beside chance."""
+    """Count heads in exactly k categories, beside chance."""
     if not int(shared["observed"].sum()):
         undecided = int(shared["undecided"].any("category").sum())
         yield paragraph("map.nothing_shared", kind=shared.attrs.get("sign", "helping"), undecided=undecided)
@@ -129,7 +129,7 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
 
 
 def _shared_keys(shared: xr.Dataset) -> Iterator[Finding]:
-    """Whether members cluster in groups that share keys and values; nothing where no heads share any, or none could."""
+    """Pairs of members that share keys and values, beside chance; nothing where no heads share any, or none could."""
     if "kv_pairs" not in shared or shared["kv_pairs_p"].isnull().all():
         return
     categories = []
@@ -178,7 +178,7 @@ def _equal_tasks(result: MapResult) -> Iterator[Finding]:
         yield line("map.equal_tasks_needed", min_tasks=result.spec.min_tasks, n=n_tasks)
 
 
-def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:
+def _reach(scores: xr.Dataset, reading: MapSpec) -> Iterator[Finding]:
     if approximation := approximation_label(scores):
         yield paragraph("map.approximation", kind=approximation)
     if "below_noise" in scores:
@@ -209,7 +209,7 @@ def _controls(scores: xr.Dataset) -> Iterator[Finding]:
 
 
 def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
-    """What share of the effects on every task (NaN where not known) a control does not bring back.
+    """Share of the effects on every task (NaN where not known) that a control does not bring back.
 
     `needed` is what the control lacks, `control` what it has in its place.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.results.finding import Finding, by_category, first_names, line, number_text, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 
@@ -41,7 +41,7 @@ def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
     yield line("map.differences_meaning", alpha=tested.attrs["alpha"])
 
 
-def required_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
+def required_tasks(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> Iterator[Finding]:
     """Heads of every category by the number of its tasks that they must matter for; `*` marks that of the map."""
     sizes = tables["sizes"]
     if "reason" in sizes.attrs:  # which the map says

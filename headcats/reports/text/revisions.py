@@ -68,7 +68,7 @@ def revision_findings(course: xr.Dataset, title: str) -> Iterator[Finding]:
 
 
 def changes_finding(course: xr.Dataset) -> Finding:
-    """For how many changes of a call a difference of effects is found."""
+    """Count changes of a call for which a difference of effects is found."""
     if not course["difference_p"].notnull().any():
         return line("revisions.no_test")
     found, calls = course["difference_q"] <= course.attrs["alpha"], course["change"] != 0
@@ -77,7 +77,7 @@ def changes_finding(course: xr.Dataset) -> Finding:
 
 
 def other_prompts(course: xr.Dataset) -> Iterator[Finding]:
-    """How many tasks have other prompts at the next revision, so that nothing can be paired."""
+    """Count tasks with other prompts at the next revision, so that nothing can be paired."""
     if (n := int(course["n_other_prompts"].sum())) > 0:
         yield line("revisions.other_prompts", n=n)
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from headcats.categories.map_result import MapResult
-from headcats.categories.reading import Reading, refuse_unused
+from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
 from headcats.reports.text.suggestions import check_scored, sorting_label
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 
 
-def read_map(run: RunResults, spec: Reading, *, other: str | None = None, jobs: int = 1) -> MapResult:
+def read_map(run: RunResults, spec: MapSpec, *, other: str | None = None, jobs: int = 1) -> MapResult:
     """The map of a run: by scores of tasks, by a joint method, or of the heads that two methods agree on.
 
     Args:
@@ -35,14 +35,14 @@ def read_map(run: RunResults, spec: Reading, *, other: str | None = None, jobs: 
     return agreed_map(run, first, second)
 
 
-def _half(run: RunResults, spec: Reading) -> MapResult:
+def _half(run: RunResults, spec: MapSpec) -> MapResult:
     label = _joint_label(run, spec)
     return (
-        judged_map(run, spec) if label is None else joint_map(run, label, Reading(Label.parse(label), sign=spec.sign))
+        judged_map(run, spec) if label is None else joint_map(run, label, MapSpec(Label.parse(label), sign=spec.sign))
     )
 
 
-def _joint_label(run: RunResults, spec: Reading) -> str | None:
+def _joint_label(run: RunResults, spec: MapSpec) -> str | None:
     """The joint method that is named, or is there alone; None for methods that score tasks."""
     method = str(spec.label) if spec.label.name else None
     place = run.place or Path("results")

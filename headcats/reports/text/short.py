@@ -81,7 +81,7 @@ def short_map(
 
 
 def map_details(result: MapResult) -> Iterator[Finding]:
-    """All findings on a map."""
+    """Findings on a map, all of them."""
     if result.is_scored:
         yield from map_findings(result)
     elif result.block is None:

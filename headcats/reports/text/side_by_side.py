@@ -43,18 +43,18 @@ class Membership:
 
     @property
     def moves(self) -> bool:
-        """Whether a run that judges the category does not have the head in it."""
+        """True if a run that judges the category does not have the head in it."""
         return bool(self._elsewhere)
 
     @property
     def is_in_half(self) -> bool:
-        """Whether at least half of the runs that judge the category have the head in it."""
+        """True if at least half of the runs that judge the category have the head in it."""
         verdicts = [verdict for verdict in self.verdicts.values() if verdict != NOT_JUDGED]
         return 2 * verdicts.count(IN) >= len(verdicts)
 
     @property
     def is_decided(self) -> bool:
-        """Whether it moves, and a run has it out. In one run and undecided in the others is no difference."""
+        """True if one run includes the head and another excludes it; undecided in the others is no difference."""
         return OUT in self._elsewhere
 
     @property
@@ -97,7 +97,7 @@ def common_categories(overlaps: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
-    """What agrees and what moves, in one or two sentences."""
+    """Say what agrees and what moves, in one or two sentences."""
     if not listed:
         yield line("several.none")
         return
@@ -131,7 +131,7 @@ def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int)
 
 
 def category_card(category: str, listed: Sequence[Membership], compared: pd.DataFrame) -> Finding:
-    """What one category keeps and what moves, with its agreement."""
+    """Card of one category: heads that it keeps and heads that move, with its agreement."""
     of_category = [each for each in listed if each.category == category]
     rows = dict(_judged(compared)).get(category)
     if not of_category:
@@ -147,7 +147,7 @@ def category_card(category: str, listed: Sequence[Membership], compared: pd.Data
 
 
 def how_sure(each: Membership) -> str:
-    """What is known of a head that moves; "" for one that does not."""
+    """Certainty of a head that moves; "" for one that does not."""
     if not each.moves:
         return ""
     verdicts = "in and out" if each.is_decided else "undecided elsewhere"

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from simulated_series import SHAPE, STRONG, TASKS, heads, results_of, series_of
 
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
-from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence.comparison.revisions import course as course_of
 from headcats.evidence.comparison.revisions import over_revisions
@@ -133,7 +133,7 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
 
 def test_the_course_of_any_runs_is_that_of_a_series(runs, course):
     listed = read_runs(series_of(runs), by="a test")
-    reading = Reading().resolve(listed["step1"])
+    reading = MapSpec().resolve(listed["step1"])
     judged = {name: map_tables(run, reading) for name, run in listed.items()}
     between = course_of(judged, listed, reading)
     assert int((between["change"] != 0).sum()) == 2

@@ -13,7 +13,7 @@ from example_joint import weights_of
 from simulated import block, tree
 
 import headcats as hc
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, choose
@@ -25,7 +25,7 @@ TASKS = dict.fromkeys(("plural", "gerund", "antonym"), "Linguistic") | {"capital
 
 
 def choice(results: xr.DataTree, *, heads: int = 4, **options: Any) -> Choice:
-    return choose(RunResults(results), Reading.parse(**options), heads=heads)
+    return choose(RunResults(results), MapSpec.parse(**options), heads=heads)
 
 
 def planted(
@@ -68,7 +68,7 @@ def test_members_with_the_largest_effect_first() -> None:
     assert knowledge.why.id == "attention.why_only"
     assert knowledge.why.fields["category"] == "Knowledge"
     rule = hc.rules.fdr(alpha=0.05, min_effect=0.05)
-    reading = Reading.parse(method="denoising_patch@last", metric="logit_diff", rule=rule)
+    reading = MapSpec.parse(method="denoising_patch@last", metric="logit_diff", rule=rule)
     assert found.by == replace(reading, model="planted", answers="single").title
     assert found.left_out == {}
 

@@ -18,7 +18,7 @@ from results.folders import change_manifest
 from simulated import block, tree
 
 import headcats as hc
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import HeadcatsWarning
 from headcats.reports.page import saved
 from headcats.reports.page.saved import (
@@ -115,10 +115,10 @@ def test_no_table_elsewhere_is_opened(run: RunResults, found: Robustness, tables
 
 def test_what_is_not_the_default_is_in_the_name():
     folders = {
-        robustness_folder(Reading()),
-        robustness_folder(Reading(rule=hc.rules.fdr(alpha=0.01))),
-        robustness_folder(Reading(min_tasks=2)),
-        robustness_folder(Reading(sign="suppressing")),
+        robustness_folder(MapSpec()),
+        robustness_folder(MapSpec(rule=hc.rules.fdr(alpha=0.01))),
+        robustness_folder(MapSpec(min_tasks=2)),
+        robustness_folder(MapSpec(sign="suppressing")),
     }
     assert WHERE in folders
     assert len(folders) == 4

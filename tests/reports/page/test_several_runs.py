@@ -9,7 +9,7 @@ from reports.page.read_pages import said
 from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 
 import headcats as hc
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.runs import read_runs
@@ -40,7 +40,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compared(folders):
-    return compare_runs(runs_of(folders), Reading())
+    return compare_runs(runs_of(folders), MapSpec())
 
 
 def test_names_are_the_ends_of_paths(compared, tmp_path):
@@ -72,7 +72,7 @@ def test_heads_that_move_are_tested_on_the_same_prompts(compared):
 
 def test_other_prompts_are_not_compared(tmp_path, folders):
     other = written_run(tmp_path / "other", SECOND, prompts="of its own")
-    changes = compare_runs(runs_of([folders[0], other]), Reading()).protocols[0].changes
+    changes = compare_runs(runs_of([folders[0], other]), MapSpec()).protocols[0].changes
     assert int(changes["n_compared"].sum()) == 0
     assert int(changes["n_other_prompts"].sum()) == 4
 
@@ -160,7 +160,7 @@ def test_the_file_is_named_after_the_runs(folders, tmp_path, monkeypatch):
 
 def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     wide = written_run(tmp_path / "wide", SECOND, shape=(3, 6), model="wide", weights="two")
-    compared = compare_runs(runs_of([folders[0], wide]), Reading())
+    compared = compare_runs(runs_of([folders[0], wide]), MapSpec())
     assert not compared.runs.corresponds
     shown = []
     monkeypatch.setattr("headcats.reports.page.several.writing.compare_runs", lambda *given: compared)
@@ -183,7 +183,7 @@ def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
         written_run(tmp_path / "kinds", {}, tasks={"k_one": "Syntax"}, kinds={"Syntax": "#333333"}),
         written_run(tmp_path / "empty", {}, tasks={}),
     ]
-    compared = compare_runs(runs_of([*folders, *others]), Reading())
+    compared = compare_runs(runs_of([*folders, *others]), MapSpec())
     assert list(compared.runs) == ["seed0", "seed1"]
     assert {name: reason.id for name, reason in compared.left_out.items()} == {
         "tasks": "several.other_tasks", "kinds": "several.other_categories", "empty": "several.no_task",
@@ -194,11 +194,11 @@ def test_runs_that_cannot_be_compared_are_named(folders, tmp_path):
 
 def test_a_run_without_the_method_is_named(folders, tmp_path):
     other = written_run(tmp_path / "patch", FIRST)
-    reading = Reading.parse(method="mean_ablation")
+    reading = MapSpec.parse(method="mean_ablation")
     compared = compare_runs(runs_of([*folders, other]), reading)
     assert list(compared.left_out) == ["patch"]
     assert "mean_ablation" in compared.left_out["patch"]
-    assert compare_runs(runs_of([folders[0], other]), Reading()).alone == {"mean ablation": ["seed0"]}
+    assert compare_runs(runs_of([folders[0], other]), MapSpec()).alone == {"mean ablation": ["seed0"]}
 
 
 def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):

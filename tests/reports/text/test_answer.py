@@ -8,7 +8,7 @@ import xarray as xr
 from simulated import block
 
 from headcats.categories.map_result import MapResult, verdicts_of
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 from headcats.reports.text.answer import (
@@ -53,7 +53,7 @@ def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CA
         coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1]), "k": k},
     )
     tables = {"scores": xr.Dataset(attrs=attrs), "members": xr.Dataset(attrs=attrs), "overlap": overlap}
-    return MapResult(Reading(), tables, name)
+    return MapResult(MapSpec(), tables, name)
 
 
 def maps(mapped, *others, task_specific=None, tested=()):
@@ -136,7 +136,7 @@ def test_nothing_is_left_of_no_membership():
 
 def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
     monkeypatch.setattr("headcats.reports.text.answer.prompts_wanted", lambda mapped: None)
-    reading = Reading.parse(method="denoising_patch@last")
+    reading = MapSpec.parse(method="denoising_patch@last")
     mapped = MapResult(reading, a_map(np.array(MEMBER)).tables, "denoising patch")
     specific = a_map(name="denoising patch (task-specific)", not_judged="too few pairs")
     for given in (
@@ -149,7 +149,7 @@ def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
 
 
 def test_a_control_that_was_skipped_is_not_asked_for_again():
-    reasons, reading = [], Reading.parse(method="denoising_patch@last", metric="logit_diff")
+    reasons, reading = [], MapSpec.parse(method="denoising_patch@last", metric="logit_diff")
     for refusal in ("", "none of the prompts has one"):
         refused = {"second_corruption_patch@last": BlockRecord("x", refusal=refusal)}
         tasks = {name: TaskRecord("Knowledge") for name in "ab"}

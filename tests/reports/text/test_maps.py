@@ -10,8 +10,8 @@ from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
-from headcats.categories.reading import Reading
 from headcats.errors import DataError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
@@ -48,8 +48,8 @@ def tables(tree_of: xr.DataTree, **options: str) -> dict[str, xr.Dataset]:
     return map_tables(RunResults(tree_of), reading_of(tree_of, **options))
 
 
-def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
-    return Reading.parse(**options).resolve(RunResults(tree_of))
+def reading_of(tree_of: xr.DataTree, **options: str) -> MapSpec:
+    return MapSpec.parse(**options).resolve(RunResults(tree_of))
 
 
 def usual() -> dict[str, xr.Dataset]:
@@ -65,7 +65,7 @@ def _usual() -> dict[str, xr.Dataset]:
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
-    reading = Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)
+    reading = MapSpec.parse(method=attrs["method"], positions=attrs["positions"], **options)
     tested = "sizes" in found and not {"min_tasks", "sign"} & set(options)
     return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
 

@@ -4,7 +4,7 @@ import pytest
 from reports.by_id import by_id
 from simulated_series import STRONG, TASKS, heads, results_of, series_of
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.text.revisions import revision_findings
@@ -13,7 +13,7 @@ LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
 
 
 def findings_of(revisions, **listed):
-    course, reading = judge_training(read_runs(series_of(revisions, **listed), by="a test"), Reading())
+    course, reading = judge_training(read_runs(series_of(revisions, **listed), by="a test"), MapSpec())
     return course, list(revision_findings(course, reading.title))
 
 

@@ -77,7 +77,7 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.below_noise", n=int(scores["below_noise"].sum()))
     if scores.attrs["positions"] == "last":
         yield note("caution.last_position")
-    if material.reading.min_tasks == 1:
+    if material.spec.min_tasks == 1:
         yield note("caution.single_task")
     undecided, total = (
         sum(each.n_undecided for each in result.categories),

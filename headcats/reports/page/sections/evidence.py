@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import xarray as xr
 
-from headcats.categories.reading import EVIDENCE
+from headcats.categories.map_spec import EVIDENCE
 from headcats.errors import DamagedFileError, DataError
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
@@ -33,7 +33,7 @@ def evidence(material: Material) -> Iterator[Part]:
     for place, tree in enumerate(material.evidence):
         yield from _whole(_test(tree, f"own_{place}", categories, material.place), EVIDENCE, command="evidence")
     if not material.evidence:
-        if material.reading.sign == "suppressing":
+        if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
         elif material.unit != HEAD:
             yield line("evidence.single_heads_only")
@@ -57,7 +57,7 @@ def robustness(material: Material) -> Iterator[Part]:
     for subfolder, problem in saved.problems.items():
         yield _unusable(subfolder, problem)
     for subfolder, robustness in saved.contents.items():
-        yield from _whole(_robustness(robustness, material.reading.sign), subfolder, command="compare")
+        yield from _whole(_robustness(robustness, material.spec.sign), subfolder, command="compare")
     if saved.contents or saved.problems:
         return
     yield line("robustness.not_judged" if material.not_judged else "robustness.missing")

@@ -57,10 +57,10 @@ def heads(material: Material) -> Iterator[Part]:
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(
         line("map.criteria"),
-        (*head_findings(result), *required_tasks(material.tables, material.reading)),
+        (*head_findings(result), *required_tasks(material.tables, material.spec)),
     )
-    code = functools.partial(figure_lines, material, material.reading)
-    draw = functools.partial(overlap_map, overlap, title=material.reading.title)
+    code = functools.partial(figure_lines, material, material.spec)
+    draw = functools.partial(overlap_map, overlap, title=material.spec.title)
     # Colours alone tell few categories apart: of more there is no such figure.
     of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
     yield Folded(line("map.one_per_category"), (of_map,))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from headcats.categories.map_result import MapResult
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import joint_map
 from headcats.errors import HeadcatsError
 from headcats.registry import lookup
@@ -29,7 +29,7 @@ def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
 def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
     """Heads of any other joint method, by the rule of its paper; folded."""
     try:
-        result = joint_map(material.run, label, Reading(Label.parse(label)))
+        result = joint_map(material.run, label, MapSpec(Label.parse(label)))
     except HeadcatsError as problem:  # a probe at chance, for example
         yield line("text.not_drawn", reason=str(problem))
         return

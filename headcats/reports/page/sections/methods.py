@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import block_title
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
@@ -33,7 +33,7 @@ def methods(material: Material) -> Iterator[Part]:
                 (
                     label,
                     scores,
-                    Reading(Label.parse(label), material.reading.metric).resolve(material.run).scores_title,
+                    MapSpec(Label.parse(label), material.spec.metric).resolve(material.run).scores_title,
                     [],
                 )
             )
@@ -55,8 +55,8 @@ def methods(material: Material) -> Iterator[Part]:
 
 
 def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:
-    """Those and the metric, where it is not the first of the run."""
-    given = material.reading.options_for(material.run) if material.tables else {}
+    """Options of a method, with the metric where it is not the first of the run."""
+    given = material.spec.options_for(material.run) if material.tables else {}
     return {**options, **{name: value for name, value in given.items() if name == "metric"}}
 
 

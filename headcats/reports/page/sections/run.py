@@ -78,9 +78,9 @@ def _facts(values: Mapping[str, object]) -> Facts:
 
 
 def _python(material: Material) -> str:
-    lines = [map_lines(material, material.reading, is_judged=not material.not_judged)]
+    lines = [map_lines(material, material.spec, is_judged=not material.not_judged)]
     if material.joint is not None:
-        lines += block_lines(material.joint.name, material.reading)
+        lines += block_lines(material.joint.name, material.spec)
     if material.joint or (material.tables and not material.not_judged):
         lines.append("hc.categories.head_table(overlap)")
     if material.run.joint_blocks and not material.joint:

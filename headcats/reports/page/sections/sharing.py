@@ -18,7 +18,7 @@ def shared(material: Material) -> Iterator[Part]:
     if (result := material.scored) is None:
         return
     if result.inside.any() and len(result.categories) > 1:
-        code = figure_lines(material, material.reading, "set_counts(overlap)")
+        code = figure_lines(material, material.spec, "set_counts(overlap)")
         draw = functools.partial(set_counts, result.overlap)
         yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
     yield from shared_findings(result)

@@ -16,7 +16,7 @@ def views(material: Material) -> Iterator[Part]:
     if material.views:
         yield line("views.links")
         by = material.views[0].by
-        if by and not (material.tables and by == material.reading.title):
+        if by and not (material.tables and by == material.spec.title):
             yield line("views.chosen_by", by=by)
         for view in material.views:
             yield Link(material.address(view.path), view.title, view.content)

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.agreement import agreement, pairs
@@ -44,13 +44,13 @@ class Protocol:
 
     @cached_property
     def agreement(self) -> xr.Dataset:
-        """What `hc.evidence.agreement` says of the runs."""
+        """Agreement of the runs (`hc.evidence.agreement`)."""
         members = {name: each.tables["members"] for name, each in self.maps.items()}
         return agreement(members, sign=next(iter(self.maps.values())).spec.sign)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """What `hc.evidence.pairs` makes of it."""
+        """Pairs of runs (`hc.evidence.pairs`)."""
         return pairs(self.agreement)
 
     @cached_property
@@ -78,11 +78,11 @@ class Compared:
     left_out: Mapping[str, str | Finding]
     protocols: tuple[Protocol, ...]
     alone: Mapping[str, Sequence[str]]
-    reading: Reading
+    reading: MapSpec
     pages: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare_runs(runs: Runs, reading: Reading) -> Compared:
+def compare_runs(runs: Runs, reading: MapSpec) -> Compared:
     """Judge runs, and match their maps.
 
     Raises:

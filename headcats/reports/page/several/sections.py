@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import DataError
 from headcats.evidence.comparison.models import category_structure
 from headcats.figures.checkpoints import checkpoints
@@ -126,7 +126,7 @@ def revision_pages(compared: Compared) -> Iterator[Part]:
 
 @section("Settings")
 def settings(compared: Compared) -> Iterator[Part]:
-    """What the runs differ in, what is not compared and why, and how to do it again."""
+    """Differences of the runs, those that are not compared and why, and how to do it again."""
     yield from plan_findings(compared.runs)
     for name, reason in compared.left_out.items():
         yield note("several.left_out", name=name, reason=reason)
@@ -140,7 +140,7 @@ def settings(compared: Compared) -> Iterator[Part]:
         yield Code(f"import headcats as hc\n\n{_call(folders, compared.reading)}")
 
 
-def _commands(folders: Sequence[str], reading: Reading) -> Iterator[str]:
+def _commands(folders: Sequence[str], reading: MapSpec) -> Iterator[str]:
     for name, unread in (("report", ()), ("compare", ("effect",))):
         options = {key: value for key, value in reading.options.items() if key not in unread}
         yield f"headcats {name} {shlex.join(folders)}" + "".join(
@@ -148,12 +148,12 @@ def _commands(folders: Sequence[str], reading: Reading) -> Iterator[str]:
         )
 
 
-def _call(folders: Sequence[str], reading: Reading) -> str:
+def _call(folders: Sequence[str], reading: MapSpec) -> str:
     options = _arguments(reading.options, reading)
     return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
 
 
-def _arguments(options: Mapping[str, str], reading: Reading) -> str:
+def _arguments(options: Mapping[str, str], reading: MapSpec) -> str:
     texts = {key.replace("-", "_"): json.dumps(value) for key, value in options.items()}
     if "rule" in texts:
         texts["rule"] = f"hc.rules.{reading.rule!r}"
@@ -162,7 +162,7 @@ def _arguments(options: Mapping[str, str], reading: Reading) -> str:
 
 @section("Checks")
 def checks(materials: Mapping[str, Material]) -> Iterator[Part]:
-    """What weakens the runs: first what all have in common, then run by run; and the report of each."""
+    """Cautions on the runs: first those that all have in common, then run by run; and the report of each."""
     notes = {name: list(map(_finding, caution(of_run).parts)) for name, of_run in materials.items()}
     texts = {name: {str(each) for each in of_run} for name, of_run in notes.items()}
     common = set.intersection(*texts.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.categories.map_result import MapResult
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
@@ -39,7 +39,7 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Together(Material):
-    """What the panel of a head shows on this page: its numbers in every run.
+    """Material of this page: the panel of a head shows its numbers in every run.
 
     Attributes:
         by_run: Run -> scores, all of the same heads.
@@ -49,7 +49,7 @@ class Together(Material):
 
     @property
     def scores(self) -> dict[str, xr.Dataset]:
-        """Of every run."""
+        """Scores of every run."""
         return dict(self.by_run)
 
     @property
@@ -57,7 +57,7 @@ class Together(Material):
         """Joint methods are left to the report of each run."""
 
 
-def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: Reading) -> Path:
+def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
     """Write the page, and of a series that of every revision; returns the file of the first.
 
     Args:
@@ -69,7 +69,7 @@ def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: Read
     compared = compare_runs(runs, reading)
     target = _target(path, compared)
     # Of a revision without a scored task joint methods are shown, to which the reading does not apply.
-    readings = {name: reading if run.tasks else Reading() for name, run in runs.items()}
+    readings = {name: reading if run.tasks else MapSpec() for name, run in runs.items()}
     pages = {} if runs.series is None else {name: write_run(run, None, readings[name]) for name, run in runs.items()}
     for name, reason in compared.left_out.items() if not pages else ():
         _log.warning("%s", line("several.left_out", name=name, reason=reason))

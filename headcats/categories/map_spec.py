@@ -1,4 +1,4 @@
-"""What a map is of: the scores that heads are judged by, and how. Gives its title, its file names and its options."""
+"""Specification of a map: the scores that heads are judged by, and how; with its title, file names and options."""
 
 import re
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ EVIDENCE_TABLES = ("relabelling", "specificity", "contrasts", "curves", "self_re
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The options that a map, a head list, a report and a test of its categories share.
+class MapSpec:
+    """Method, metric, rule and sign of a map: the options that a report and a test of its categories share.
 
     Attributes:
         label: Method; without a name, or without positions, `resolve` takes what the results hold.
@@ -59,8 +59,8 @@ class Reading:
         rule: str | Rule | None = None,
         min_tasks: str | int | None = None,
         sign: str = "helping",
-    ) -> "Reading":
-        """The options as texts, as the command line and public functions take them; None is the default.
+    ) -> "MapSpec":
+        """Parse options, as the command line and public functions take them; None is the default.
 
         An OptionError for a value that the option does not take, or positions that contradict those of the method.
         """
@@ -81,8 +81,8 @@ class Reading:
         at = label.at(positions or label.positions)
         return cls(at, metric or "", effect, judge, min_tasks, sign, named=named)
 
-    def resolve(self, run: RunResults) -> "Reading":
-        """The same for this run: what is not set is the first exact method, its positions, the first metric.
+    def resolve(self, run: RunResults) -> "MapSpec":
+        """Complete it for a run: what is not set is the first exact method, its positions, the first metric.
 
         An OptionError if no method is named and the results hold no scored task.
         """
@@ -105,7 +105,7 @@ class Reading:
 
     @property
     def is_asked(self) -> bool:
-        """Whether any option was named, or is set."""
+        """True if any option was named, or is set."""
         return bool(self.named or self.options)
 
     @property
@@ -121,12 +121,12 @@ class Reading:
     @property
     def options(self) -> dict[str, str]:
         """Options of the command line that are set, without their dashes -> value."""
-        return {name: value for name, value in self.flags.items() if value != Reading().flags[name]}
+        return {name: value for name, value in self.flags.items() if value != MapSpec().flags[name]}
 
     def options_for(self, run: RunResults) -> dict[str, str]:
-        """Options that a command on this run needs to give the same reading, `method` with its positions."""
+        """Options that a command on this run needs to give the same map, `method` with its positions."""
         label = self.resolve(run).label
-        usual = Reading().resolve(run)
+        usual = MapSpec().resolve(run)
         method = {"method": str(label)} if label != usual.label else {}
         return method | {
             name: value
@@ -158,7 +158,7 @@ class Reading:
 
     def evidence_folder(self, run: RunResults, *, ablated: str = "last") -> str:
         """Folder where `hc.run_evidence` saves its test by these scores; heads are `ablated` at "last" or "all"."""
-        suffix = Reading(self.label, self.metric, self.effect).file_suffix(run)
+        suffix = MapSpec(self.label, self.metric, self.effect).file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
 
     @property
@@ -185,7 +185,7 @@ class Reading:
 
     @property
     def flags(self) -> dict[str, str]:
-        """Every option of the command line, without its dashes -> value."""
+        """Options of the command line, without their dashes -> value."""
         return {
             "method": self.label.method,
             "positions": self.label.positions,
@@ -209,12 +209,12 @@ def _answers(run: RunResults) -> str:
 
 
 def refuse_unused(options: Iterable[str], *, by: str) -> None:
-    """Raise `OptionError` for options (such as `Reading.options`) that would change nothing, as `by` reads none."""
+    """Raise `OptionError` for options (such as `MapSpec.options`) that would change nothing, as `by` reads none."""
     if unused := [f"--{name}" for name in sorted(options)]:
         raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")
 
 
-def resolve_tested(reading: Reading, run: RunResults) -> Reading:
+def resolve_tested(reading: MapSpec, run: RunResults) -> MapSpec:
     """The reading for this run, with a method whose categories can be tested.
 
     An OptionError for several positions of the method and none chosen, a control, or effects of groups of heads; an

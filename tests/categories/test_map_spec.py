@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from simulated import block, tree
 
-from headcats.categories.reading import Reading
+from headcats.categories.map_spec import MapSpec
 from headcats.errors import OptionError
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
@@ -40,7 +40,7 @@ VARIANTS = {
 
 
 def test_defaults_have_no_suffix_and_need_no_options(results):
-    for reading in (Reading(), Reading(LABEL, "logit_diff", rule=fdr(), min_tasks="half")):
+    for reading in (MapSpec(), MapSpec(LABEL, "logit_diff", rule=fdr(), min_tasks="half")):
         assert reading.file_suffix(results) == ""
         assert reading.options_for(results) == {}
         assert reading.evidence_folder(results) == "evidence"
@@ -49,13 +49,13 @@ def test_defaults_have_no_suffix_and_need_no_options(results):
 @pytest.mark.parametrize("field", VARIANTS)
 def test_every_other_value_has_a_suffix_and_an_option(results, field):
     value, suffix, options = VARIANTS[field]
-    reading = replace(Reading().resolve(results), **{field: value})
+    reading = replace(MapSpec().resolve(results), **{field: value})
     assert reading.file_suffix(results) == suffix
     assert reading.options_for(results) == options
 
 
 def test_all_at_once(results):
-    reading = Reading(**{field: value for field, (value, _, _) in VARIANTS.items()})
+    reading = MapSpec(**{field: value for field, (value, _, _) in VARIANTS.items()})
     assert reading.file_suffix(results) == "".join(suffix for _, suffix, _ in VARIANTS.values())
     # Neither sign nor rule nor min_tasks choose what is tested.
     of_scores = "".join(VARIANTS[field][1] for field in ("label", "metric", "effect"))
@@ -63,17 +63,17 @@ def test_all_at_once(results):
 
 
 def test_the_options_give_the_reading_again(results):
-    reading = Reading(**{field: value for field, (value, _, _) in VARIANTS.items()})
+    reading = MapSpec(**{field: value for field, (value, _, _) in VARIANTS.items()})
     options = {name.replace("-", "_"): value for name, value in reading.options_for(results).items()}
-    again = Reading.parse(**options)
+    again = MapSpec.parse(**options)
     assert repr(again) == repr(reading)
 
 
 def test_results_fill_in_what_is_not_set(results):
-    assert Reading().resolve(results).label == LABEL
-    assert Reading().resolve(results).metric == "logit_diff"
-    assert Reading.parse(positions="all").resolve(results).label == LABEL.at("all")
-    assert Reading.parse(method="denoising_patch").resolve(results).label == LABEL
+    assert MapSpec().resolve(results).label == LABEL
+    assert MapSpec().resolve(results).metric == "logit_diff"
+    assert MapSpec.parse(positions="all").resolve(results).label == LABEL.at("all")
+    assert MapSpec.parse(method="denoising_patch").resolve(results).label == LABEL
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_results_fill_in_what_is_not_set(results):
 def test_the_title_says_which_part_of_answers_the_metric_is_of(results, answers, mark):
     plan = {"metrics": ["logit_diff"], "answers": answers}
     results.tree.attrs["manifest"] = json.dumps({"plan": plan, "model": {"name": "m"}})
-    resolved = Reading(LABEL).resolve(RunResults(results.tree))
+    resolved = MapSpec(LABEL).resolve(RunResults(results.tree))
     assert resolved.scores_title == f"denoising_patch at last, logit_diff{mark}, model m"
     assert f", logit_diff{mark}, rule " in resolved.title
     del results.tree.attrs["manifest"]
-    assert Reading(LABEL, "logit_diff").title == Reading(LABEL, "logit_diff", answers="").title
+    assert MapSpec(LABEL, "logit_diff").title == MapSpec(LABEL, "logit_diff", answers="").title
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_the_title_says_which_part_of_answers_the_metric_is_of(results, answers,
 )
 def test_other_values_are_refused(options, word):
     with pytest.raises(OptionError, match=word):
-        Reading.parse(**options)
+        MapSpec.parse(**options)
