@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.results.loading import load
+from headcats.results.loading import read_results
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 
 SAME, ROUNDING, DIFFERENT = "same bits", "within rounding", "different"
@@ -74,7 +75,7 @@ def diff(first: xr.DataTree | str | os.PathLike[str], second: xr.DataTree | str 
 
 def _run(results: Any) -> RunResults:
     if isinstance(results, str | os.PathLike):
-        return RunResults(load(results))
+        return RunResults(read_results(find_place(results)))
     if not isinstance(results, xr.DataTree) or "manifest" not in results.attrs:
         raise DataError(
             f"hc.diff compares whole results, as hc.run and hc.load return them, or their folders; got a "

@@ -20,7 +20,8 @@ from headcats.evidence.verdicts import LEAST_LABELLINGS
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import load
+from headcats.results.loading import read_results
+from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
@@ -122,7 +123,7 @@ def run_evidence(
         run = RunResults(results)
         return _examined(model, run, resolve_tested(reading, run), suite=suite, n_prompts=n_prompts, options=options)
     with ResultsFolder(results).adding("headcats evidence"):
-        run = RunResults(load(results))
+        run = RunResults(read_results(find_place(results)))
         reading = resolve_tested(reading, run)
         evidence = _examined(model, run, reading, suite=suite, n_prompts=n_prompts, options=options)
         _save(evidence, Path(results) / reading.evidence_folder(run, ablated=positions))

@@ -59,11 +59,6 @@ def test_map_gives_the_numbers_of_every_revision(folder):
         assert {row["name"] for row in csv.DictReader(file)} >= {"L0H0", "L1H2", "L1H3"}
 
 
-def test_map_prints_a_row_per_revision(folder):
-    printed = " ".join(command("map", folder, "--details").replace("│", " ").split())
-    assert "step3 2 1 L1H3* Knowledge L1H2* Knowledge" in printed
-
-
 def test_map_ends_in_short(folder, monkeypatch):
     monkeypatch.setattr(console.out, "width", 80)
     lines = command("map", folder).splitlines()

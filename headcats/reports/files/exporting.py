@@ -14,8 +14,9 @@ from headcats.categories.map_tables import read_scores
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.reports.files.mib import node_graph
-from headcats.results.loading import load
+from headcats.results.loading import read_results
 from headcats.results.manifest import Manifest
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import csv_bytes, write_whole
 from headcats.scores.table import score_table
@@ -80,7 +81,7 @@ def export(
         raise OptionError(f"The benchmark reads files whose names end in .json; got {target.name!r}.")
     reading = MapSpec.parse(method=method, positions=positions, metric=metric, effect=effect)
     if isinstance(results, str | os.PathLike):
-        results = load(results)
+        results = read_results(find_place(results))
     check_is(results, RESULTS, by="hc.export")
     run = RunResults(results)
     scores = _chosen(read_scores(run, reading), tasks)

@@ -7,12 +7,8 @@ import pytest
 import xarray as xr
 from simulated_series import SHAPE, STRONG, TASKS, heads, results_of, series_of
 
-from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import map_tables
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.evidence.comparison.revisions import course as course_of
 from headcats.evidence.comparison.revisions import over_revisions
-from headcats.evidence.comparison.runs import read_runs
 
 
 def changed(course, category, revision):
@@ -129,13 +125,3 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
     smaller.attrs = results.attrs
     with pytest.raises(DataError, match="2 x 6, step2"):
         over_revisions(series_of({"step1": results, "step2": smaller}))
-
-
-def test_the_course_of_any_runs_is_that_of_a_series(runs, course):
-    listed = read_runs(series_of(runs), by="a test")
-    reading = MapSpec().resolve(listed["step1"])
-    judged = {name: map_tables(run, reading) for name, run in listed.items()}
-    between = course_of(judged, listed, reading)
-    assert int((between["change"] != 0).sum()) == 2
-    for name in ("change", "difference", "change_found", "n_compared", "before"):
-        xr.testing.assert_equal(between[name], course[name].sel(category=between["category"]))

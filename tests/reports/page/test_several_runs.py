@@ -11,7 +11,6 @@ from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 import headcats as hc
 from headcats.categories.map_spec import MapSpec
 from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError
-from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.several.compared import compare_runs
 from headcats.reports.page.several.first_screen import first_screen
@@ -53,13 +52,6 @@ def test_methods_that_both_have_are_offered(compared):
     assert [protocol.name for protocol in compared.protocols] == ["denoising patch", "mean ablation"]
     assert compared.alone == {}
     assert compared.runs.corresponds
-
-
-def test_agreement_is_that_of_compare(compared):
-    members = {name: maps.tables["members"] for name, maps in compared.maps.items()}
-    expected = pairs(agreement(members))
-    assert compared.protocols[0].pairs.equals(expected)
-    assert expected.set_index("category")["jaccard"].to_dict() == pytest.approx({"Knowledge": 1 / 3, "Translation": 1})
 
 
 def test_heads_that_move_are_tested_on_the_same_prompts(compared):
