@@ -30,7 +30,7 @@ _log = logging.getLogger("headcats")
 # Differences that change how numbers are made; the others (name, revision, device) only say where.
 _MODEL_PARTS = ("model model_class", "model weight_processing", "model dtype")
 # Values that need no name; other parts are written with theirs: "seed 1".
-_UNNAMED = ("suite", "template", "corruption")
+_UNNAMED = ("suite", "template", "corruption", "revision")
 
 
 class JudgedProtocols(NamedTuple):
@@ -196,8 +196,8 @@ def _protocols(runs: Runs, plans: Mapping[str, dict[str, Any]]) -> Iterator[_Pro
             for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
                 marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
                 name = ", ".join(filter(None, marks))
-                # The same plan in two folders, or at several points of a training: only their names tell them apart.
-                name = f"{name}, {folder}" if name in taken or runs.is_training else name
+                # The same plan in two folders: only the folder tells them apart.
+                name = f"{name}, {folder}" if name in taken else name
                 taken.add(name)
                 name = f"{name}, {approximation}" if approximation else name
                 yield _Protocol(name, folder, label, metric, effect, bool(run.declarations[str(label)].control_of))
@@ -212,6 +212,7 @@ def _plan_differences(runs: Runs) -> dict[str, dict[str, Any]]:
     }
     return {
         folder: {part: values[number] for part, values in differing.items() if values[number] != values[0]}
+        | ({"revision": folder} if runs.is_training else {})
         for number, folder in enumerate(runs)
     }
 

@@ -23,6 +23,7 @@ TASKS = "tasks"
 _LONGEST = 40
 """Characters of the name of a run."""
 _STEP = re.compile(r"(?:step|checkpoint|ckpt|epoch)[-_]?(\d+)", re.IGNORECASE)
+_OF_POINTS = ("model name", "model revision", "model weights_hash", "model source")
 _POINT = tuple[str, str | None]
 
 
@@ -85,7 +86,10 @@ class Runs(Mapping[str, RunResults]):
 
     @cached_property
     def differences(self) -> dict[str, list[Any]]:
-        """Parts of plan and model that differ, such as "plan seed", "model name" or "tasks" -> value in each run."""
+        """Parts of plan and model that differ, such as "plan seed", "model name" or "tasks" -> value in each run.
+
+        Of one model over its training without those that tell its points apart.
+        """
         manifests = [run.manifest_or_empty for run in self.values()]
         records = {
             "plan": [manifest.plan.complete() for manifest in manifests],
@@ -95,7 +99,9 @@ class Runs(Mapping[str, RunResults]):
             f"{part} {name}": [each[name] for each in parts] for part, parts in records.items() for name in parts[0]
         }
         values[TASKS] = [run.scored_tasks for run in self.values()]
-        return {part: column for part, column in values.items() if any(value != column[0] for value in column)}
+        known = _OF_POINTS if self.is_training else ()
+        differing = {part: column for part, column in values.items() if any(value != column[0] for value in column)}
+        return {part: column for part, column in differing.items() if part not in known}
 
 
 def read_runs(results: Any, *, by: str) -> Runs:

@@ -9,6 +9,8 @@ from simulated_series import STRONG, results_of, series_of
 
 import headcats as hc
 from headcats.errors import DataError
+from headcats.evidence.comparison.agreement import agreement, pairs
+from headcats.evidence.comparison.protocols import judge_runs
 from headcats.evidence.comparison.runs import read_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -68,3 +70,12 @@ def test_a_copy_is_named_and_not_compared(tmp_path):
 def test_a_series_keeps_the_revisions_that_were_not_run():
     runs = read_runs(series_of({"step1": results_of(STRONG)}, listed=["step2"]), by="a test")
     assert (runs.names, list(runs), runs.alone) == (("step1", "step2"), ["step1"], None)
+
+
+def test_points_of_a_training_are_protocols_that_differ_in_the_revision(tmp_path):
+    folders = [checkpoint(tmp_path / f"run{n}", f"../models/step{n}", weights=str(n)) for n in (1, 2)]
+    runs = runs_of(*folders)
+    assert runs.differences == {}
+    members = judge_runs(runs).members
+    assert list(members) == ["denoising_patch@last, logit_diff, run1", "denoising_patch@last, logit_diff, run2"]
+    assert set(pairs(agreement(members))["differ_in"]) == {"revision"}

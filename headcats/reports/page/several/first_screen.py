@@ -38,12 +38,13 @@ def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
 def _ran(compared: Compared) -> Finding:
     runs = compared.runs
     models = [runs.model] if runs.is_training else list(dict.fromkeys(run.manifest.model.name for run in runs.values()))
-    alike = [part for part in ("model name", "model revision") if runs.is_training or len(models) > 1]
     parts = [
-        _setting(part, values) for part, values in compared.runs.differences.items() if part not in (*_UNTOLD, *alike)
+        _setting(part, values)
+        for part, values in runs.differences.items()
+        if part not in _UNTOLD and not (part == "model name" and len(models) > 1)
     ]
     differing = line("several.differing", parts=parts) if parts else line("several.same_settings")
-    return line("several.ran", n=len(compared.runs), models=models, names=list(compared.runs), differing=differing)
+    return line("several.ran", n=len(runs), models=models, names=list(runs), differing=differing)
 
 
 def _setting(part: str, values: list) -> Finding:
