@@ -175,7 +175,7 @@ LOOKING_AROUND = {
     ("list", "suites"): "icl",
     ("list", "rules"): "fdr",
     ("list", "figures"): "overlap_map",
-    ("list", "methods", "--json"): "mean_ablation",
+    ("list", "templates", "--json"): "arrow",
     ("views", "--help"): "--heads",
     ("run", "--help"): "--no-views",
     ("push", "--help"): "--private",

@@ -99,7 +99,7 @@ def test_an_installed_package_adds_items_by_entry_points(tmp_path):
 import sys
 sys.path.insert(0, sys.argv[1])
 from headcats.registry import lookup, names
-assert names("task")[-1] == "their_task", names("task")
+assert "their_task" in names("task"), names("task")
 assert [task.name for task in lookup("suite", "icl")().tasks][-1] == "their_task"
 assert "torch" not in sys.modules
 """

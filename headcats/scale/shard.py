@@ -53,7 +53,14 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """`2/4`, the second of four; an OptionError for anything else, as for `0/4` and `5/4`."""
+        """Read `2/4`, the second of four.
+
+        Args:
+            text: As it is written on the command line.
+
+        Raises:
+            OptionError: Anything else, such as `0/4` and `5/4`.
+        """
         match = _TEXT.fullmatch(text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise OptionError(
@@ -70,9 +77,15 @@ class Shard:
         return f"shard-{self.number}-of-{self.of}"
 
     def narrow(self, study: "Study") -> "Study":
-        """The study with these cells alone; an OptionError, in every shard alike, if there are fewer cells than shards.
+        """Restrict a study to the cells of this shard.
 
         A study with joint methods may have few cells: how many parts those have is known with the model.
+
+        Args:
+            study: The whole study.
+
+        Raises:
+            OptionError: Fewer cells than shards; the same in every shard.
         """
         n_cells = len(study.tasks) * len(study.task_methods)
         if self.of > n_cells and not study.joint_methods:
@@ -83,7 +96,12 @@ class Shard:
         return study.changed(deal=self.deal)
 
     def deal(self, tasks: Sequence[T], methods: Sequence[M]) -> list[tuple[T, M]]:
-        """Deal the (task, method) pairs of this shard, task by task; a joint method deals its parts as tasks."""
+        """Deal the (task, method) pairs of this shard, task by task.
+
+        Args:
+            tasks: Tasks, or the parts of a joint method.
+            methods: Methods.
+        """
         pairs = [(task, method) for method in range(len(methods)) for task in range(len(tasks))]
         if self.of <= len(tasks):
             mine = {(task, method) for task, method in pairs if task % self.of == self.number - 1}

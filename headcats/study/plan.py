@@ -137,7 +137,7 @@ def study_of(options: StudyOptions) -> Study:
     for spec in study.methods:
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(study.metrics)
-    return study
+    return study if options.shard is None else options.shard.narrow(study)
 
 
 plan: Callable[..., Study] = takes_options(StudyOptions, without=())(study_of)

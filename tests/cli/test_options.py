@@ -60,7 +60,7 @@ def test_every_field_of_the_plan_is_recorded_and_repeated():
     own = {option.name: changed(option) for option in options_of(StudyOptions) if hasattr(PlanRecord(), option.name)}
     assert own.keys() == PlanRecord().complete().keys()
     own |= {"metrics": tuple(own["metrics"]), "suite": "cognitive"}
-    manifest = Manifest(plan=PlanRecord(**own), suite_source="cognitive", model=ModelRecord(name="mini-cognitive"))
+    manifest = Manifest(plan=PlanRecord(**own), suite_source="cognitive", model=ModelRecord(source="mini-cognitive"))
     words = repeat_command(manifest).split()
     for name, value in own.items():
         flag = words.index(f"--{name.replace('_', '-')}")

@@ -22,13 +22,13 @@ def invoked(*arguments):
     return CliRunner().invoke(cli.app, ["report", *map(str, arguments)])
 
 
-def test_the_file_of_several_and_one_that_is_left_out(folders, tmp_path):
+def test_the_file_of_several_and_one_that_is_left_out(folders, tmp_path, caplog):
     target, empty = tmp_path / "page.html", written_run(tmp_path / "empty", {}, tasks={})
     done = invoked(*folders, empty, "--out", target, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["files"] == {"report": str(target)}
     assert "one, two</h1>" in target.read_text(encoding="utf-8")
-    assert "empty" in done.stderr
+    assert "empty" in caplog.text
     assert "empty" not in done.stdout
 
 

@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from results.folders import change_manifest
 
 import headcats as hc
 from headcats.errors import OptionError, PlanError
@@ -120,13 +119,6 @@ def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch
     with pytest.raises(PlanError, match="'c'"):
         hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)
     assert [task.name for task in restored_study(results).suite.tasks] == list("abcd")
-    # Of a version that kept no suite, the file is given again.
-    (tmp_path / "results" / "suite.json").unlink()
-    change_manifest(tmp_path / "results", lambda manifest: manifest.pop("beside"))
-    given = restored_study(RunResults(hc.load(tmp_path / "results")), f"{own}:mine")
-    assert given.suite.source == f"{own}:mine"
-    with pytest.raises(PlanError, match=r"own\.py.*--suite"):
-        hc.run_evidence(model, tmp_path / "results", **QUICK)
 
 
 def test_without_second_corruptions_the_message_is_about_finished_prompts(model, own):

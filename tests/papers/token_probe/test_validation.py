@@ -66,7 +66,7 @@ def test_questions_are_messages(counting_model):
     chatty = hc.load_model(counting_model, tokenizer=with_chat(word_tokenizer(), WRAPPED))
     asked = Task("asked", "knowledge", "", lambda n, *, seed: [("w1", "w40,w41"), ("w2", "w40,w42")], exact=r"w4[12]")
     study = with_own_template(
-        plan(suite_source=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
+        plan(suite=[asked], n_prompts=2, n_demos=0, methods=["token_probe"], template="chat"), chatty
     )
     questions = lookup("method", "token_probe").ask(suite_inputs(chatty, study))
     encoded = encoded_questions(chatty, questions, DropReport())

@@ -69,7 +69,7 @@ def test_members_with_the_largest_effect_first() -> None:
     assert knowledge.why.fields["category"] == "Knowledge"
     rule = hc.rules.fdr(alpha=0.05, min_effect=0.05)
     reading = MapSpec.parse(method="denoising_patch@last", metric="logit_diff", rule=rule)
-    assert found.by == replace(reading, model="planted", answers="single").title
+    assert found.by == replace(reading, model="planted").title
     assert found.left_out == {}
 
 

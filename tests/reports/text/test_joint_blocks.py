@@ -2,12 +2,8 @@
 
 import json
 
-import numpy as np
-import pytest
 import xarray as xr
-from example_joint import weights_of
 
-from headcats import registry
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.suggestions import figure_file
 from headcats.results.finding import line
@@ -25,11 +21,3 @@ def test_a_block_carries_its_summary():
 
 def test_a_block_without_a_summary_says_nothing():
     assert suite_findings(xr.Dataset(attrs={"method": "lengths"})) == []
-
-
-@pytest.mark.usefixtures("joint_methods")
-def test_the_summary_is_that_of_the_method():
-    block = weights_of(np.array([[[0.6, 0.1]]]), tasks=["a"], belongs=["c"], threshold=[0.3])
-    texts = [str(finding) for finding in suite_findings(block)]
-    assert texts == registry.lookup("method", "word_weights").summary(block)
-    assert "1 of 1" in texts[0]
