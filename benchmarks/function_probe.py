@@ -14,7 +14,7 @@ import torch
 import xarray as xr
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head

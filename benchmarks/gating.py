@@ -17,12 +17,12 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 import headcats as hc
+from headcats.base.registry import lookup
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.papers.head_gating.over_seeds import always_any
 from headcats.papers.head_gating.settings import GatingSettings
 from headcats.papers.head_gating.toggling import toggle_curves
 from headcats.prompts.answered import AnsweredText
-from headcats.registry import lookup
 
 PAIRS = 1024  # of a task that generates them, as in a study
 SCORES = ("facilitation", "interference", "irrelevance")

@@ -21,7 +21,7 @@ from sweep_speed.clock import gemm_rate
 from sweep_speed.shapes import SHAPES, Shape, random_batch
 
 import headcats as hc
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 
 DTYPES = (torch.float32, torch.bfloat16)
 TASKS = ("country_capital", "past_tense", "uppercase", "english_french")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from transformers import PreTrainedTokenizerFast
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.corruption import build_pairs
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.template import ARROW

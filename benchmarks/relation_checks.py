@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import headcats as hc
-from headcats.errors import HeadcatsWarning
+from headcats.base.errors import HeadcatsWarning
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ import xarray as xr
 from playwright.sync_api import sync_playwright
 
 import headcats as hc
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, ModelRecord, PlanRecord, TaskRecord

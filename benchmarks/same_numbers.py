@@ -17,7 +17,7 @@ from pathlib import Path
 import xarray as xr
 
 import headcats as hc
-from headcats.errors import HeadcatsError, HeadcatsWarning
+from headcats.base.errors import HeadcatsError, HeadcatsWarning
 
 CAUSAL = [
     "denoising_patch",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import headcats as hc
-from headcats.categories.map_tables import map_tables
 from headcats.categories.map_spec import MapSpec
+from headcats.categories.map_tables import map_tables
 from headcats.reports.page import saved
 from headcats.results import checksum, folder, manifest, series, tables, writer
 from headcats.results.run_results import RunResults

@@ -64,8 +64,8 @@ def main() -> None:
 def suite_inputs(model: Any, chosen: argparse.Namespace, *, seed: int, advance: Any = None) -> Any:
     """What a study would hand the method."""
     import headcats as hc
+    from headcats.base.registry import lookup
     from headcats.methods.joint.inputs import SuiteInputs
-    from headcats.registry import lookup
 
     tasks = tuple(task for task in hc.suite(chosen.suite).tasks if not chosen.tasks or task.name in chosen.tasks)
     if not tasks:

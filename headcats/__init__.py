@@ -72,7 +72,7 @@ above, and what registers more of them. Errors are those of `headcats.errors`.
 import pkgutil
 import sys
 
-from headcats.registry import public_names
+from headcats.base.registry import public_names
 
 __version__ = "0.1.0"
 

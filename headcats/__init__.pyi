@@ -4,7 +4,6 @@ __version__: str
 
 from . import (
     categories as categories,
-    errors as errors,
     evidence as evidence,
     figures as figures,
     methods as methods,
@@ -12,9 +11,10 @@ from . import (
     papers as papers,
     rules as rules,
 )
+from .base import errors as errors
 from .categories.membership import categorize as categorize
 from .categories.shared import overlap as overlap
-from .descriptors.describing import describe_heads as describe_heads
+from .sweeps.descriptors.describing import describe_heads as describe_heads
 from .models.head import Head as Head
 from .models.loading import load_model as load_model
 from .reports.files.exporting import export as export

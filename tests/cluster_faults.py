@@ -24,9 +24,9 @@ import torch
 from counting import SUITE, counting_folder
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import StorageError
-from headcats.registry import register
+from headcats.base import registry
+from headcats.base.errors import StorageError
+from headcats.base.registry import register
 from headcats.results import whole_file
 from headcats.scale.ray_cluster import _QUIET
 from headcats.study.task_run import TaskWork

@@ -23,7 +23,7 @@ from hypothesis import settings
 from made_once import made_once
 from same_registry import same_registry
 
-from headcats import registry
+from headcats.base import registry
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -168,7 +168,7 @@ def counting_run(tmp_path_factory: pytest.TempPathFactory, counting_model: "Hook
     from counting import counting_suite
 
     import headcats as hc
-    from headcats.errors import HeadcatsWarning
+    from headcats.base.errors import HeadcatsWarning
 
     def make(home: Path) -> None:
         methods = ["denoising_patch", "second_corruption_patch", "mean_ablation"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from toys import WORDS, hf_model, word_tokenizer
 
+from headcats.base.registry import register
 from headcats.prompts.pair import PromptPair
-from headcats.registry import register
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, make_suite
 

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
+from headcats.base.registry import register
 from headcats.figures.figure import figure
 from headcats.figures.panels.colour_scale import rising_scale
 from headcats.figures.panels.grid import PanelGrid
@@ -24,7 +25,6 @@ from headcats.methods import Declaration, Selection, Strength, declare
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.presets import add_preset
 from headcats.methods.spec import Option, WholeNumber
-from headcats.registry import register
 from headcats.results.declaration import declaration_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from counting import SUITE, counting_folder
 
 import headcats as hc
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 from headcats.results import whole_file, writer
 from headcats.results.checksum import content_of
 from headcats.study import identity

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headcats import registry
+from headcats.base import registry
 
 
 @contextmanager

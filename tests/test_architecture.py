@@ -51,7 +51,7 @@ def forget():
 
 def check_public_names():
     import headcats
-    from headcats import registry
+    from headcats.base import registry
     namespaces = {}
     for name in headcats.__all__:
         item = getattr(headcats, name)
@@ -175,7 +175,7 @@ LOOKING_AROUND = {
     ("list", "suites"): "icl",
     ("list", "rules"): "fdr",
     ("list", "figures"): "overlap_map",
-    ("list", "templates", "--json"): "arrow",
+    ("list", "presets", "--json"): "[",
     ("views", "--help"): "--heads",
     ("run", "--help"): "--no-views",
     ("push", "--help"): "--private",

@@ -19,7 +19,7 @@ from batches import random_batch
 from toys import random_tokens
 
 import headcats as hc
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 

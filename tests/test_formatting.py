@@ -2,7 +2,7 @@
 
 from for_each import for_each
 
-from headcats.errors import about, format_duration, pluralize
+from headcats.base.errors import about, format_duration, pluralize
 
 
 @for_each(

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats import registry
-from headcats.errors import ExtensionError, HeadcatsError, UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import ExtensionError, HeadcatsError, UnknownNameError
 from headcats.metrics import Targets, metric, rest
 from headcats.metrics.definition import measure
 

@@ -3,7 +3,7 @@
 from for_each import for_each
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 
 
 @for_each("namespace,kind", [("methods", "method"), ("rules", "rule"), ("metrics", "metric")])

@@ -18,8 +18,8 @@ from covering import spread
 from toys import word_tokenizer
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import HeadcatsError
+from headcats.base import registry
+from headcats.base.errors import HeadcatsError
 from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
 from headcats.methods.causal.on_task import TaskInputs

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
+from headcats.base.errors import StatisticsWarning
 from headcats.categories.membership import categorize
-from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Rule
 from headcats.scores.scoring import score
 from recovery_parts.generator import METHOD, Design

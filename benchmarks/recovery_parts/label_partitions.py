@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import headcats as hc
+from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec, resolve_tested
-from headcats.errors import DataError
 from headcats.evidence.category_test import tested_categories
 from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.damage import measure_damage

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import ARROW

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 from headcats.figures.static.svg import svg
 
 # The examples of these show made-up numbers, as they run in milliseconds.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcats import registry
+from headcats.base import registry
 
 ROOT = Path(__file__).parents[2]
 PAGE, DATA = ROOT / "docs" / "papers.md", ROOT / "docs" / "papers.toml"

@@ -1,7 +1,7 @@
 """Every public name with its docstring: what the reference shows, and whose examples are tested.
 
 Public are the names of `headcats.__all__`, those of its namespaces with everything registered there, the classes
-of `headcats.errors`, and the public methods and properties of public classes.
+of `headcats.base.errors`, and the public methods and properties of public classes.
 """
 
 import functools
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import headcats as hc
-import headcats.errors
-from headcats import registry
+import headcats.base.errors
+from headcats.base import registry
 
 NAMESPACES: dict[str, registry.Kind | None] = {
     "categories": None,
@@ -101,7 +101,7 @@ def public_names() -> list[PublicName]:
         items = {name: getattr(module, name) for name in names}
         found += [PublicName(f"{namespace}.{name}", item) for name, item in items.items() if _has_words(item)]
     found += [
-        PublicName(f"errors.{name}", item) for name, item in vars(headcats.errors).items() if inspect.isclass(item)
+        PublicName(f"errors.{name}", item) for name, item in vars(headcats.base.errors).items() if inspect.isclass(item)
     ]
     return [entry for public in found for entry in (public, *_members(public))]
 

@@ -1,7 +1,7 @@
 """Pages of the reference as Markdown: the words of each namespace, then its names for mkdocstrings."""
 
-import importlib
 import inspect
+import operator
 import re
 
 from public_names import NAMESPACES, public_names
@@ -15,7 +15,7 @@ def reference_pages() -> dict[str, str]:
     names = [public.name for public in public_names() if not public.is_member]
     pages = {"reference/index.md": "# " + _guide(inspect.cleandoc(headcats.__doc__ or ""), _below(names, ""))}
     for namespace in (*NAMESPACES, "errors"):
-        words = inspect.cleandoc(importlib.import_module(f"headcats.{namespace}").__doc__ or "")
+        words = inspect.cleandoc(operator.attrgetter(namespace)(headcats).__doc__ or "")
         # What links to a namespace leads to its page, unless the namespace is an item with an entry of its own.
         place = "" if namespace in names else f" {{ #headcats.{namespace} }}"
         title = f"# headcats.{namespace}{place}\n\n"

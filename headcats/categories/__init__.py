@@ -1,6 +1,6 @@
 """Tasks to categories, and categories to their overlap."""
 
-from headcats.registry import public_names
+from headcats.base.registry import public_names
 
 __getattr__, __all__ = public_names(__name__, __file__)
 

@@ -7,11 +7,11 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy import stats
 
+from headcats.base.errors import DataError
 from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.categories.by_block import listed_categories
 from headcats.categories.judging import ROWS
 from headcats.categories.membership import warn_of
-from headcats.errors import DataError
 from headcats.results.head_axes import unit_of
 
 _OUTCOMES = {"member": "", "suppressing": "suppressing_"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats import registry
-from headcats.errors import DataError, OptionError
+from headcats.base import registry
+from headcats.base.errors import DataError, OptionError
 from headcats.results.declaration import declaration_of
 from headcats.results.label import parse_call
 from headcats.rules.rule import Rule

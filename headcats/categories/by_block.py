@@ -8,15 +8,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import check_rule, described
 from headcats.categories.judging import ROWS, half_of
 from headcats.categories.membership import joined_names, warn_of
-from headcats.errors import DataError, OptionError
+from headcats.results.categories import coloured
 from headcats.results.declaration import Selection, declaration_of, registered_declarations
 from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
 from headcats.rules.rule import Rule, parse_rule
-from headcats.tasks.categories import coloured
 
 THRESHOLDS = "calibrated threshold of each relation"
 """What the rule is called that takes the threshold of each task, which is above those of its null."""

@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headcats.base.errors import OptionError
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.membership import warn_of
 from headcats.categories.numbered_tasks import numbered_tasks
-from headcats.errors import OptionError
 from headcats.results.head_axes import head_coords
 from headcats.statistics.distributions import t_above, t_quantile
 from headcats.statistics.multiplicity import benjamini_hochberg

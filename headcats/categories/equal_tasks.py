@@ -7,13 +7,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int, Int8
 
-from headcats.bounds import check_count
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.judging import Judged, judge, tasks_needed
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.task_tests import TaskTests
 from headcats.categories.undecided import count_bounds
-from headcats.errors import DataError, StatisticsWarning
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.draws import without_draws

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int, Int8
 
+from headcats.base.errors import DataError
 from headcats.categories.reduction import Reduction
 from headcats.categories.task_tests import TaskTests
-from headcats.errors import DataError
 from headcats.results.head_axes import head_coords
 from headcats.rules.rule import Rule
 from headcats.statistics.multiplicity import benjamini_hochberg

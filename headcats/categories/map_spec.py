@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from headcats.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import slug
 from headcats.results.head_axes import HEAD

@@ -7,6 +7,7 @@ from functools import partial
 
 import xarray as xr
 
+from headcats.base.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.categories.described import with_descriptors
 from headcats.categories.differences import effect_differences
 from headcats.categories.equal_tasks import subsampled_overlap
@@ -14,7 +15,6 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
 from headcats.categories.required_tasks import sizes_by_min_tasks
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.rules.registered import is_registered

@@ -12,13 +12,13 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Shaped
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
 from headcats.categories.judging import ROWS, judge, tasks_needed
 from headcats.categories.new_task import NEW_TASK, new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import resampled_members, sizes_without_effect
 from headcats.categories.task_tests import TaskTests
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr

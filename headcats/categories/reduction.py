@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from headcats.base.errors import StatisticsWarning
 from headcats.categories.task_tests import TaskTests
-from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
 from headcats.scores.testing import p_of_statistic
 from headcats.statistics.conjunction import partial_conjunction

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import MEMBERS, check_named
-from headcats.errors import DataError, OptionError
 from headcats.results.head_axes import head_coords, noun, unit_of
 
 _LARGEST = ("member", "effect", "low", "high")

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize
 from headcats.categories.numbered_tasks import numbered_tasks
-from headcats.errors import DataError, StatisticsWarning, TooFewItemsError
 from headcats.rules.rule import Rule
 from headcats.scores.draws import without_draws
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import xarray as xr
 
+from headcats.base.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.categories.agreed import in_both
 from headcats.categories.by_block import block_members, checked_selection
 from headcats.categories.described import with_descriptors
@@ -14,7 +15,6 @@ from headcats.categories.map_result import SPECIFIC, MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_judged, kept_map
 from headcats.categories.shared import overlap
-from headcats.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of
 from headcats.results.folder import slug
 from headcats.results.head_axes import noun

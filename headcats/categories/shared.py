@@ -10,11 +10,11 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import special
 
-from headcats.bounds import check_count
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
 from headcats.categories.shared_keys import key_sharing_pairs
 from headcats.categories.undecided import count_bounds, jaccard_bounds
-from headcats.errors import DataError, OptionError
 from headcats.results.head_axes import cell_name, unit_of
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream

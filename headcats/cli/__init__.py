@@ -13,11 +13,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from headcats import __version__
+from headcats.base.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
+from headcats.base.guard import is_out_of_memory
+from headcats.base.logged import logged_by
 from headcats.cli.commands import Commands
 from headcats.cli.console import ending_on_request, explain, warn
-from headcats.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
-from headcats.guard import is_out_of_memory
-from headcats.logged import logged_by
 from headcats.results.visible import visible
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."

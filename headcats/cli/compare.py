@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 import xarray as xr
 
+from headcats.base.errors import DataError, StorageError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.categories.shared import overlap
@@ -16,7 +17,6 @@ from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import warn
-from headcats.errors import DataError, StorageError
 from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import HeadcatsError, StorageError
-from headcats.registry import Kind, names
+from headcats.base.errors import HeadcatsError, StorageError
+from headcats.base.registry import Kind, names
 from headcats.results.manifest import Manifest
 from headcats.results.whole_file import regular
 from headcats.study.options import StudyOptions

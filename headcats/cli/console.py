@@ -15,11 +15,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from headcats.base.errors import ExtensionError
+from headcats.base.guard import own_traceback
 from headcats.cli.table_layout import Cells, Layout, fitted
 from headcats.cli.token_lines import token_lines
 from headcats.cli.wrapping import wrapped
-from headcats.errors import ExtensionError
-from headcats.guard import own_traceback
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, line
 from headcats.results.label import Label

@@ -11,6 +11,8 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 import xarray as xr
 
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import lookup, unknown_name_message
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map
@@ -18,11 +20,9 @@ from headcats.categories.run_maps import block_title
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.evidence.comparison.runs import read_runs
-from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.selected import read_map

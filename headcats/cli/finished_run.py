@@ -8,6 +8,8 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.base.errors import DataError, HeadcatsError, StorageError, pluralize
+from headcats.base.registry import lookup
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import block_title, scored_map
 from headcats.cli.answer import Answer
@@ -15,9 +17,7 @@ from headcats.cli.console import warn
 from headcats.cli.map import draw_map
 from headcats.cli.map_answer import short_run
 from headcats.cli.map_numbers import map_numbers
-from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
-from headcats.registry import lookup
 from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.maps import map_findings

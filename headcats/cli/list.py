@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import lookup, names, unknown_name_message
 from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.completion import KINDS
 from headcats.cli.console import tell
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import lookup, names, unknown_name_message
 from headcats.results.declaration import registered_declarations
 from headcats.results.finding import table
 from headcats.tasks.suites import suite

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError, StorageError
+from headcats.base.registry import lookup
 from headcats.categories.every_head import every_head
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
@@ -16,9 +18,7 @@ from headcats.cli.console import note_control, note_unfinished, warn
 from headcats.cli.map_answer import short_run
 from headcats.cli.map_numbers import map_numbers
 from headcats.cli.series import map_training
-from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.runs import read_runs
-from headcats.registry import lookup
 from headcats.reports.text.selected import read_map
 from headcats.reports.text.short import map_details
 from headcats.results.run_results import place_of

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from headcats.base.errors import pluralize
 from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Sources
 from headcats.cli.console import tell, warn
-from headcats.errors import pluralize
 from headcats.results.compact import WHOLE, check_store, loss_of, losses_text
 from headcats.results.finding import first_names
 from headcats.results.merging import merge

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headcats.base.errors import OptionError, StorageWarning
 from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details
@@ -15,7 +16,6 @@ from headcats.cli.options import takes_fields
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, settings
 from headcats.cli.spreading import cluster_of, tell_shard
-from headcats.errors import OptionError, StorageWarning
 from headcats.methods.spec import MethodSpec
 from headcats.results.loading import open_results
 from headcats.results.place import find_place

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
-from headcats.errors import DataError, OptionError, StorageError
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.text.answer import toy_model_warning

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headcats.base.errors import DamagedFileError, OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.cli.console import warn
-from headcats.errors import DamagedFileError, OptionError, UnknownNameError
 from headcats.methods.presets import preset
-from headcats.registry import unknown_name_message
 from headcats.results.label import Label
 from headcats.results.options import options_of
 from headcats.results.series import SeriesFolder

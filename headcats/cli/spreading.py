@@ -6,8 +6,8 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.base.errors import OptionError, pluralize
 from headcats.cli.answer import Answer
-from headcats.errors import OptionError, pluralize
 from headcats.results.run_results import RunResults
 from headcats.scale.ray_cluster import Cluster
 from headcats.scale.shard import Shard

@@ -9,7 +9,7 @@ from operator import itemgetter
 from rich.cells import cell_len
 from rich.text import Text
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.results.finding import Prompts
 from headcats.results.visible import visible
 

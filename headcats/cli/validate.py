@@ -5,12 +5,12 @@ from typing import Any
 
 import typer
 
+from headcats.base.registry import names
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
 from headcats.cli.options import takes_fields
 from headcats.cli.settings import check_names, settings
-from headcats.registry import names
 from headcats.results.finding import line
 from headcats.results.manifest import SUITE
 from headcats.study.options import ModelOptions, StudyOptions

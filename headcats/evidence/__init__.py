@@ -4,7 +4,7 @@ prompts; and what its heads depend on: protocols, prompts, models.
 Loaded at first use, so that comparing saved results needs no torch.
 """
 
-from headcats.registry import public_names
+from headcats.base.registry import public_names
 
 __getattr__, __all__ = public_names(__name__, __file__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headcats.errors import DataError, about, pluralize
+from headcats.base.errors import DataError, about, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import mean_interval

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.bounds import check_count
-from headcats.errors import DataError
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
 from headcats.evidence.category_test import Heads, heads_of_labels, tested_categories
 from headcats.evidence.causal import DAMAGED

@@ -12,9 +12,9 @@ import pkgutil
 import sys
 from typing import Any
 
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
+from headcats.base.registry import lookup, names
 from headcats.figures.figure import data, figure, reads, write
-from headcats.registry import lookup, names
 
 __all__ = ["data", "figure", "reads", "write"]
 

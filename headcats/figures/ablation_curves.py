@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures.colours import HATCH, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
-from headcats.errors import UnknownNameError
 from headcats.figures.tables import head_rows
-from headcats.registry import unknown_name_message
 
 _OF_CATEGORY = ("size", "undecided", "n_tasks", "n_skipped", "before")
 _OF_HEAD = ("change", "change_found", "difference", "difference_q", "mean_effect", "mean_low", "mean_high")

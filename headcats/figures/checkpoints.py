@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.figures.checkpoint_rows import VARIABLES, followed_heads, revision_rows, shown_heads
 from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.figures.contrast import DARK_GROUND, LIGHT_GROUND, distinguishable_colours, luminance
-from headcats.registry import unknown_name_message
+from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.results.colour import as_hex
-from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 
 # Neutral colours, which a dark page swaps (`DARK`). White and black are spelt as nothing else is, so that a page that
 # swaps texts finds neither the name of a task nor a colour that stands for a number.
@@ -46,7 +46,7 @@ DIVERGING = "RdBu"
 COLOUR_BLIND = "colour_blind"
 """Name of the palette whose colours are told apart under every common colour blindness."""
 
-# Clear of each other, of the standard categories and of SPARE_COLOURS in headcats/tasks/categories.py.
+# Clear of each other, of the standard categories and of SPARE_COLOURS in headcats/results/categories.py.
 _COUNTS = {2: "#9467bd", 3: "#8c564b", 4: "#e377c2", 5: "#17becf", 6: "#bcbd22", 7: "#393b79", 8: "#1a1a1a"}
 MOST_CATEGORIES = max(_COUNTS)
 

@@ -17,12 +17,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, StorageError
+from headcats.base.errors import DataError, OptionError, StorageError
+from headcats.base.guard import Guard, function_name, is_built_in
+from headcats.base.registry import register
 from headcats.figures.colours import DARK
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
-from headcats.guard import Guard, function_name, is_built_in
-from headcats.registry import register
 from headcats.results.declaration import approximation_label
 from headcats.results.whole_file import write_whole
 

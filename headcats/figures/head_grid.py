@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.figures.colours import ON_LIGHT, category_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells

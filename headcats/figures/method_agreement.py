@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures.colours import DIVERGING
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis

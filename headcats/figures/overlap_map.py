@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import HATCH, UNCLASSIFIED, ink_on
 from headcats.figures.figure import figure
 from headcats.figures.hero_map import hero_grid
@@ -14,7 +15,6 @@ from headcats.figures.panels.heads import PAPER, check_layout, layer_head_cells
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
 from headcats.figures.panels.marks import MARKED, UNMARKED
-from headcats.registry import unknown_name_message
 
 AUTO, NONE = "auto", "none"
 HERO = "hero"

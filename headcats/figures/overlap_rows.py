@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import DataError
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
-from headcats.errors import DataError
 from headcats.figures.colours import (
     MOST_CATEGORIES,
     NO_CATEGORY,

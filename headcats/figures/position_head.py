@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
@@ -17,7 +18,6 @@ from headcats.figures.panels.layout import Panel
 from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
-from headcats.registry import unknown_name_message
 from headcats.results.visible import shortened, visible, with_visible_ends
 from headcats.scores.given_blocks import usual_metric
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures.colours import listed_colours
+from headcats.results.categories import FUNCTIONS
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.results.run_results import refuse_results
-from headcats.tasks.categories import FUNCTIONS
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")

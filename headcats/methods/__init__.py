@@ -25,8 +25,8 @@ import importlib
 import pkgutil
 from typing import Any
 
-from headcats import registry
-from headcats.errors import UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import UnknownNameError
 from headcats.methods.causal import causal_method
 from headcats.methods.lazy import declare
 from headcats.results.declaration import Declaration, Selection, Strength

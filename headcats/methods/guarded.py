@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import ExtensionError
-from headcats.guard import Guard, is_built_in
+from headcats.base.errors import ExtensionError
+from headcats.base.guard import Guard, is_built_in
 from headcats.methods.spec import WholeNumber
 from headcats.results.block_schema import block_problem
 from headcats.results.records import BlockRecord

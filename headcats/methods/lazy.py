@@ -7,9 +7,9 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.guard import Guard, is_built_in
+from headcats.base.guard import Guard, is_built_in
+from headcats.base.registry import register, register_later
 from headcats.methods.guarded import check_members, guarded, is_texts
-from headcats.registry import register, register_later
 from headcats.results.declaration import Declaration
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from headcats.registry import lookup, register
+from headcats.base.registry import lookup, register
 
 
 @dataclass(frozen=True)

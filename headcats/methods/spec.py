@@ -4,9 +4,9 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.bounds import MOST_STEPS, TOO_LONG, shown
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import lookup, unknown_name_message
+from headcats.base.bounds import MOST_STEPS, TOO_LONG, shown
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import lookup, unknown_name_message
 from headcats.results.label import Label, format_call
 
 

@@ -13,10 +13,10 @@ tokens, each given those before it; `kl` takes the first token alone.
 A metric is a function of the logits and the `Targets`; decorate another one with `metric` to use it by its name.
 """
 
+from headcats.base.registry import bind_items
 from headcats.metrics.definition import Metric, Targets, metric
 from headcats.metrics.rest import Rest
 from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, pair_accuracy, prob, rank
-from headcats.registry import bind_items
 
 __all__ = [
     "Metric",

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError, UnknownNameError
-from headcats.guard import Guard, function_name, is_built_in
+from headcats.base.errors import ModelError, UnknownNameError
+from headcats.base.guard import Guard, function_name, is_built_in
+from headcats.base.registry import lookup, register, unknown_name_message
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
-from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 Metrics = tuple[str | Metric, ...]

@@ -3,10 +3,10 @@
 import inspect
 from typing import Any
 
-from headcats.errors import OptionError
-from headcats.guard import is_built_in
+from headcats.base.errors import OptionError
+from headcats.base.guard import is_built_in
+from headcats.base.registry import check_name, lookup, names, register
 from headcats.metrics.definition import Metric, Metrics, metric_name
-from headcats.registry import check_name, lookup, names, register
 
 _FORM = "f(logits, targets), with logits [row, vocab] at the last position and hc.metrics.Targets"
 

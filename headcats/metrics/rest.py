@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.geometry import one_token_geometry
 from headcats.models.head import Head, find_head
 from headcats.models.hooks import (

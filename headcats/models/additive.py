@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import noise_floor
 from headcats.models.hooks import Edit, hook_after, hook_before, hook_z, keeping

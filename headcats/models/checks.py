@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, keeping, output_projection, unnoticed
 from headcats.models.placement import MixedOperations, is_offloaded

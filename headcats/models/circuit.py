@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import attached_hook, text_config, unnoticed
 from headcats.models.norms import Norm, no_norm, read_norm

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.hooks import configured_heads, hook_v, hook_z, keeping, unnoticed, z_shape
 from headcats.results.head_axes import ABSENT, KV_HEAD
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 _PATTERN = re.compile(r"L?(\d+)[H.](\d+)", re.IGNORECASE)
 _GROUP = re.compile(r"L\d+G\d+", re.IGNORECASE)

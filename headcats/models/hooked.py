@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.supported import is_bridge_only, other_ways, version
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]

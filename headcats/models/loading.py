@@ -15,8 +15,8 @@ import torch
 from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
 from transformers.utils import logging as transformers_logging
 
-from headcats import registry
-from headcats.errors import ModelError, OptionError, first_line
+from headcats.base import registry
+from headcats.base.errors import ModelError, OptionError, first_line
 from headcats.models.adapter import HookedModel
 from headcats.models.hooked import build_hooked_transformer
 from headcats.models.hooks import model_class

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 
 # What results may ask of the loader. Others change the model, or name code or places of whoever made the results.
 _RESTORED = ("device_map", "max_memory", "n_devices", "offload_state_dict", "quantization_config")

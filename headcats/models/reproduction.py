@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.supported import other_ways, version
 
 # Largest difference in log-probability that counts as the same model; for 16-bit weights it is their rounding.

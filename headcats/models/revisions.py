@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
+from headcats.base.registry import unknown_name_message
 from headcats.models.source import check_folder, fetch, has_tokenizer, local_folder
-from headcats.registry import unknown_name_message
 
 _STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")

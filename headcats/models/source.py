@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from headcats import registry
-from headcats.errors import ModelError, OptionError, pluralize
-from headcats.hub.problem import HubProblem
-from headcats.hub.snapshot import fetch_snapshot
+from headcats.base import registry
+from headcats.base.errors import ModelError, OptionError, pluralize
+from headcats.base.hub.problem import HubProblem
+from headcats.base.hub.snapshot import fetch_snapshot
 from headcats.results.whole_file import check_path
 
 TEXT_ONLY = (

@@ -3,7 +3,7 @@
 import importlib.metadata
 from typing import Any
 
-from headcats.errors import ModelError, first_line
+from headcats.base.errors import ModelError, first_line
 from headcats.models.source import TEXT_ONLY
 
 _LONG = 160

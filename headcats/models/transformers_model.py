@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
-from headcats import registry
-from headcats.errors import ModelError, OptionError, first_line, pluralize
+from headcats.base import registry
+from headcats.base.errors import ModelError, OptionError, first_line, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.models.source import check_texts, fetch, local_folder
-from headcats.registry import unknown_name_message
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {

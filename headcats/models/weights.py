@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.placement import in_place, parameters_in_place, plain_parts, state_in_place
 
 WeightProcessing = Literal["none", "processed", "unknown"]

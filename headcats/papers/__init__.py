@@ -4,7 +4,7 @@ Each comes in by the entry points of headcats, as the package of somebody else d
 method is `hc.methods.<name>`; what else a paper has is in `hc.papers.<paper>`.
 """
 
-from headcats.registry import public_names
+from headcats.base.registry import public_names
 
 __getattr__, __all__ = public_names(__name__, __file__)
 

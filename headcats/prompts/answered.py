@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError, pluralize
+from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span, WordPair

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 
 

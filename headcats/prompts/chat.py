@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span, WordPair
 from headcats.prompts.template import Conversation, Template
 

@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.prompts.pair import PromptPair, SecondCorruption, WordPair
 from headcats.prompts.template import Template
-from headcats.registry import unknown_name_message
 from headcats.statistics.random_streams import stream
 
 PairsByTask = Mapping[str, Sequence[WordPair]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD, ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.drop_report import DropReport

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.encode import encode_pairs

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.continued import Continued
 
 Labels = tuple[str, ...]

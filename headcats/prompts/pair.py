@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headcats.errors import DataError
-from headcats.registry import unstorable
+from headcats.base.errors import DataError
+from headcats.base.registry import unstorable
 
 WordPair = tuple[str, str]
 """Input and output of a task."""

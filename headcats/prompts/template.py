@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.errors import ExtensionError, OptionError
-from headcats.guard import Guard, is_built_in
+from headcats.base.errors import ExtensionError, OptionError
+from headcats.base.guard import Guard, is_built_in
+from headcats.base.registry import lookup, names, register, register_later
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.tokens import check_bos, encode, unknown_id
-from headcats.registry import lookup, names, register, register_later
 
 Conversation = tuple[Sequence[WordPair], str]
 """Demonstrations and query of a prompt."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.pair import check_role
 
 

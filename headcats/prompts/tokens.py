@@ -5,8 +5,8 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 
 _log = logging.getLogger("headcats")
 BOS = ("once", "own", "written")

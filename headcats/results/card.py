@@ -2,7 +2,7 @@
 
 import re
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.results.manifest import Manifest
 from headcats.results.visible import visible
 

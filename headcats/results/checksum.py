@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from headcats.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError
 from headcats.results.whole_file import regular
 
 _MARK = b"\nheadcats blake2b "

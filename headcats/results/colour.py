@@ -2,7 +2,7 @@
 
 import re
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.css_colours import CSS_COLOURS
 
 _HEX = re.compile("#([0-9a-f]{3}|[0-9a-f]{6})")

@@ -14,8 +14,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import UnknownNameError, pluralize
-from headcats.registry import unknown_name_message
+from headcats.base.errors import UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.results.options import Store
 
 WHOLE, COMPACT = get_args(Store)

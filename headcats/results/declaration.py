@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import xarray as xr
 
-from headcats.errors import UnknownNameError
-from headcats.registry import lookup, names
+from headcats.base.errors import UnknownNameError
+from headcats.base.registry import lookup, names
 from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label, format_call
 

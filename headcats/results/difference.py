@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.loading import read_results
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import find_place

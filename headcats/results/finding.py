@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 
 Place = Literal["line", "item", "paragraph", "note"]
 OWN_BACKTICK, NO_LINK = "\ufdd0", "\ufdd1"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError
+from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
 from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file, stated_checksum
 from headcats.results.compact import restored

@@ -17,7 +17,7 @@ import scipy
 import xarray as xr
 
 import headcats
-from headcats.errors import StatisticsWarning, StorageError
+from headcats.base.errors import StatisticsWarning, StorageError
 from headcats.results.checksum import checksum
 from headcats.results.folder import KEPT
 from headcats.results.run_results import RunResults

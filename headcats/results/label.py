@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.head_axes import HEAD
 
 

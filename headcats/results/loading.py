@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError, StorageWarning, pluralize
+from headcats.base.errors import DamagedFileError, StorageError, StorageWarning, pluralize
 from headcats.results.folder import ResultsFolder
 from headcats.results.no_results import no_results
 from headcats.results.place import Place, find_place

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DamagedFileError, DataError, StorageError
+from headcats.base.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import NoChecksumError, json_content_of, json_with_checksum, read_file
 from headcats.results.colour import check_colour
 from headcats.results.json_lines import in_lines

@@ -10,8 +10,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, PlanError, StorageError, pluralize
-from headcats.registry import lookup
+from headcats.base.errors import DamagedFileError, PlanError, StorageError, pluralize
+from headcats.base.registry import lookup
 from headcats.results.compact import COMPACT, WHOLE, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import BLOCKS, ResultsFolder

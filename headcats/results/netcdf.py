@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 from h5py import h5, h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5s, h5z
 
-from headcats.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError
 
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
 _OF_NETCDF = {"CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "coordinates"}

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from headcats.bounds import check_count, shown
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import unknown_name_message
+from headcats.base.bounds import check_count, shown
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 
 T = TypeVar("T")
 Answers = Literal["whole", "first_token", "single"]

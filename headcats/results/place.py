@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from headcats.errors import StorageError
+from headcats.base.errors import StorageError
 from headcats.results.manifest import MANIFEST
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.whole_file import check_path
@@ -66,8 +66,8 @@ def find_place(source: str | os.PathLike[str]) -> Place:
         check_path(Path(address))
         return Place(address, Path(address))
     # Takes a quarter of a second, which readers of folders need not wait.
-    from headcats.hub.problem import HubProblem
-    from headcats.hub.snapshot import fetch_snapshot
+    from headcats.base.hub.problem import HubProblem
+    from headcats.base.hub.snapshot import fetch_snapshot
 
     name, _, revision = address.removeprefix(HUB).partition("@")
     try:

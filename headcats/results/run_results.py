@@ -12,7 +12,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.checksum import checksum
 from headcats.results.declaration import Declaration, declaration_of
 from headcats.results.descriptors import DESCRIPTORS_NODE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError
+from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import FORMAT, read_object

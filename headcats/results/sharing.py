@@ -6,7 +6,7 @@ from pathlib import Path, PureWindowsPath
 
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, StorageError
+from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.results.card import card
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import read_whole_results
@@ -46,7 +46,7 @@ def push(
         >>> import headcats as hc
         >>> hc.push("results/mini-icl", "nobody")
         Traceback (most recent call last):
-        headcats.errors.OptionError: Expected the name of a data set as 'owner/name'; got 'nobody'.
+        headcats.base.errors.OptionError: Expected the name of a data set as 'owner/name'; got 'nobody'.
     """
     if name.count("/") != 1 or name.startswith(HUB):
         raise OptionError(f"Expected the name of a data set as 'owner/name'; got {name!r}.")
@@ -55,8 +55,8 @@ def push(
     address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
     files = _files(place.folder, manifest) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
-    from headcats.hub.problem import HubProblem
-    from headcats.hub.upload import upload
+    from headcats.base.hub.problem import HubProblem
+    from headcats.base.hub.upload import upload
 
     message = f"Results of {manifest.model.name} on {manifest.plan.suite}"
     try:

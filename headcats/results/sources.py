@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.records import ModelRecord
 
 _BUNDLED = ("mini", "mini-cognitive")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, StorageError
+from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.checksum import stated_checksum, stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, SUITE, Manifest

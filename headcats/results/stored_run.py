@@ -8,7 +8,7 @@ from functools import cached_property
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.origin import other_model

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headcats.errors import StorageError
+from headcats.base.errors import StorageError
 
 SUITE_FILE = "suite.json"
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, HeadcatsError, StorageError
+from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.results.checksum import checksum, content_of, read_file, with_checksum
 from headcats.results.netcdf import read_netcdf
 from headcats.results.netcdf_writing import netcdf_bytes

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.manifest import SUITE, Manifest

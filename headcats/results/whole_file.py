@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from headcats.errors import StorageError
+from headcats.base.errors import StorageError
 
 TEMPORARY = ".*.tmp"
 """Pattern of the names that files have until they are complete."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from headcats.errors import OccupiedError, StorageError
+from headcats.base.errors import OccupiedError, StorageError
 from headcats.results.whole_file import below_a_file, check_path, regular, remove_empty, remove_leftovers, write_whole
 
 LOCK, WRITER = ".writer.lock", ".writer.json"

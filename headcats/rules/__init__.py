@@ -15,7 +15,7 @@ two are never merged.
 than effects, what a head must reach (`Cutoffs`).
 """
 
-from headcats.registry import bind_items
+from headcats.base.registry import bind_items
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Cutoffs, Rule, rule

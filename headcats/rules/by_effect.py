@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of, registered_declarations
 from headcats.rules.rule import Cutoffs, Rule, effect_cutoffs, rule
 

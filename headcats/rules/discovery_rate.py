@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from headcats.errors import OptionError, TooFewItemsError
+from headcats.base.errors import OptionError, TooFewItemsError
 from headcats.rules.rule import Cutoffs, Rule, rule
 from headcats.scores.testing import p_above, p_below
 from headcats.statistics.multiplicity import benjamini_hochberg, items_for

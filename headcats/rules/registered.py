@@ -4,9 +4,9 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from headcats.errors import HeadcatsError
-from headcats.guard import is_built_in
-from headcats.registry import lookup
+from headcats.base.errors import HeadcatsError
+from headcats.base.guard import is_built_in
+from headcats.base.registry import lookup
 from headcats.rules.rule import Rule, parse_rule, rule_text
 
 

@@ -20,9 +20,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.guard import Guard, function_name
-from headcats.registry import lookup, register, unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.guard import Guard, function_name
+from headcats.base.registry import lookup, register, unknown_name_message
 from headcats.results.label import format_call, parse_call
 from headcats.scores.testing import mirrored
 

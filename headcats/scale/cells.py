@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from headcats.guard import working_on
+from headcats.base.guard import working_on
+from headcats.base.registry import Kind, register
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import Kind, register
 from headcats.results.records import GivenAnswer
 from headcats.study.assessment import Measured, measure
 from headcats.study.given_answers import given_answers

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.causal.method import CausalMethod
 from headcats.methods.spec import MethodSpec
 from headcats.metrics.definition import reads_vocabulary

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from headcats.errors import UnknownNameError
-from headcats.registry import unknown_name_message
+from headcats.base.errors import UnknownNameError
+from headcats.base.registry import unknown_name_message
 
 # Of the peak rate, what sweeps reach: the lower end of the 38 to 43 % that training Llama 3 405B reached on H100s in
 # bfloat16 (arXiv 2407.21783, section 3.3.2). An assumption: nobody has run headcats on models of that size.

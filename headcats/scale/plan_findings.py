@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headcats.errors import format_duration
+from headcats.base.errors import format_duration
 from headcats.results.finding import Finding, line, paragraph, table
 
 if TYPE_CHECKING:  # which loads torch

@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
-from headcats.errors import ClusterError, first_line, pluralize
+from headcats.base.errors import ClusterError, first_line, pluralize
 from headcats.scale.cells import Call
 from headcats.scale.worker import Answer, Order, Worker
 

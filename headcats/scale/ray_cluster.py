@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headcats.bounds import check_count, shown
-from headcats.errors import ClusterError, OptionError, pluralize
+from headcats.base.bounds import check_count, shown
+from headcats.base.errors import ClusterError, OptionError, pluralize
 
 if TYPE_CHECKING:
     from headcats.models.adapter import HookedModel

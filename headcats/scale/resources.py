@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-from headcats.bounds import check_count
-from headcats.errors import OptionError, UnknownNameError, pluralize
-from headcats.registry import unknown_name_message
+from headcats.base.bounds import check_count
+from headcats.base.errors import OptionError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.scale.costs import UNPATCHED, Counting, bridge_sizes, is_planned
 from headcats.scale.hardware import Hardware, find_hardware
 from headcats.scale.shape import ModelShape, find_shape

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from headcats.bounds import shown
-from headcats.errors import ModelError, OptionError, UnknownNameError, first_line
-from headcats.registry import unknown_name_message
+from headcats.base.bounds import shown
+from headcats.base.errors import ModelError, OptionError, UnknownNameError, first_line
+from headcats.base.registry import unknown_name_message
 
 _TABLE = "shapes.toml"
 _IN_BLOCK = re.compile(r"\.\d+\.")

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headcats.errors import MemoryLimitError
-from headcats.guard import is_built_in
+from headcats.base.errors import MemoryLimitError
+from headcats.base.guard import is_built_in
+from headcats.base.registry import Kind, lookup
 from headcats.methods.spec import MethodSpec
 from headcats.models.checks import Report
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import Kind, lookup
 from headcats.results.records import GivenAnswer, TaskRecord
 from headcats.scale.cells import Assessment, Cell, Shared, Workers
 from headcats.study.assessment import judge

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from headcats.errors import HeadcatsError, MemoryShortageError
-from headcats.guard import is_out_of_memory, noting_traceback
+from headcats.base.errors import HeadcatsError, MemoryShortageError
+from headcats.base.guard import is_out_of_memory, noting_traceback
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.results.records import ModelRecord

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
+from headcats.base.registry import lookup, names
 from headcats.models.transformers_model import read_tokenizer
-from headcats.registry import lookup, names
 from headcats.study.options import ModelOptions
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study

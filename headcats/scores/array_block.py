@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 
 GRID = ("layer", "head")
 _DIMS = {2: ("prompt", "layer"), 3: ("prompt", *GRID), 4: ("prompt", "position", *GRID)}

@@ -4,8 +4,8 @@ import warnings
 
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.registry import names, unknown_name_message
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.registry import names, unknown_name_message
 from headcats.results.declaration import registered
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults, tables_of

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.registry import names, unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import names, unknown_name_message
 from headcats.statistics.task import PromptEffects
 
 Grid = dict[str, Any]

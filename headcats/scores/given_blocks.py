@@ -6,9 +6,9 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
+from headcats.results.categories import coloured
 from headcats.results.label import Label
-from headcats.tasks.categories import coloured
 
 _EXPECTED = (
     "hc.score takes what hc.run or hc.load returns; a block, as hc.sweep or hc.as_block returns it; or several: a list "

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.run_results import RunResults
 from headcats.statistics.random_streams import stream
 

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.head_axes import kv_head_of, unit_attrs, unit_of
 from headcats.results.run_results import RunResults
 from headcats.scores.blocks import approximation, find_blocks

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Shaped
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.statistics.bootstrap import item_weights
 from headcats.statistics.distributions import t_quantile
 from headcats.statistics.pooled_null import CONFIDENCE, pooled_null, scatters, standard_errors

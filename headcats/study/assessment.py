@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable

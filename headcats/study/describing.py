@@ -1,9 +1,9 @@
 """What the heads of a run do, kept beside its blocks: written once, and added to when tasks are added."""
 
-from headcats.descriptors.describing import describe_model, describe_prompts
 from headcats.results.descriptors import join_descriptors
 from headcats.study.output import Output
 from headcats.study.preparation import Preparation
+from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 
 
 def describe_run(output: Output, preparation: Preparation) -> None:

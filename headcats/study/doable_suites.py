@@ -3,9 +3,9 @@
 import warnings
 from collections.abc import Iterable, Mapping
 
-from headcats.errors import HeadcatsError, HeadcatsWarning
+from headcats.base.errors import HeadcatsError, HeadcatsWarning
+from headcats.base.registry import names
 from headcats.models.adapter import HookedModel
-from headcats.registry import names
 from headcats.results.declaration import default_methods
 from headcats.results.records import TaskRecord
 from headcats.study.assessment import assess_prompts

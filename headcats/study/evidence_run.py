@@ -10,11 +10,11 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.bounds import check_count
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.verdicts import LEAST_LABELLINGS
 from headcats.models.adapter import HookedModel

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from headcats import __version__
-from headcats.errors import PlanError
-from headcats.guard import is_built_in, source_text
+from headcats.base.errors import PlanError
+from headcats.base.guard import is_built_in, source_text
+from headcats.base.registry import lookup
 from headcats.models.adapter import HookedModel
-from headcats.registry import lookup
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.results.sources import stored_source

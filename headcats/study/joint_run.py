@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from headcats.errors import DataError
-from headcats.guard import working_on
+from headcats.base.errors import DataError
+from headcats.base.guard import working_on
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-from headcats.errors import OptionError
-from headcats.registry import unknown_name_message
+from headcats.base.errors import OptionError
+from headcats.base.registry import unknown_name_message
 from headcats.results.options import Option, PlanOptions, Stage, Store, option, options_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults

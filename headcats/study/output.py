@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import xarray as xr
 
-from headcats.errors import DamagedFileError, PlanError, StorageError
+from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.results.checksum import stated_in
 from headcats.results.compact import COMPACT, WHOLE, Loss, compacted, loss_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from headcats.errors import DamagedFileError, PlanError
+from headcats.base.errors import DamagedFileError, PlanError
 from headcats.prompts.chat import CHAT
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import Conversation, Template

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch

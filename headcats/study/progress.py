@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from headcats.errors import about, format_duration, pluralize
-from headcats.logged import logged_by
+from headcats.base.errors import about, format_duration, pluralize
+from headcats.base.logged import logged_by
 from headcats.results.visible import visible
 
 Advance = Callable[..., None]

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from headcats.errors import DataError, TokenizationWarning
+from headcats.base.errors import DataError, TokenizationWarning
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
 from headcats.study.options import StudyOptions, takes_options

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.batch import PromptBatch
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE

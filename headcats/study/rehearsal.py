@@ -11,13 +11,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headcats.descriptors.describing import describe_model, describe_prompts
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.replay.record import is_replayable
 from headcats.study.assessment import assess, work_of
 from headcats.study.preparation import Preparation
+from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 from headcats.sweeps.peak import peak_bytes
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns

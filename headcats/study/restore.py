@@ -7,12 +7,12 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, PlanError
+from headcats.base.errors import DataError, PlanError
+from headcats.base.registry import names
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
-from headcats.registry import names
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.run_results import RunResults

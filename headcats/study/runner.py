@@ -9,8 +9,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.bounds import shown
-from headcats.errors import DataError, NothingScoredError, OptionError, pluralize
+from headcats.base.bounds import shown
+from headcats.base.errors import DataError, NothingScoredError, OptionError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 
 import xarray as xr
 
-from headcats.errors import DataError
-from headcats.guard import working_on
+from headcats.base.errors import DataError
+from headcats.base.guard import working_on
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel

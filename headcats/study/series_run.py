@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import (
+from headcats.base.errors import (
     DamagedFileError,
     ModelError,
     NothingScoredError,

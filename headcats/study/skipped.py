@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from headcats.errors import DataError, NothingScoredError, pluralize
+from headcats.base.errors import DataError, NothingScoredError, pluralize
 from headcats.results.finding import first_names
 from headcats.results.manifest import Manifest
 from headcats.results.records import TaskRecord

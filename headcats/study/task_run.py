@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.distractors import settle_distractors

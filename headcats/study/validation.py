@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from headcats.errors import format_duration
+from headcats.base.errors import format_duration
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model

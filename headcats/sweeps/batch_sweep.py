@@ -9,14 +9,14 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headcats.errors import DataError, ModelWarning, OptionError
+from headcats.base.errors import DataError, ModelWarning, OptionError
+from headcats.base.registry import lookup
 from headcats.metrics.definition import Metric
 from headcats.metrics.given import check_metrics
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
-from headcats.registry import lookup
 from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
 from headcats.sweeps.change import Change

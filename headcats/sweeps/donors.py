@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Labels, Side, is_at_last, packed_roles
 from headcats.statistics.random_streams import stream

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
 _MOST = 10**18  # bytes, more than there are: a number that any float can hold

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.metrics.rest import NO_REST
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import MemoryLimitError, ModelError, OptionError
-from headcats.guard import is_out_of_memory
+from headcats.base.errors import MemoryLimitError, ModelError, OptionError
+from headcats.base.guard import is_out_of_memory
 from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual

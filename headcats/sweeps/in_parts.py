@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import torch
 
-from headcats.errors import MemoryShortageError
-from headcats.guard import is_out_of_memory
+from headcats.base.errors import MemoryShortageError
+from headcats.base.guard import is_out_of_memory
 
 _log = logging.getLogger("headcats")
 T = TypeVar("T")

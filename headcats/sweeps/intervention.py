@@ -8,8 +8,8 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import OptionError
-from headcats.registry import check_name
+from headcats.base.errors import OptionError
+from headcats.base.registry import check_name
 
 Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
@@ -62,7 +62,7 @@ class Intervention:
     `hc.methods.causal_method`.
 
     Attributes:
-        name: Name in results, such as "halved"; see `headcats.registry.check_name`.
+        name: Name in results, such as "halved"; see `headcats.base.registry.check_name`.
         base: Run in which the head is replaced, "clean" or "corrupted".
         replacement: What z becomes, given the sources of the layer: `clean`, `corrupted` and `second`, z of these runs;
             `mean`, `resampled` and `other_item`, from the reference prompts. Each is `[prompt, pos, head, d_head]`, in

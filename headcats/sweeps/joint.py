@@ -7,7 +7,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.metrics.definition import Metric
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch

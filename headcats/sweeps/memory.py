@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headcats.errors import MemoryLimitError, pluralize
+from headcats.base.errors import MemoryLimitError, pluralize
 from headcats.models.continued import Continued
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.sweeps.sizes import Sizes

@@ -16,14 +16,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import ModelWarning, OptionError, UnknownNameError
-from headcats.guard import is_out_of_memory
+from headcats.base.errors import ModelWarning, OptionError, UnknownNameError
+from headcats.base.guard import is_out_of_memory
+from headcats.base.registry import unknown_name_message
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.head import Head
 from headcats.models.replay.record import check_replayable, record
 from headcats.models.replay.recording import Unreplayable
-from headcats.registry import unknown_name_message
 from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked_logits
 from headcats.sweeps.replayed import replayed_residual

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts

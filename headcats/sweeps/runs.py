@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.metrics.definition import Metrics, Targets, measure
 from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel

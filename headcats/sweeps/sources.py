@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headcats.errors import ModelError, OptionError
-from headcats.guard import Guard, is_built_in
+from headcats.base.errors import ModelError, OptionError
+from headcats.base.guard import Guard, is_built_in
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.registry import unknown_name_message
 from headcats.results.head_axes import HEAD, KV_GROUP, UNITS
 from headcats.sweeps.tree import HeadSet
 

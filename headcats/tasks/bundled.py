@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from headcats.registry import lookup, register
-from headcats.registry import names as registered
-from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
+from headcats.base.registry import lookup, register
+from headcats.base.registry import names as registered
+from headcats.results.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, make_suite
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 from headcats.prompts.pair import WordPair
+from headcats.results.categories import FUNCTIONS
 from headcats.tasks import cognitive_inputs as inputs
-from headcats.tasks.categories import FUNCTIONS
 from headcats.tasks.definition import merge, task
 
 _recall = partial(task, category=FUNCTIONS[0], suite="cognitive", source="tables/countries.tsv")

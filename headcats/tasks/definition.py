@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.guard import Guard, function_name
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.guard import Guard, function_name
+from headcats.base.registry import check_name, register, unknown_name_message, unstorable
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
-from headcats.registry import check_name, register, unknown_name_message, unstorable
 
 _POOL = 1024
 _MOST = 10_000_000  # pairs that a task gives; they would take more than a gigabyte

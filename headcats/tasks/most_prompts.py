@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import psutil
 
-from headcats.bounds import shown
-from headcats.errors import OptionError
+from headcats.base.bounds import shown
+from headcats.base.errors import OptionError
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.tasks.definition import Task
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headcats.errors import DataError, HeadcatsError
+from headcats.base.errors import DataError, HeadcatsError
 from headcats.results.whole_file import regular
 
 

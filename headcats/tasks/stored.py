@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span, WordPair
 from headcats.prompts.template import Template
+from headcats.results.categories import Category
 from headcats.results.suite_text import damaged_suite, parse_suite
-from headcats.tasks.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 

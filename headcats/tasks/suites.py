@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.guard import Guard
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.guard import Guard
+from headcats.base.registry import lookup, unknown_name_message, unstorable
+from headcats.base.registry import names as registered
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import lookup, unknown_name_message, unstorable
-from headcats.registry import names as registered
-from headcats.tasks.categories import Category, coloured
+from headcats.results.categories import Category, coloured
 from headcats.tasks.definition import Task
 from headcats.tasks.files.layouts import SUFFIXES
 from headcats.tasks.files.loading import is_path, load_files

@@ -106,7 +106,7 @@ def test_words_that_tasks_share_are_not_what_a_category_is_supported_by():
     assert sum(any(study["signature"]) for study in found) <= 1
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_dealt_to_their_own_categories_tasks_have_the_verdicts_of_evidence(mini, tmp_path):
     tasks = ["list_first", "list_last", "successor", "next_letter", "french_english", "german_french"]
     hc.run(mini, suite=tasks, methods=["denoising_patch"], n_prompts=32, out=tmp_path)

@@ -8,8 +8,8 @@ import xarray as xr
 from example_joint import gates_of
 
 import headcats as hc
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.by_block import block_members
-from headcats.errors import DataError, StatisticsWarning
 
 
 def members(inside, *, categories=("A",), undecided=None):

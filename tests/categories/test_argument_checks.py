@@ -5,7 +5,7 @@ import pytest
 from simulated import null_results
 
 import headcats as hc
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 
 MEMBERS, SCORES = "the memberships that hc.categorize returns", "the scores that hc.score returns"
 RESULTS, OVERLAP = "the results that hc.run or hc.load returns", "the overlap that hc.overlap returns"
@@ -47,7 +47,7 @@ MISTAKES = {
 
 
 @pytest.mark.usefixtures("unchecked_types", "joint_methods")
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_natural_mistakes_are_one_sentence() -> None:
     results = null_results(np.random.default_rng(0), tasks=4, shape=(2, 4), prompts=48, n_items=24)
     scores = hc.score(results, method="denoising_patch")

@@ -8,10 +8,10 @@ import xarray as xr
 from example_joint import ANSWERS, gates_of, probe_of, weights_of
 
 import headcats as hc
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.by_block import block_members
-from headcats.errors import DataError, OptionError, StatisticsWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 CATEGORIES = json.dumps(

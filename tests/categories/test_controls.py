@@ -9,10 +9,10 @@ import xarray as xr
 from simulated import NAMES, block, tree
 
 from headcats import rules
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, StatisticsWarning
 from headcats.scores.scoring import score
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(of a single task|stay empty).*")

@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.differences import effect_differences
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.statistics.multiplicity import benjamini_hochberg
 
 NAMES = ["A", "B", "C", "D"]

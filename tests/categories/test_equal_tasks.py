@@ -9,6 +9,7 @@ import xarray as xr
 from simulated import CATEGORIES, block, tree
 
 from headcats import rules
+from headcats.base.errors import DataError, OptionError
 from headcats.categories import equal_tasks
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.judging import ROWS, Judged
@@ -17,7 +18,6 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
 from headcats.scores.scoring import score
 
@@ -109,7 +109,7 @@ def uneven() -> xr.Dataset:
     return score(results, method="denoising_patch")
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_subsets_that_cannot_be_judged_are_counted() -> None:
     found = subsampled_overlap(uneven(), rule=rules.fdr(), subsets=40)
     assert 18 <= found.attrs["judged"] <= 36  # those with a task of 40 items
@@ -117,7 +117,7 @@ def test_subsets_that_cannot_be_judged_are_counted() -> None:
     assert found["size"].sel(category="Algorithmic").item() == 6.0
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     scores = uneven()
     with pytest.raises(DataError, match="not call any"):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from simulated import block, tree
 
+from headcats.base.errors import OptionError
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import OptionError
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.rules import null_calibrated

@@ -11,10 +11,10 @@ from for_each import for_each
 from results.folders import change_manifest, files
 
 import headcats as hc
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories import map_tables as module
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_map, kept_scores, map_tables
-from headcats.errors import DataError, StatisticsWarning
 from headcats.models.adapter import HookedModel
 from headcats.results import kept as keeping
 from headcats.results.folder import ResultsFolder
@@ -26,7 +26,7 @@ from headcats.results.sharing import _files
 from headcats.results.tables import read_table, table_bytes
 from headcats.rules.rule import Rule
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 TABLES = {"scores", "members", "overlap", "equal_tasks", "differences", "sizes"}
 
 

@@ -11,10 +11,10 @@ from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree, with_null
 
 from headcats import rules
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.scores.scoring import score
 from headcats.statistics.conjunction import partial_conjunction
 

@@ -6,8 +6,8 @@ import xarray as xr
 from categories.test_differences import scores_of
 from scipy import stats
 
+from headcats.base.errors import DataError
 from headcats.categories.new_task import NEW_TASK, new_task_effects
-from headcats.errors import DataError
 
 
 def with_errors(scores: xr.Dataset, error: np.ndarray, n_items: np.ndarray) -> xr.Dataset:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.membership import head_table
 from headcats.categories.replicates import replicated
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError
 
 DIMS = ("category", "layer", "head")
 

@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
+from headcats.base.errors import DataError, TooFewItemsError
 from headcats.categories.membership import categorize
 from headcats.categories.required_tasks import sizes_by_min_tasks
-from headcats.errors import DataError, TooFewItemsError
 from headcats.scores.scoring import score
 
 
@@ -24,7 +24,7 @@ def scores_of(*, items: int = 40) -> xr.Dataset:
     return score(tree(blocks, categories=categories), method="denoising_patch")
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_sizes_are_those_of_categorize_at_every_number() -> None:
     scores = scores_of()
     sizes = sizes_by_min_tasks(scores)
@@ -39,7 +39,7 @@ def test_sizes_are_those_of_categorize_at_every_number() -> None:
     assert int(sizes["undecided"].sel(category="Algorithmic", min_tasks=3)) == undecided
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_numbers_that_the_rule_cannot_judge_are_nan() -> None:
     scores = scores_of(items=3)
     judged = sizes_by_min_tasks(scores)["size"].sel(category="Algorithmic").notnull().values

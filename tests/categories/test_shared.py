@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from headcats.base.errors import DataError
 from headcats.categories.shared import exact_sets, overlap
-from headcats.errors import DataError
 
 GRID = ("category", "layer", "head")
 

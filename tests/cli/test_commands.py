@@ -14,9 +14,10 @@ from cli.done import QUICK
 from typer.testing import CliRunner
 
 import headcats as hc
-from headcats import cli, registry
+from headcats import cli
+from headcats.base import registry
+from headcats.base.registry import names
 from headcats.cli.commands import callback
-from headcats.registry import names
 
 COMMANDS = (
     "run", "validate", "plan", "map", "report", "figure", "compare", "diff", "evidence", "views", "merge", "export",

@@ -17,7 +17,7 @@ TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
 A, B = (0, 0), (1, 2)
 DENOISING, MEAN = "denoising_patch@last, logit_diff", "mean_ablation@all, logit_diff"
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def write(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from test_architecture import python
 
-from headcats import cli, registry
+from headcats import cli
+from headcats.base import registry
 from headcats.cli import completion
 
 COMPLETE = """

@@ -14,13 +14,13 @@ from results.folders import change_manifest
 from rich.console import Console
 
 import headcats as hc
+from headcats.base.errors import DataError
 from headcats.cli import console
-from headcats.errors import DataError
 from headcats.results.card import card
+from headcats.results.categories import Category
 from headcats.results.folder import ResultsFolder
-from headcats.tasks.categories import Category
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 @pytest.fixture(scope="module", params=some([3, 4, 2, 1, 0], 1))

@@ -14,7 +14,7 @@ ADDRESS = f"hf://{NAME}"
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw bytes:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning"),
+    pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning"),
 ]
 
 

@@ -13,7 +13,7 @@ from example_joint import ANSWERS
 from reports.page.saved_runs import with_joint_block
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 from headcats.cli import console
 from headcats.cli.answer import Answer
 from headcats.cli.finished_run import print_run_summary
@@ -124,7 +124,7 @@ def test_gates_have_a_map_and_figures_of_their_own(headcats, two_methods):
     assert done.code == 0, done.err
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")  # one task is enough
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")  # one task is enough
 def test_heads_of_two_methods(headcats, two_methods):
     asked = ["map", two_methods, "--method", "word_weights", "--and", "made_gates", "--json"]
     done = headcats(*asked)
@@ -180,7 +180,7 @@ def test_compare_puts_all_methods_on_one_grid(headcats, two_methods):
 
 
 @pytest.mark.usefixtures("no_page")  # the blocks are of another model
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_joint_methods_beside_scored_tasks_are_named_and_compared(headcats, capfd, counting_run, two_methods, tmp_path):
     folder = Path(shutil.copytree(counting_run, tmp_path / "both"))
     for label in ("word_weights", SMALL_GATES):

@@ -13,8 +13,8 @@ from counting import SUITE
 from results.folders import change_manifest
 
 import headcats as hc
+from headcats.base.errors import StorageError
 from headcats.cli.commands import callback
-from headcats.errors import StorageError
 from headcats.results.declaration import registered_declarations
 
 
@@ -65,7 +65,7 @@ def test_run(answered, counting_model_folder):
     assert found["views"] == ["r/views/knowledge.html"]
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_map(answered, results):
     found = answered("map", results, "--csv")
     assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "sentences", "files"}

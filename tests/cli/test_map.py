@@ -12,10 +12,10 @@ import pytest
 from results.folders import change_manifest
 
 import headcats as hc
+from headcats.base.errors import StatisticsWarning
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
-from headcats.errors import StatisticsWarning
 from headcats.evidence.verdicts import VERDICTS
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.run_results import STATE, RunResults
@@ -46,7 +46,7 @@ def test_map_writes_the_head_list(headcats, results):
     assert [row["tasks"] for row in rows] == expected["tasks"].tolist()
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_map_lists_every_head(headcats, results):
     done = headcats("map", results, "--csv", "--all")
     assert done.code == 0, done.err

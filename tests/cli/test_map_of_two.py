@@ -8,7 +8,7 @@ from headcats.reports.text.selected import read_map
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def test_what_is_read_of_both_methods_is_in_the_names_of_files(results):

@@ -9,9 +9,9 @@ import pytest
 import typer
 
 import headcats as hc
+from headcats.base.errors import OptionError
 from headcats.cli.run import run_command
 from headcats.cli.settings import settings
-from headcats.errors import OptionError
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.manifest import Manifest
 from headcats.results.options import PlanOptions, options_of

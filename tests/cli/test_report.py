@@ -7,9 +7,9 @@ from reports.page.synthetic_runs import written_run
 from typer.testing import CliRunner
 
 from headcats import cli
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 MEMBERS = {"Knowledge": [(0, 1)]}
 
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
+from headcats.base.errors import HeadcatsError, OptionError
 from headcats.cli import console
 from headcats.cli.short_answer import MOST_LINES
-from headcats.errors import HeadcatsError, OptionError
 
 LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 @pytest.fixture(scope="module")

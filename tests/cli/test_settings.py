@@ -7,10 +7,10 @@ import pytest
 from results.folders import folder
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.cli.arguments import DEFAULT_RULE
 from headcats.cli.settings import check_names, settings
-from headcats.errors import OptionError, UnknownNameError
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import SOLVED

@@ -18,7 +18,7 @@ from headcats.reports.text.short import Short
 from headcats.results.finding import line, table
 from headcats.results.folder import ResultsFolder
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 WIDTHS = (80, 100, 120)
 PATCH, ABLATION = "denoising_patch@last", "mean_ablation@all"
 

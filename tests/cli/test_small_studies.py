@@ -14,12 +14,12 @@ from reports.page.saved_runs import KINDS, TASKS, gated_run, run_without_heads, 
 from reports.page.synthetic_runs import PATCH, N, written_run
 
 import headcats as hc
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
+from headcats.base.registry import names
 from headcats.evidence import held_out
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.held_out import HeldOut
 from headcats.evidence.verdicts import TESTS
-from headcats.registry import names
 from headcats.reports.page.saved import saved_evidence
 from headcats.results.loading import open_results
 from headcats.results.place import find_place

@@ -11,10 +11,10 @@ from results.folders import folder as results_folder
 from typer.testing import CliRunner
 
 from headcats import cli
+from headcats.base.errors import ClusterError, OptionError
 from headcats.cli.answer import Answer
 from headcats.cli.merge import merge_command
 from headcats.cli.spreading import tell_shard
-from headcats.errors import ClusterError, OptionError
 from headcats.results.manifest import Manifest
 from headcats.scale.shard import Shard
 

@@ -15,7 +15,7 @@ from made_once import made_once
 from transformers import AutoModelForCausalLM
 
 import headcats as hc
-from headcats.registry import lookup
+from headcats.base.registry import lookup
 
 ROOT = Path(__file__).parents[2]
 SERIES = ROOT / "tutorials" / "mini-checkpoints.tar.xz"

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 from public_names import NAMESPACES, PublicName, public_names
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 
 pytestmark = pytest.mark.slow
 

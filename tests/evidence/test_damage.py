@@ -5,7 +5,7 @@ import pytest
 from planted import planted_model
 from specific import N_LAYERS, OWN, batches, tasks_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.evidence.damage import blocks_needed, measure_damage
 from headcats.models.adapter import adapt
 from headcats.models.head import Head

@@ -8,7 +8,7 @@ import pytest
 from specific import study, tasks_of
 
 import headcats as hc
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.evidence.findings import contrast_findings
 from headcats.evidence.held_out import Options, examine
 from headcats.evidence.self_repair import NOT_COMPARABLE

@@ -17,9 +17,9 @@ from figures.examples import (
     whole_overlap,
 )
 
+from headcats.base.registry import lookup, names
 from headcats.figures import reads
 from headcats.figures.panels.grid import PanelGrid
-from headcats.registry import lookup, names
 
 PAPERS = importlib.import_module("paper_tables") if importlib.util.find_spec("paper_tables") else None
 

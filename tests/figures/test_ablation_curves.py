@@ -6,7 +6,7 @@ import xarray as xr
 from figures.examples import ICL, curves_of, scattered_curves
 from figures.reading import caption, traces
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import ablation_curves, data
 from headcats.figures.ablation_curves import NOT_COMPARED
 

@@ -7,7 +7,7 @@ import pytest
 from figures.examples import scattered_revisions
 from figures.reading import traces
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.figures import checkpoints, data
 
 TABLE = scattered_revisions(3, 4)

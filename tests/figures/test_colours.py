@@ -7,7 +7,7 @@ import pytest
 from jaxtyping import Float
 
 from headcats.figures.colours import BACKGROUND, DARK, HATCH, MOST_CATEGORIES, UNCLASSIFIED, Palette, named_palette
-from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
+from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 

@@ -21,7 +21,7 @@ from headcats.figures.contrast import (
     distinguishable_colours,
     edge_on,
 )
-from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES
+from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 
 STANDARD = [category.colour for category in STANDARD_CATEGORIES]
 PALETTES = [named_palette(name, dict.fromkeys("abcdefgh", "#000000")) for name in ("headcats", "colour_blind")]

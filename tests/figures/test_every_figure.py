@@ -22,11 +22,11 @@ from figures.reading import caption
 from figures.registered import EXAMPLES, FIGURES, HEAD_GRIDS, PAPERS, REGISTERED, of_papers
 
 import headcats
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import lookup
 from headcats.figures import data, figure, reads, write
 from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
 from headcats.figures.static.svg import svg
-from headcats.registry import lookup
 from headcats.results.colour import as_hex
 from headcats.results.manifest import SUITE
 from headcats.results.run_results import suite_blocks

@@ -11,9 +11,9 @@ import pytest
 from figures.examples import mixed_overlap
 
 import headcats.figures
-from headcats.errors import DataError, OptionError, StorageError
+from headcats.base.errors import DataError, OptionError, StorageError
+from headcats.base.registry import lookup, names
 from headcats.figures import data, figure, overlap_map, reads, write
-from headcats.registry import lookup, names
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from figures.examples import ICL, mixed_overlap, scores_of
 from figures.reading import caption, heatmaps
 from simulated import block
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.figures import data, head_grid
 from headcats.scores.scoring import score
 

@@ -6,8 +6,8 @@ import xarray as xr
 from figures.examples import ICL, scored_tasks
 from figures.reading import traces
 
+from headcats.base.errors import OptionError
 from headcats.categories.membership import categorize
-from headcats.errors import OptionError
 from headcats.figures import data, head_tasks
 
 TASKS = ["copy", "reverse", "capital", "currency"]

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from figures.examples import ICL, mixed_overlap, overlap_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data, overlap_map
 from headcats.figures.hero_map import hero_panel
 

@@ -18,7 +18,7 @@ from figures.registered import EXAMPLES, FIGURES, REGISTERED
 from hostile_names import GROUPS, NAMES, seen, unseen
 from playwright.sync_api import Browser
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import write
 from headcats.figures.panels.legend import category_letters
 from headcats.figures.panels.text import escaped

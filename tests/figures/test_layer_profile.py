@@ -3,7 +3,7 @@ import pytest
 from figures.examples import ICL, mixed_overlap, overlap_of
 from figures.reading import traces
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data, layer_profile
 
 # Layer 0: head 0 in Algorithmic, head 1 undecided in it; layer 1: nothing of it.

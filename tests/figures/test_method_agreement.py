@@ -7,7 +7,7 @@ import xarray as xr
 from figures.examples import agreement_of, scattered_agreement
 from figures.reading import heatmaps, texts_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data, method_agreement
 
 METHODS = ("patch", "weights", "gates")

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.registered import EXAMPLES, HEAD_GRIDS, MAPS, REGISTERED, TURNED, of_papers
 
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 
 LAYERS, HEADS = 5, 3
 

@@ -10,7 +10,7 @@ from figures.reading import heatmaps, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.axes import ticks
 from headcats.results.descriptors import DESCRIPTORS

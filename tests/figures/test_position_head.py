@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from figures.examples import positions_of, scattered_positions
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data, position_head
 
 TOKENS = [["<bos>", " John", " gave", "\n"], ["<bos>", " Mary", " gave", "\n"]]

@@ -11,7 +11,7 @@ import xarray as xr
 from figures.examples import ICL
 from figures.registered import EXAMPLES, FIGURES, MAPS, REGISTERED
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.figures.colours import BACKGROUND, FRAME
 from headcats.figures.static.svg import svg

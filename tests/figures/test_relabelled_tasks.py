@@ -3,7 +3,7 @@ import pytest
 from figures.examples import ICL, relabelling_of, scattered_relabelling
 from figures.reading import caption, traces
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data, relabelled_tasks
 from headcats.figures.colours import TEXT
 

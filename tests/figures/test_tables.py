@@ -7,7 +7,7 @@ from figures.examples import mixed_overlap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import tables
 from headcats.figures.tables import head_rows, require
 

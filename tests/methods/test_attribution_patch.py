@@ -15,7 +15,7 @@ from toy_cases import shared_toy
 from toys import random_tokens
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.metrics import metric
 from headcats.models.adapter import HookedModel, adapt
@@ -181,7 +181,7 @@ class TestLabels:
     def members(self, results: xr.DataTree, method: str) -> xr.Dataset:
         return hc.categorize(hc.score(results, method=method), rule=hc.rules.threshold(value=0.1), min_tasks=1)
 
-    @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+    @pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
     def test_tables_carry_the_approximation(self, results: xr.DataTree) -> None:
         for method, kind, label in (
             ("attribution_patch", "first order", "first-order approximation"),

@@ -14,8 +14,8 @@ from planted import planted_model, slot_batch
 from toy_cases import shared_toy
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import HeadcatsError, OptionError, UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt

@@ -4,7 +4,7 @@ import pytest
 from joint_inputs import suite_inputs
 from toy_cases import shared_toy
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.joint.inputs import attempt_each
 from headcats.models.adapter import HookedModel
 

@@ -11,7 +11,7 @@ from planted import planted_model, slot_batch
 from toy_cases import shared_toy
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.reference import Reference

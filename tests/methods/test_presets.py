@@ -3,9 +3,9 @@
 import pytest
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
+from headcats.base.errors import UnknownNameError
 from headcats.cli.settings import settings
-from headcats.errors import UnknownNameError
 from headcats.study.plan import plan
 
 pytestmark = pytest.mark.usefixtures("joint_methods")

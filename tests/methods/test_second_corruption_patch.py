@@ -12,7 +12,7 @@ from toy_cases import shared_toy
 from toys import tiny_model
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.runs import BaseRuns

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats import registry
-from headcats.errors import HeadcatsError, OptionError, UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.spec import (
     MethodSpec,
     Option,

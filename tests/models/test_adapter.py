@@ -5,7 +5,7 @@ import pytest
 import torch
 from toys import D_VOCAB, N_CTX, Toy, put, random_tokens, tiny_model
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
 

@@ -7,7 +7,7 @@ import torch
 import transformers
 from toys import Toy, random_tokens, tiny_model, word_tokenizer
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_model, check_residual, noise_floor
 from headcats.models.loading import load_model

@@ -5,7 +5,7 @@ import pytest
 import torch
 from toys import D_VOCAB, Toy, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
 from headcats.models.one_token_run import NO_MLP, NO_NORM, WITH_RESIDUAL

@@ -7,7 +7,7 @@ import torch
 from architectures import ARCHITECTURES, tiny_bridge
 from toys import Toy, put, random_tokens
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.hooks import hook_z, keeps_logits
 

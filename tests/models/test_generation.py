@@ -21,7 +21,7 @@ def own_answer(hf: Any, prompt: list[int], *, ends: list[int], limit: int) -> tu
 def test_the_bundled_model_answers_as_transformers_generates(mini: HookedModel) -> None:
     from transformers import AutoModelForCausalLM
 
-    from headcats import registry
+    from headcats.base import registry
 
     model = mini
     folder = registry.lookup("model", "mini")

@@ -9,7 +9,7 @@ import torch
 from architectures import ARCHITECTURES, N_HEADS, hf_architecture, plain_z, tiny_bridge
 from toys import Toy, random_tokens
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.geometry import Geometry, _n_kv_heads
 from headcats.models.hooks import hook_v

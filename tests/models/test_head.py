@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.head import Head
 
 

@@ -5,7 +5,7 @@ import torch
 import transformers
 from toys import random_tokens, word_tokenizer
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from toys import Toy, put, random_tokens, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import adapt
 from headcats.models.hooks import configured_heads
 

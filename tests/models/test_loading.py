@@ -10,8 +10,8 @@ import torch
 import transformers
 from toys import hf_model, random_tokens, tiny_model, word_tokenizer
 
-from headcats import registry
-from headcats.errors import ModelError, OptionError
+from headcats.base import registry
+from headcats.base.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.loading import load_model, quiet
 from headcats.models.origin import Origin

@@ -4,7 +4,7 @@ import pytest
 import torch
 from toys import Toy, random_tokens, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.patterns import attention_patterns, hook_pattern
 

@@ -10,7 +10,7 @@ import transformers
 from placements import SECOND, on_disk, placed
 from toys import random_tokens
 
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
 from headcats.models.circuit import Circuit
 from headcats.models.loading import load_model
 from headcats.models.placement import in_place, is_offloaded, largest_offloaded, resident_bytes

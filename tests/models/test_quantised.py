@@ -13,7 +13,7 @@ from prefixes import prefixed_batch
 from toys import random_tokens, save_folder
 from transformers import BitsAndBytesConfig
 
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model

@@ -5,7 +5,7 @@ import pytest
 import torch
 from toys import LAYOUTS, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models import loading
 from headcats.models.loading import load_model
 from headcats.models.reproduction import check_reproduces, take_reference

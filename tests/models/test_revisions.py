@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models import revisions
 from headcats.models.revisions import Revision, find_revisions, training_step
 

@@ -7,7 +7,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from toys import word_tokenizer
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.loading import load_model
 
 

@@ -10,7 +10,7 @@ from conftest import TRANSFORMER_LENS_MAJOR
 from for_each import for_each
 from toys import D_VOCAB, word_tokenizer
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.loading import load_model
 
 SIZES: dict[str, Any] = {

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from toys import word_tokenizer
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.loading import load_model
 
 

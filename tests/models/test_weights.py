@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from toys import Toy, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import adapt
 from headcats.models.circuit import unprocessed_circuit
 from headcats.models.weights import weights_hash

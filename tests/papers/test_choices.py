@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headcats.papers
-from headcats import registry
+from headcats.base import registry
 from headcats.papers.token_probe.settings import PRESETS as TOKEN_PROBES
 
 ROOT = Path(__file__).parents[2]

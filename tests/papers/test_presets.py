@@ -1,7 +1,7 @@
 """Presets: every constant as in the paper."""
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 from headcats.study.plan import REFERENCE_PROMPTS
 
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.answered import (
     AnsweredBatch,
     AnsweredText,

@@ -8,7 +8,7 @@ from batches import misaligned
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.batch import PromptBatch
 
 CLEAN = [[0, 5, 6, 7], [0, 8, 9, 7]]

@@ -10,14 +10,14 @@ from covering import spread
 from toys import WORDS, word_tokenizer
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
+from headcats.base.registry import lookup
 from headcats.prompts.answered import encode_answered, few_shot_texts
 from headcats.prompts.chat import CHAT, as_messages, chat_template
 from headcats.prompts.corruption import build_pairs
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, check_writable
-from headcats.registry import lookup
 from headcats.tasks.definition import word_pairs
 
 TASK, OTHERS = "country_capital", ("country_language",)

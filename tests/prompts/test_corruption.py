@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.prompts.corruption import build_pairs, derange, distractor_tasks
 from headcats.prompts.pair import SecondCorruption, Span
 from headcats.prompts.template import ARROW, QUESTION

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs

@@ -6,7 +6,7 @@ import pytest
 import torch
 from toys import WORDS, Toy, tiny_model, word_tokenizer
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep

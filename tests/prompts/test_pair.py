@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair, Span
 
 FIELDS = {"key": "t/0", "item": "q", "clean": "a b q", "corrupted": "a c q", "answer": " x", "distractor": " y"}

@@ -8,7 +8,7 @@ from tokenizer_zoo import ZOO
 from tokenizers.processors import TemplateProcessing
 from toys import word_tokenizer
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.tokens import (
     bos_of,
     encode,

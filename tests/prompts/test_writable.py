@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.encode import usable_pairs
 from headcats.prompts.template import ARROW, QUESTION, Template, check_writable

@@ -7,7 +7,7 @@ from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError
 from headcats.results.checksum import (
     checksum,
     content_of,

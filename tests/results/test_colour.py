@@ -4,7 +4,7 @@ import pytest
 from _plotly_utils.basevalidators import ColorValidator
 from for_each import for_each
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.colour import as_hex, check_colour
 from headcats.results.css_colours import CSS_COLOURS
 

@@ -10,7 +10,7 @@ from for_each import for_each
 from results.folders import LABEL, manifest
 
 import headcats as hc
-from headcats.errors import DamagedFileError, UnknownNameError
+from headcats.base.errors import DamagedFileError, UnknownNameError
 from headcats.results import compact
 from headcats.results.compact import COMPACT, ROUNDED, WHOLE, check_store, compacted, loss_of, losses_text, restored
 from headcats.results.folder import ResultsFolder

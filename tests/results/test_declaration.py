@@ -8,7 +8,7 @@ from example_joint import WEIGHTS
 from for_each import for_each
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import (
     Declaration,

@@ -5,7 +5,7 @@ import pytest
 from results.folders import LABEL, block, folder, manifest
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import BlockRecord, ModelRecord
 

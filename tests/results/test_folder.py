@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 from results.folders import LABEL, block, change_manifest, files, folder, manifest
 
 import headcats as hc
-from headcats.errors import DamagedFileError, DataError, StorageError, StorageWarning
+from headcats.base.errors import DamagedFileError, DataError, StorageError, StorageWarning
 from headcats.results import whole_file
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.loading import load, read_whole_results

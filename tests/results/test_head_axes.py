@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.head import Head
 from headcats.results.head_axes import cell_name, head_coords, unit_of
 from headcats.results.label import Label

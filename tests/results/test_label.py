@@ -5,7 +5,7 @@ import pytest
 from for_each import for_each
 from hypothesis import strategies as st
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.label import Label, format_call, parse_call
 
 WORDS = st.text(st.characters(blacklist_categories=("C", "Z"), blacklist_characters=":,=@"), min_size=1)

@@ -10,7 +10,7 @@ from for_each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DamagedFileError, DataError, StorageError
+from headcats.base.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (

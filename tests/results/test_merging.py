@@ -10,7 +10,7 @@ import xarray as xr
 from for_each import for_each
 from results.folders import LABEL, block, files, folder, manifest
 
-from headcats.errors import DamagedFileError, PlanError, StorageError
+from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.merging import merge

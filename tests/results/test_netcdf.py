@@ -16,7 +16,7 @@ from h5netcdf import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError
 from headcats.results import netcdf, netcdf_writing
 from headcats.results.netcdf import NO_VARIABLE, largest_table, read_netcdf
 from headcats.results.netcdf_writing import netcdf_bytes

@@ -5,7 +5,7 @@ import json
 import pytest
 from for_each import for_each
 
-from headcats.errors import StorageError
+from headcats.base.errors import StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.loading import load
 from headcats.results.manifest import FORMAT

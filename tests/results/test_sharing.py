@@ -11,7 +11,7 @@ from hub_server import Fault, Hub, Repository
 from results import folders
 
 import headcats as hc
-from headcats.errors import DamagedFileError, DataError, OptionError, StorageError
+from headcats.base.errors import DamagedFileError, DataError, OptionError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults

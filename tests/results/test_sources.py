@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.records import ModelRecord
 from headcats.results.sources import moved_source, shown_source, source_of, stored_source
 

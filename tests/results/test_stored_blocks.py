@@ -5,7 +5,7 @@ import pytest
 from results.folders import LABEL, block, manifest
 
 import headcats as hc
-from headcats.errors import DamagedFileError, StorageWarning
+from headcats.base.errors import DamagedFileError, StorageWarning
 from headcats.results import folder as folder_module
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results

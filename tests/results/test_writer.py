@@ -13,7 +13,7 @@ import pytest
 from for_each import for_each
 from results.folders import files, folder
 
-from headcats.errors import OccupiedError, StorageError
+from headcats.base.errors import OccupiedError, StorageError
 from headcats.results import writer
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from headcats import rules
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.rules.rule import negate
 
 DIMS = ("task", "layer", "head")

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulated import with_null
 
-from headcats import registry, rules
-from headcats.errors import DataError, ExtensionError, OptionError, StatisticsWarning
+from headcats import rules
+from headcats.base import registry
+from headcats.base.errors import DataError, ExtensionError, OptionError, StatisticsWarning
 from headcats.rules.rule import Rule, negate, parse_rule, rule_text
 from headcats.statistics.multiplicity import smallest_p
 

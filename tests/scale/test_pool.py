@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ray_here import RayHere
 
-from headcats.errors import ClusterError, DataError, MemoryLimitError, ModelWarning
+from headcats.base.errors import ClusterError, DataError, MemoryLimitError, ModelWarning
 from headcats.models.adapter import HookedModel
 from headcats.scale import pool as of_pools
 from headcats.scale import worker as of_workers

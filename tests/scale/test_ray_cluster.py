@@ -15,7 +15,7 @@ from cluster_faults import OPTIONS, Study, workers
 from toys import as_bridge, hf_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import ClusterError, OptionError
+from headcats.base.errors import ClusterError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.transformers_model import PLACING, check_loader_options
 from headcats.results.folder import ResultsFolder

@@ -6,7 +6,7 @@ import pytest
 from counting import INPUTS, SUITE, counting_folder
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.scale import flops
 from headcats.scale.costs import UNPATCHED
 from headcats.scale.hardware import Hardware, find_hardware

@@ -7,7 +7,7 @@ import pytest
 from random_weights import random_model
 from transformers import LlamaConfig, MixtralConfig, dynamic_module_utils
 
-from headcats.errors import ModelError, UnknownNameError
+from headcats.base.errors import ModelError, UnknownNameError
 from headcats.scale.shape import ModelShape, find_shape
 
 GATED = ModelShape(3, 4, 2, 32, 16, 64, 60, 3)

@@ -7,7 +7,7 @@ import pytest
 from counting import STUDY, SUITE
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults

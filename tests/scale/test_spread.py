@@ -13,7 +13,7 @@ from counting import STUDY, SUITE
 from in_process import InProcess
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.progress import PartsClock

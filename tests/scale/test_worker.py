@@ -9,8 +9,8 @@ import psutil
 import pytest
 import torch
 
-from headcats.errors import ExtensionError
-from headcats.guard import Guard, own_traceback
+from headcats.base.errors import ExtensionError
+from headcats.base.guard import Guard, own_traceback
 from headcats.models.loading import load_model
 from headcats.scale import worker as of_workers
 from headcats.scale.worker import Order, Worker

@@ -11,7 +11,7 @@ from architectures import tiny_bridge
 from batches import random_batch
 from simulated import block
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.scores.array_block import as_block
 from headcats.scores.scoring import score
 from headcats.sweeps.batch_sweep import sweep

@@ -6,7 +6,7 @@ import xarray as xr
 from simulated import block, tree
 
 import headcats as hc
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 
 pytestmark = pytest.mark.usefixtures("joint_methods")
 

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.scores.scoring import score
 
 N, SHAPE = 40, (2, 3)

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.scores.given_blocks import is_blocks
 from headcats.scores.scoring import score
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from simulated import block, tree
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
 

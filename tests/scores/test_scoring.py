@@ -9,7 +9,7 @@ from scipy import stats
 from simulated import CATEGORIES, block, null_results, tree
 
 from headcats import rules
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.scores.scoring import score
 from headcats.statistics.task import mean_interval
 

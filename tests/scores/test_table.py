@@ -7,7 +7,7 @@ from simulated import block, tree
 import headcats as hc
 from headcats.scores.table import score_table
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 @pytest.fixture(scope="module")

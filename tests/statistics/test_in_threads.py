@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.statistics.in_threads import check_jobs, in_threads
 
 

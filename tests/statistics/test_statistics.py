@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.statistics.bootstrap import item_weights
 from headcats.statistics.multiplicity import discoveries_needed, items_for, smallest_p
 from headcats.statistics.random_streams import stream

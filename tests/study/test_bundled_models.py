@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
 
 # Of `model.safetensors`.
 HASHES = {"mini": "49e27dab5fd2f5de0b1a139fa70087a2", "mini-cognitive": "29acf776f214edcb1ddbc16010456eff"}

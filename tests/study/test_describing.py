@@ -8,19 +8,19 @@ import xarray as xr
 from results.folders import change_manifest
 
 import headcats as hc
+from headcats.base.errors import StorageWarning
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
-from headcats.descriptors.describing import describe_prompts
-from headcats.errors import StorageWarning
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
+from headcats.sweeps.descriptors.describing import describe_prompts
 
 TASKS = ["always_a", "always_b"]
 
-THIN = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")  # few tasks of each category
+THIN = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")  # few tasks of each category
 
 
 def described(results: xr.DataTree) -> xr.Dataset:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.study.doable_suites import advice_on_suites
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord
 from headcats.study.assessment import memory_plan

@@ -9,9 +9,9 @@ import xarray as xr
 from counting import SUITE, counting_suite
 
 import headcats as hc
-from headcats import registry
+from headcats.base import registry
+from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.categories.map_spec import EVIDENCE_TABLES
-from headcats.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half
 from headcats.study import evidence_run
@@ -20,7 +20,7 @@ from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, restored_study
 from headcats.tasks.suites import make_suite
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 QUICK = {"n_prompts": 8, "relabellings": 19}
 
 

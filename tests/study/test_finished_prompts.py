@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import headcats as hc
-from headcats.errors import OptionError, PlanError
+from headcats.base.errors import OptionError, PlanError
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.tasks import validation_findings
 from headcats.results.declaration import default_methods
@@ -17,7 +17,7 @@ from headcats.study.preparation import Preparation
 from headcats.study.restore import restored_study
 from headcats.study.validation import validate
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 SOURCE = """
 import headcats as hc
 
@@ -140,7 +140,7 @@ def test_prompts_without_demonstrations_need_no_number_of_them(own):
     )
 
 
-@pytest.mark.filterwarnings("default::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("default::headcats.base.errors.StatisticsWarning")
 def test_wordings_of_one_case_with_several_items_are_counted(model, own):
     same = SOURCE.replace("(i + k + 5) % 24", "(i + k) % 24")  # right and wrong word alone differ
     own.write_text(same.replace('"w40", "w41"', '"w40", "w44"'), encoding="utf-8")

@@ -11,7 +11,7 @@ import xarray as xr
 from counting import constant
 
 import headcats as hc
-from headcats.errors import HeadcatsWarning, OptionError
+from headcats.base.errors import HeadcatsWarning, OptionError
 from headcats.sweeps.joint import joint_sweep
 from headcats.tasks.suites import make_suite
 

@@ -11,7 +11,7 @@ from architectures import tiny_bridge
 from counting import SUITE
 
 import headcats as hc
-from headcats.errors import PlanError
+from headcats.base.errors import PlanError
 from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord

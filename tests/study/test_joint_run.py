@@ -12,8 +12,8 @@ from clock_lines import estimate, finished
 from counting import SUITE, constant
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import DataError, OptionError, PlanError
+from headcats.base import registry
+from headcats.base.errors import DataError, OptionError, PlanError
 from headcats.methods.spec import WholeNumber
 from headcats.results.declaration import Declaration
 from headcats.results.folder import ResultsFolder

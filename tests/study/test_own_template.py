@@ -11,7 +11,7 @@ from counting import SUITE, counting_suite, finished_pairs
 from toys import word_tokenizer
 
 import headcats as hc
-from headcats.errors import ModelError, OptionError, PlanError
+from headcats.base.errors import ModelError, OptionError, PlanError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import encode_answered
 from headcats.prompts.chat import CHAT
@@ -24,7 +24,7 @@ from headcats.study.restore import restored_study
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "template": "chat"}
 RUN = {**SMALL, "n_prompts": 24, "methods": ["denoising_patch"], "progress": False}
 # The words of the template "arrow".

@@ -4,7 +4,7 @@ import pytest
 from counting import SUITE, counting_suite
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.results.records import PlanRecord
 from headcats.study.plan import plan
 

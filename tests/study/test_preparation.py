@@ -9,7 +9,7 @@ from batches import misaligned
 from counting import INPUTS, OUTPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
 from toys import tiny_model
 
-from headcats.errors import DataError, ModelError, UnknownNameError
+from headcats.base.errors import DataError, ModelError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, Span

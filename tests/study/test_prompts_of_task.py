@@ -5,7 +5,7 @@ import pytest
 from counting import SUITE, constant, counting_suite, several_tokens
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
+from headcats.base.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
 from headcats.prompts.pair import PromptPair
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task

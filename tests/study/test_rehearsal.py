@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import headcats as hc
+from headcats.base.registry import lookup
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.registry import lookup
 from headcats.study.assessment import seconds_expected, work_of
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation

@@ -11,7 +11,7 @@ from headcats.results.run_results import RunResults
 from headcats.results.sources import located
 from headcats.tasks.stored import stored_suite
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 DUPLICATE = "duplicate of an earlier row"
 OPTIONS = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"], "progress": False}
 

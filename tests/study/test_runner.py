@@ -17,7 +17,7 @@ import xarray as xr
 from counting import COUNTING_HEAD, SUITE, constant, counting_folder, finished_pairs
 
 import headcats as hc
-from headcats.errors import (
+from headcats.base.errors import (
     DamagedFileError,
     DataError,
     ModelError,

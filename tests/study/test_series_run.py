@@ -12,7 +12,7 @@ import xarray as xr
 from counting import constant, counting_checkpoints, counting_folder
 
 import headcats as hc
-from headcats.errors import (
+from headcats.base.errors import (
     DamagedFileError,
     ModelError,
     OptionError,
@@ -27,7 +27,7 @@ from headcats.study import series_run
 from headcats.study.restore import restored_model
 from headcats.tasks.suites import make_suite
 
-pytestmark = pytest.mark.filterwarnings("ignore:Categories of a single task:headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Categories of a single task:headcats.base.errors.StatisticsWarning")
 
 STEPS = ["step0", "step10", "step20"]
 TWO_TASKS = make_suite([constant(f"always_{name}", word, "knowledge") for name, word in (("a", "w40"), ("b", "w41"))])

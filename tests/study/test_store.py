@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headcats as hc
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 from headcats.results import compact
 from headcats.results.compact import COMPACT, ROUNDED, WHOLE, loss_of
 from headcats.results.merging import merge

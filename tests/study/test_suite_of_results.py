@@ -9,7 +9,7 @@ from counting import INPUTS, constant, finished_pairs
 from for_each import for_each
 
 import headcats as hc
-from headcats.errors import DataError, PlanError, StorageWarning
+from headcats.base.errors import DataError, PlanError, StorageWarning
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.preparation import Preparation
@@ -17,7 +17,7 @@ from headcats.study.restore import restored_study
 from headcats.tasks.definition import Task
 from headcats.tasks.stored import stored_suite
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 QUICK = {"n_prompts": 8, "relabellings": 19}
 OPTIONS = {"n_prompts": 16, "n_demos": 2, "methods": ["denoising_patch"], "progress": False}
 FEW = {**OPTIONS, "n_prompts": 4}

@@ -7,7 +7,7 @@ import pytest
 from counting import INPUTS, counting_suite, finished_pairs, several_tokens
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.prompts.pair import PromptPair
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task

@@ -10,7 +10,7 @@ from covering import spread
 from prefixes import prefixed_batch
 from toys import BACKENDS, D_VOCAB, tiny_model
 
-from headcats.errors import ModelError, ModelWarning
+from headcats.base.errors import ModelError, ModelWarning
 from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
 from headcats.sweeps.batch_sweep import sweep

@@ -12,8 +12,8 @@ import torch
 from batches import ROLES, random_batch, random_role_batch
 from toys import D_VOCAB, Toy, random_tokens, tiny_model
 
-from headcats import registry
-from headcats.errors import (
+from headcats.base import registry
+from headcats.base.errors import (
     DataError,
     ExtensionError,
     ModelError,

@@ -15,7 +15,7 @@ from prefixes import prefixed_batch
 from toys import tiny_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, ModelWarning, OptionError
+from headcats.base.errors import DataError, ModelWarning, OptionError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.bridge import BridgeRecording

@@ -8,7 +8,7 @@ from batches import TokenModel, random_batch, role_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
 from headcats.sweeps.donors import _derangement, choose_without_roles

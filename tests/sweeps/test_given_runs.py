@@ -11,7 +11,7 @@ from batches import random_batch
 from prefixes import prefixed_batch
 from toys import Toy, random_tokens
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.replay.record import record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import runs

@@ -13,7 +13,7 @@ from planted import planted_model, slot_batch
 from toys import BACKENDS, LAYOUTS, Toy, tiny_model
 
 import headcats as hc
-from headcats.errors import MemoryLimitError
+from headcats.base.errors import MemoryLimitError
 from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import gradients, memory

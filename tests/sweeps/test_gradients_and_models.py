@@ -11,7 +11,7 @@ from batches import random_batch
 from toys import Toy
 
 import headcats as hc
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import adapt
 from headcats.sweeps.gradients import estimated_changes

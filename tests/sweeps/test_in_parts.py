@@ -11,8 +11,8 @@ import torch
 from batches import random_batch
 from toys import Toy
 
-from headcats.errors import ModelError
-from headcats.guard import is_out_of_memory
+from headcats.base.errors import ModelError
+from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths, runs

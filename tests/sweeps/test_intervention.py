@@ -10,7 +10,7 @@ from batches import random_batch
 from prefixes import prefixed_batch
 from toys import Toy
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.sweeps.batch_sweep import find_intervention, sweep
 from headcats.sweeps.intervention import Intervention, Sources
 

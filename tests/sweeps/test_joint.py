@@ -11,7 +11,7 @@ from batches import numbers, random_batch
 from covering import each_value
 from prefixes import prefixed_batch
 
-from headcats.errors import DataError, HeadcatsError
+from headcats.base.errors import DataError, HeadcatsError
 from headcats.models.head import Head
 from headcats.sweeps.joint import cumulative, joint_sweep
 

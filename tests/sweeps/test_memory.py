@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import tiny_model
 
-from headcats.errors import MemoryLimitError, OptionError
+from headcats.base.errors import MemoryLimitError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.replay import hooked_block, shared_attention
 from headcats.sweeps import free_memory, memory

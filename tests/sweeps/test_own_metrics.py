@@ -12,8 +12,8 @@ from counting import SUITE
 from toys import Toy
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import ExtensionError, OptionError
+from headcats.base import registry
+from headcats.base.errors import ExtensionError, OptionError
 from headcats.metrics import Targets
 from headcats.metrics.given import check_metrics, registered_name
 from headcats.sweeps.batch_sweep import sweep

@@ -13,7 +13,7 @@ from covering import each_value, spread
 from models.replay.hooked_layouts import HOOKED_LAYOUTS, hooked_layout
 from prefixes import prefixed_batch
 
-from headcats.errors import HeadcatsError, ModelWarning
+from headcats.base.errors import HeadcatsError, ModelWarning
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep

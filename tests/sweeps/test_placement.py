@@ -14,7 +14,7 @@ from prefixes import prefixed_batch
 from pretended import pretended_devices, room_on
 from toys import hf_model, word_tokenizer
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.methods import attribution_patch
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model

@@ -8,7 +8,7 @@ import torch
 from batches import TokenModel, random_batch, random_role_batch, role_batch
 from toys import tiny_model
 
-from headcats.errors import DataError, HeadcatsError
+from headcats.base.errors import DataError, HeadcatsError
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.reference import Reference

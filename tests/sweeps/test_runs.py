@@ -7,7 +7,7 @@ import torch
 from batches import TokenModel, random_batch, with_second
 from toys import Toy
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.models.replay.record import record

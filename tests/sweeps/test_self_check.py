@@ -12,7 +12,7 @@ from covering import some, spread
 from prefixes import prefixed_batch
 from toys import tiny_model
 
-from headcats.errors import HeadcatsError, ModelWarning
+from headcats.base.errors import HeadcatsError, ModelWarning
 from headcats.models.adapter import adapt
 from headcats.models.continued import Continued
 from headcats.models.replay.bridge import BridgeRecording

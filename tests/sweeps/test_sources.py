@@ -6,7 +6,7 @@ import pytest
 import torch
 from batches import TokenModel, random_batch, random_role_batch, with_second
 
-from headcats import registry
+from headcats.base import registry
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.reference import Reference

@@ -10,8 +10,8 @@ from covering import some, spread
 from prefixes import prefixed_batch
 from toys import Toy, tiny_model
 
-from headcats import registry
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.methods.causal import CausalMethod
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
@@ -55,7 +55,7 @@ def test_every_causal_method_equals_the_joint_sweep_of_each_group(toy: Toy, meth
     assert difference < 1e-5
 
 
-@pytest.mark.filterwarnings("ignore:.*have no attention heads:headcats.errors.ModelWarning")  # hybrids
+@pytest.mark.filterwarnings("ignore:.*have no attention heads:headcats.base.errors.ModelWarning")  # hybrids
 @pytest.mark.parametrize(("name", "positions"), spread(some(GROUPED, 4), [("all",), ("last",)]))
 def test_every_grouped_architecture_equals_the_joint_sweep_of_each_group(name: str, positions: str) -> None:
     """Which equals plain transformers: see test_joint.py."""

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from for_each import for_each
 
+from headcats.results.categories import SPARE_COLOURS
 from headcats.tasks import cognitive_inputs
-from headcats.tasks.categories import SPARE_COLOURS
 from headcats.tasks.suites import suite
 
 SUITE = suite("cognitive")

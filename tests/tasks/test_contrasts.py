@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from for_each import for_each
 
-from headcats import registry
+from headcats.base import registry
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, Span
 from headcats.tasks.contrasts import contrast, distinct_prompts

@@ -4,8 +4,8 @@ import pytest
 from for_each import for_each
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import DataError, OptionError
+from headcats.base import registry
+from headcats.base.errors import DataError, OptionError
 from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task, word_pairs
 

@@ -8,7 +8,7 @@ from covering import spread
 from for_each import for_each
 
 import headcats as hc
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.prompts.pair import PromptPair
 from headcats.study.plan import plan
 from headcats.tasks.most_prompts import check_n_prompts

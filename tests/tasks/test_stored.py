@@ -11,11 +11,11 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from tasks.files.layout_files import KINDS, register_kinds, write
 
-from headcats.errors import DataError, StorageError
+from headcats.base.errors import DataError, StorageError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
-from headcats.tasks.categories import Category, coloured
+from headcats.results.categories import Category, coloured
 from headcats.tasks.definition import Task
 from headcats.tasks.stored import stored_suite, suite_differences, suite_text
 from headcats.tasks.suites import Suite, make_suite, suite

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from for_each import for_each
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, make_suite, suite
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 from headcats.tasks.definition import merge, table_pairs
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from for_each import for_each
 
 from headcats import tasks
-from headcats.registry import lookup
+from headcats.base.registry import lookup
 
 FOLDER = Path(tasks.__file__).parent / "tables"
 COLUMNS = {

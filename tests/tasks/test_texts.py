@@ -5,7 +5,7 @@ from chat_layouts import each, with_chat
 from toys import word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task
 

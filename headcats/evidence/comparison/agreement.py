@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.bounds import check_count
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names
 from headcats.results.head_axes import noun, unit_of

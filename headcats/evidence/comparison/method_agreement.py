@@ -8,8 +8,8 @@ import scipy
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.bounds import check_count
-from headcats.errors import DataError, OptionError
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, OptionError
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of
 from headcats.statistics.agreement import pairwise

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.errors import DataError, StatisticsWarning, UnknownNameError
-from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
 from headcats.results.head_axes import HEAD, KV_GROUP, kv_head_of, noun, unit_attrs
 from headcats.results.label import Label

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import DataError
 from headcats.categories.argument_checks import OVERLAP, check_named
-from headcats.errors import DataError
 from headcats.results.declaration import approximation_label
 from headcats.statistics.agreement import chance_jaccard
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
+from headcats.base.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.evidence.comparison.runs import TASKS, Runs, named_runs
-from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import line
 from headcats.results.head_axes import HEAD

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables, read_scores
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.revision_changes import with_changes
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.results.run_results import RunResults

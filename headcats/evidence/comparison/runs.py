@@ -10,8 +10,8 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.errors import DataError, OptionError
 from headcats.results.loading import open_results, open_series
 from headcats.results.place import HUB, Place, find_place
 from headcats.results.run_results import RunResults

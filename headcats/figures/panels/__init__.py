@@ -3,6 +3,6 @@
 Public for figures of other packages are the names of `__init__.pyi`.
 """
 
-from headcats.registry import public_names
+from headcats.base.registry import public_names
 
 __getattr__, __all__ = public_names(__name__, __file__)

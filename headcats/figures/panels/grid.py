@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import plotly.graph_objects as go
 
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
 from headcats.figures.panels.drawing import Drawing, Placed, Text
@@ -31,7 +32,6 @@ from headcats.figures.panels.text import (
     line_height,
     text_width,
 )
-from headcats.registry import unknown_name_message
 
 _BOTTOM = 12
 _TITLE_ROOM, _CAPTION_LINE, _VIEWS_ROOM = 28, 18, 40

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
 from headcats.figures.panels.colour_scale import BAR_WIDTH, ColourScale
 from headcats.figures.panels.drawing import TITLE_TOP, Drawing, Placed, Text

@@ -5,13 +5,13 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
+from headcats.base.registry import names
 from headcats.methods.causal.on_task import TaskInputs, matched_blocks
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import names
 from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headcats.errors import OptionError
-from headcats.guard import function_name
+from headcats.base.errors import OptionError
+from headcats.base.guard import function_name
+from headcats.base.registry import register
 from headcats.methods.causal.method import CausalMethod
-from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.spec import Option
 from headcats.results.declaration import Declaration
 from headcats.results.head_axes import HEAD, UNITS

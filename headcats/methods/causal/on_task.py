@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch

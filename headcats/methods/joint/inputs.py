@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, few_shot_texts

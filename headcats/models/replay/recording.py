@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.continued import Continued
 
 LOGITS_AT_A_TIME = 2**22

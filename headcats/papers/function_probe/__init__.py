@@ -1,9 +1,9 @@
 """Function probe: which heads a classifier of functions relies on."""
 
+from headcats.base.registry import public_names, register_later
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.papers.function_probe.summary import SAYING_NOTHING
-from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 
 # Texts per backward pass of the importance.

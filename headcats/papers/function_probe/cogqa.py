@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
+from headcats.base.registry import register, unknown_name_message
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import register, unknown_name_message
-from headcats.tasks.categories import FUNCTIONS
+from headcats.results.categories import FUNCTIONS
 from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.kept_rows import keep_rows
 from headcats.tasks.files.languages import language_of, other_languages

@@ -10,13 +10,13 @@ models that were not tuned to instructions, too.
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.papers.function_probe.cogqa import Step, cogqa_steps
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.chat import chat_template
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
-from headcats.registry import unknown_name_message
 from headcats.tasks.files.json_file import json_content
 
 TASK = "cogqa"

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError, pluralize
+from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import capturing_z, keeping

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells

@@ -10,7 +10,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, StatisticsWarning
+from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.registry import preset_of
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
 from headcats.methods.spec import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
@@ -22,7 +23,6 @@ from headcats.papers.function_probe.settings import ANSWERS, POSITIONS, PRESETS,
 from headcats.papers.function_probe.splits import rounds_of
 from headcats.papers.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.prompts.answered import AnsweredText
-from headcats.registry import preset_of
 from headcats.sweeps.labels import model_provenance
 
 _SEEDS = WholeNumber(default=5, least=1)

@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.methods.spec import read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, pluralize
+from headcats.base.errors import DataError, OptionError, pluralize
 from headcats.figures.colours import BACKGROUND, FAINT, TEXT
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.papers.function_probe.classifier import FunctionClassifier, fit_classifier, head_importance
 from headcats.papers.function_probe.features import HeadFeatures
 from headcats.papers.function_probe.settings import FunctionProbeSettings

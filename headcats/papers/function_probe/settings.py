@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.methods.spec import check_at_least, read_value
 
 POSITIONS = ("predicting", "answer")

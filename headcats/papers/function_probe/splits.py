@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.answered import AnsweredText
+from headcats.results.categories import FUNCTIONS
 from headcats.statistics.random_streams import stream
-from headcats.tasks.categories import FUNCTIONS
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 SEPARATES_FUNCTIONS = "separates functions"
 SEPARATES_TASKS = "separates tasks, not functions"

@@ -1,7 +1,7 @@
 """Function vectors: heads that carry a task, by what their mean output brings back, and what their sum steers."""
 
+from headcats.base.registry import public_names
 from headcats.papers.function_vector.patch import function_vector_patch as function_vector_patch
-from headcats.registry import public_names
 
 __getattr__, __all__ = public_names(__name__, __file__)
 

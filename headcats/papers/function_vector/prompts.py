@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.papers.function_vector.settings import PAPERS_DEMOS, SteeringSettings
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import RESULTS, check_is
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half, of_items

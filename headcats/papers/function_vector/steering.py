@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, pluralize
+from headcats.base.errors import DataError, OptionError, pluralize
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
 from headcats.papers.function_vector.accuracy import steered_task

@@ -1,8 +1,8 @@
 """Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
 
+from headcats.base.registry import public_names, register_later
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)

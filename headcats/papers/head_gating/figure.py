@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import xarray as xr
 from jaxtyping import Float, UInt8
 
-from headcats.errors import OptionError, UnknownNameError, pluralize
+from headcats.base.errors import OptionError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
@@ -33,7 +34,6 @@ from headcats.figures.tables import head_rows, panel_names, require
 from headcats.papers.head_gating.over_seeds import GATE_SCORES
 from headcats.papers.head_gating.over_seeds import always_any as reduced_gates
 from headcats.papers.head_gating.settings import THRESHOLD
-from headcats.registry import unknown_name_message
 
 COMPOSITE = "composite"
 REDUCTIONS = ("Always", "Any")

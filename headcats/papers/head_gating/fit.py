@@ -11,7 +11,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, StatisticsWarning, StorageError
+from headcats.base.errors import DataError, StatisticsWarning, StorageError
+from headcats.base.registry import preset_of
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
@@ -19,7 +20,6 @@ from headcats.models.checks import check_model
 from headcats.papers.head_gating.random_starts import DatasetFits, fit_each, with_provenance
 from headcats.papers.head_gating.settings import N_SEEDS, PRESETS, GatingSettings
 from headcats.papers.head_gating.texts import NextTokenData, gate_texts
-from headcats.registry import preset_of
 from headcats.results.manifest import MANIFEST
 
 _N_SEEDS = WholeNumber(default=N_SEEDS, least=1)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.graphs import counting_kept
 from headcats.models.hooks import Edit, hook_z

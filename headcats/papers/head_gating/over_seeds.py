@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.papers.head_gating.settings import THRESHOLD
 from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results

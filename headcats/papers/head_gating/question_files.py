@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.drop_report import DropReport
 from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.columns import by_meaning

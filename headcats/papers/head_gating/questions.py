@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headcats.bounds import check_count
-from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, pluralize
 from headcats.papers.head_gating.question_files import Question, Questions, read_questions
 from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText

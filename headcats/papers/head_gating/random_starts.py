@@ -15,14 +15,14 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
-from headcats.bounds import check_count
-from headcats.errors import DamagedFileError, StatisticsWarning, StorageError, about, format_duration
+from headcats.base.bounds import check_count
+from headcats.base.errors import DamagedFileError, StatisticsWarning, StorageError, about, format_duration
+from headcats.base.registry import preset_of
 from headcats.methods.joint.inputs import attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.papers.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.papers.head_gating.stages import Advance, fit_gates
 from headcats.papers.head_gating.texts import GateTexts
-from headcats.registry import preset_of
 from headcats.results.folder import slug
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole

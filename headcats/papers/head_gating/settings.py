@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.methods.spec import check_at_least
 
 STAGES = ("g0", "g_plus", "g_minus")

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.graphs import leaving_no_graph
 from headcats.papers.head_gating.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.papers.head_gating.over_seeds import GATE_SCORES, always_any
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.figures.colours import OUTLINE
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.graphs import leaving_no_graph

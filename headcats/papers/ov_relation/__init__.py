@@ -1,9 +1,9 @@
 """OV relations: which relations between words a head implements by its weights alone."""
 
+from headcats.base.registry import public_names, register_later
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.papers.ov_relation.settings import PRESETS, USUAL
-from headcats.registry import public_names, register_later
 from headcats.results.declaration import Declaration, Selection, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)

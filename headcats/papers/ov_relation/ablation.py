@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.methods.joint.inputs import attempt_each
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head

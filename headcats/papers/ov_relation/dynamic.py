@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.hooks import Edit, hook_v, hook_z, keeping

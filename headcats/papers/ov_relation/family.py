@@ -3,7 +3,7 @@
 import re
 import warnings
 
-from headcats.errors import ModelWarning
+from headcats.base.errors import ModelWarning
 from headcats.models.adapter import HookedModel
 from headcats.papers.ov_relation.settings import PRESETS, USUAL, RelationSettings
 

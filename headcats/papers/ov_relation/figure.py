@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import OptionError, StatisticsWarning
 from headcats.categories.by_block import block_members
 from headcats.categories.shared import overlap as overlap_of
-from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
 from headcats.figures.panels.grid import PanelGrid

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, TokenizationWarning
+from headcats.base.errors import DataError, TokenizationWarning
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
@@ -20,8 +20,8 @@ from headcats.papers.ov_relation.family import warn_of_other_family
 from headcats.papers.ov_relation.pairs import Relation, single_tokens
 from headcats.papers.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
 from headcats.papers.ov_relation.static import Counts, relation_counts
+from headcats.results.categories import coloured
 from headcats.sweeps.labels import model_provenance
-from headcats.tasks.categories import coloured
 
 _GRID = ("task", "layer", "head")
 

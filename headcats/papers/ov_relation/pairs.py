@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import encode, unknown_id

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.figures.colours import HATCH, TEXT
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale

@@ -8,7 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import FAINT, HATCH, TEXT, TICK
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
@@ -18,7 +19,6 @@ from headcats.figures.panels.text import MEDIUM, escaped, text_width
 from headcats.figures.tables import head_rows, require
 from headcats.papers.ov_relation.check_tables import SIDES, by_category
 from headcats.papers.ov_relation.static_dynamic import check_dynamic
-from headcats.registry import unknown_name_message
 from headcats.results.visible import shortened
 
 _ROW, _BAR, _APART = 22, 100, 18  # pixels

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from headcats.base.registry import register
 from headcats.prompts.pair import WordPair
-from headcats.registry import register
-from headcats.tasks.categories import STANDARD_CATEGORIES
+from headcats.results.categories import STANDARD_CATEGORIES
 from headcats.tasks.definition import merge, table_column, table_pairs, table_task, task
 from headcats.tasks.suites import Suite, make_suite
 from headcats.tasks.translation import TABLES

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
+from headcats.base.registry import preset_of
 from headcats.methods.spec import check_at_least, read_value
-from headcats.registry import preset_of
 
 
 @dataclass(frozen=True)

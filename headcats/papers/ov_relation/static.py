@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.circuit import Circuit
 from headcats.papers.ov_relation.extremes import Targets, among_extremes
 from headcats.papers.ov_relation.pairs import Relation

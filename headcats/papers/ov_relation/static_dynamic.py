@@ -8,7 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.errors import DataError, UnknownNameError, pluralize
+from headcats.base.errors import DataError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import HATCH, TEXT
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
@@ -17,7 +18,6 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, require
 from headcats.papers.ov_relation.check_tables import CONTEXTS, SIDES, by_category
-from headcats.registry import unknown_name_message
 
 _GRID = ("context", "template", "task", "layer", "head")
 _TABLE = "hc.papers.ov_relation.dynamic_relation(model, pairs, relations)"

@@ -1,8 +1,8 @@
 """Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
 
+from headcats.base.registry import public_names
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
-from headcats.registry import public_names
 from headcats.results.declaration import Declaration
 
 __getattr__, __all__ = public_names(__name__, __file__)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.papers.token_probe.cells import answers_of, label_of, text_of
 from headcats.papers.token_probe.exact_text import find_text
 from headcats.papers.token_probe.extraction import gives_none
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos
-from headcats.registry import unknown_name_message
 from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.columns import by_meaning, find
 from headcats.tasks.files.languages import FIELDS, language_of, other_languages

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import Generated, LineEnds, generate, line_ends
 from headcats.papers.token_probe.exact_text import find_exact, find_text, occurrences, same_answer

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import OptionError, UnknownNameError, pluralize
+from headcats.base.errors import OptionError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
@@ -24,7 +25,6 @@ from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q
 from headcats.papers.token_probe.summary import coincidences, probe_name
 from headcats.prompts.template import explained_prompt_roles
-from headcats.registry import unknown_name_message
 
 PANELS = ("representation", "task", "category", "function", "method")
 TICKS = 2

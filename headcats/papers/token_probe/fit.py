@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, StatisticsWarning, pluralize
+from headcats.base.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt

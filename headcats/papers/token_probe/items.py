@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.papers.token_probe.exact_text import contains_one, find_exact, find_text, first_found, same_answer
 from headcats.prompts.tokens import check_bos
 

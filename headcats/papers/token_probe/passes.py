@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import equal_lengths
 from headcats.models.hooks import keeping

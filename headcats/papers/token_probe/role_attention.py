@@ -10,7 +10,8 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
+from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.generation import equal_lengths
@@ -20,7 +21,6 @@ from headcats.papers.token_probe.items import AnsweredItem, Item, Question
 from headcats.papers.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
 from headcats.papers.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import preset_of
 
 _PRESET = "orgad2025"
 

@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.metrics.definition import Targets, measure
 from headcats.metrics.rest import Rest
 from headcats.models.adapter import HookedModel, adapt

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 
+from headcats.base.registry import register
 from headcats.prompts.pair import WordPair
-from headcats.registry import register
 from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import task
 from headcats.tasks.suites import Suite, make_suite

@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.methods.spec import check_at_least
-from headcats.registry import unknown_name_message
 
 LAST_Q = "last_q"
 EXACT_ROLES = ("exact_answer_before_first", "exact_answer_first", "exact_answer_last", "exact_answer_after_last")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.papers.token_probe.answers import Answer, answer_questions
 from headcats.papers.token_probe.items import Item

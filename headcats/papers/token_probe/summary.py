@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.papers.token_probe.settings import KEEP, LAST_Q
 
 RAISE_MAX_ITER = "Raise max_iter above {} (token_probe:max_iter=..., or max_iter= in a call)."

@@ -9,7 +9,8 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Float, Float32, Shaped
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
+from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel
 from headcats.papers.token_probe.answers import AnswerShape
 from headcats.papers.token_probe.items import Item
@@ -18,7 +19,6 @@ from headcats.papers.token_probe.probe import JudgedPrompts, probe_scores
 from headcats.papers.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.papers.token_probe.split import split_answers
 from headcats.papers.token_probe.summary import RAISE_MAX_ITER, probe_name
-from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream
 
 Advance = Callable[[float, str], None]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.categories.by_block import block_members
 from headcats.categories.map_spec import MapSpec, resolve_tested
 from headcats.categories.map_tables import kept_map
-from headcats.errors import DataError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations

@@ -12,7 +12,7 @@ import torch
 import xarray as xr
 from markupsafe import Markup
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.head import Head
 from headcats.models.loading import load_model
 from headcats.models.patterns import head_patterns

@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 import headcats
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.models.head import Head
 from headcats.prompts.template import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen

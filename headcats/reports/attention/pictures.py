@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 
 # Numbers of all pictures of one page: with the script of circuitsvis, such a page has at most some 3 MB.
 _MOST_NUMBERS = 300_000

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headcats.bounds import check_count
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.argument_checks import check_rule
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import DataError, StatisticsWarning
 from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread

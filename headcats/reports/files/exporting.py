@@ -8,11 +8,11 @@ from pathlib import Path
 
 import xarray as xr
 
+from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import read_scores
-from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.registry import unknown_name_message
 from headcats.reports.files.mib import node_graph
 from headcats.results.loading import read_results
 from headcats.results.manifest import Manifest

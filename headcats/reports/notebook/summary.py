@@ -10,11 +10,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
+from headcats.base.errors import HeadcatsError
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED
 from headcats.categories.shared import overlap
-from headcats.errors import HeadcatsError
 from headcats.figures.colours import category_colours
 from headcats.figures.overlap_map import overlap_map
 from headcats.figures.panels.colour_scale import signed_scale

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headcats.base.errors import pluralize
 from headcats.categories.map_result import MapResult
-from headcats.errors import pluralize
 from headcats.figures.head_tasks import head_tasks
 from headcats.figures.hero_map import hero_panel
 from headcats.reports.page.cards import MARKS, Card, cards

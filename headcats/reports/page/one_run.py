@@ -5,10 +5,10 @@ import os
 import warnings
 from pathlib import Path
 
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.run_maps import joint_map
-from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material

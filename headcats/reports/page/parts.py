@@ -7,8 +7,8 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.errors import DamagedFileError, DataError, ExtensionError, UnknownNameError
-from headcats.guard import own_traceback
+from headcats.base.errors import DamagedFileError, DataError, ExtensionError, UnknownNameError
+from headcats.base.guard import own_traceback
 from headcats.results.finding import Finding, line
 from headcats.results.tables import as_written
 

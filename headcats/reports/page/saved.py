@@ -15,8 +15,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import xarray as xr
 
+from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
-from headcats.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.checksum import json_content_of, read_file, text_checksum

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import pluralize
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED, head_table
-from headcats.errors import pluralize
 from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (

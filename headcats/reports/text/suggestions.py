@@ -8,9 +8,9 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import names, unknown_name_message
 from headcats.methods.spec import MethodSpec
-from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
 from headcats.results.folder import slug

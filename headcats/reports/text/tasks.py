@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headcats.errors import pluralize
+from headcats.base.errors import pluralize
 from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import LONG_ANSWER, DropCounts, TaskRecord
 

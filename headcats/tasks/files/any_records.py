@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.content import check_safe
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.layouts import DELIMITERS, JSON, SUFFIXES

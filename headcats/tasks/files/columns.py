@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 # The first name is preferred where several are there; the order of the others says nothing.
 INPUT = ("input", "x", "source", "question", "prompt", "subject", "word")

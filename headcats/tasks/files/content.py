@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.results.whole_file import regular
 
 

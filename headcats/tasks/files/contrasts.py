@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
 from headcats.tasks.files.columns import ANSWER, CLEAN, CORRUPTED, ITEM, WRONG, by_meaning, find
 from headcats.tasks.files.file_task import FileTask

@@ -44,7 +44,7 @@ class FileContent:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout of JSON files, as `headcats.registry.register("layout", name, Layout(...))` takes it.
+    """A layout of JSON files, as `headcats.base.registry.register("layout", name, Layout(...))` takes it.
 
     Attributes:
         holds: Noun for messages, such as "steps of reasoning".

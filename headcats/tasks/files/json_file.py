@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.content import UnknownLayoutError, reading
 from headcats.tasks.files.records import ABSENT, Records
 

@@ -11,9 +11,9 @@ from itertools import islice
 import numpy as np
 from jaxtyping import UInt32, UInt64
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
+from headcats.base.registry import unstorable
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import unstorable
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.packed_texts import PackedTexts, Texts
 from headcats.tasks.files.repeated_rows import repeated_rows

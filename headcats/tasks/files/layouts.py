@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError
-from headcats.guard import Guard
-from headcats.registry import lookup, names
+from headcats.base.errors import DataError
+from headcats.base.guard import Guard
+from headcats.base.registry import lookup, names
 from headcats.tasks.files.content import UnknownLayoutError, check_safe
 from headcats.tasks.files.contrasts import contrast_task
 from headcats.tasks.files.file_task import FileContent, Layout

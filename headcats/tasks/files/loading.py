@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.drop_report import DropReport
-from headcats.tasks.categories import Category
+from headcats.results.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import PICKLED, UnknownLayoutError, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records

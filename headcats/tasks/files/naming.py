@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from headcats.registry import lookup, names
-from headcats.tasks.categories import Category
+from headcats.base.registry import lookup, names
+from headcats.results.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.settings import FileSettings

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.columns import by_meaning

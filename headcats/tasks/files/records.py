@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.packed_texts import Texts
 
 EMPTY = "empty row"

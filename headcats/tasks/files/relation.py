@@ -6,7 +6,7 @@ The layout of Linear Relational Embeddings (Hernandez et al., 2024).
 from collections.abc import Sequence
 from typing import Any
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.word_pairs import pair_task

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError
-from headcats.registry import unknown_name_message
-from headcats.tasks.categories import Category
+from headcats.base.errors import DataError
+from headcats.base.registry import unknown_name_message
+from headcats.results.categories import Category
 from headcats.tasks.files.content import reading
 from headcats.tasks.files.options import ANSWERS
 

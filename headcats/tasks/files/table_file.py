@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.content import reading
 from headcats.tasks.files.records import Records
 

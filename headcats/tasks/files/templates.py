@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.kept_rows import KeptRows

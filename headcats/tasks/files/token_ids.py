@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headcats.errors import DataError, first_line
+from headcats.base.errors import DataError, first_line
 from headcats.tasks.files.columns import by_meaning
 from headcats.tasks.files.records import ABSENT, Records, absent
 

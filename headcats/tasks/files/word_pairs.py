@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headcats.errors import DataError, pluralize
+from headcats.base.errors import DataError, pluralize
 from headcats.prompts.pair import WordPair
 from headcats.tasks.files.columns import INPUT, OUTPUT, TEXT, by_meaning, find
 from headcats.tasks.files.file_task import FileTask

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.columns import CLEAN, CORRUPTED, by_meaning, find

@@ -13,7 +13,7 @@ from scipy import stats
 from simulated import NAMES
 
 import headcats as hc
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.evidence.comparison.agreement import pairs
 from headcats.statistics.agreement import chance_jaccard, jaccards, rank_correlation
 

@@ -6,10 +6,10 @@ import xarray as xr
 from simulated import NAMES, block, null_results, tree
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.scores.items import first_half
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def judge(results: xr.DataTree) -> xr.Dataset:

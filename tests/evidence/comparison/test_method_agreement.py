@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.evidence.comparison.method_agreement import disagreements, method_agreement
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import xarray as xr
 from example_joint import ANSWERS, gates_of, probe_of, weights_of
 from simulated import CATEGORIES, NAMES, block, tree
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.methods import Declaration, Strength, causal_method
 from headcats.methods.causal import Sources, Tensor

@@ -6,7 +6,7 @@ import xarray as xr
 from simulated import NAMES
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 ATTRS = {"method": "denoising_patch", "positions": "last", "metric": "logit_diff", "rule": "fdr()"}
 

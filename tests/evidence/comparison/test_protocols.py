@@ -9,7 +9,7 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block
 
 import headcats as hc
-from headcats.errors import DataError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
 PLAN = {"suite": "icl", "metrics": ["logit_diff"], "template": "arrow", "corruption": "other_task", "seed": 0}

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from simulated_series import SHAPE, STRONG, TASKS, heads, results_of, series_of
 
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence.comparison.revisions import over_revisions
 
 

@@ -12,7 +12,7 @@ from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def test_it_is_kept_beside_the_blocks(counting_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from reports.page.synthetic_runs import written_run
 from simulated_series import STRONG, results_of, series_of
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.protocols import judge_runs
 from headcats.evidence.comparison.runs import read_runs
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def runs_of(*results):

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headcats.errors import OptionError
+import headcats as hc
 from headcats.rules import Rule, rule
 
 
@@ -17,7 +17,7 @@ def above_median(*, factor: float = 3.0) -> Rule:
         OptionError: `factor` is not above 0.
     """
     if not factor > 0:
-        raise OptionError(f"above_median(factor) must be above 0; got {factor}.")
+        raise hc.errors.OptionError(f"above_median(factor) must be above 0; got {factor}.")
 
     def judge(scores: xr.Dataset) -> xr.DataArray:
         effect = scores["effect"]

@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 from einops import einsum
 
-from headcats.errors import DataError
+import headcats as hc
 from headcats.methods.joint import Option, SuiteInputs, encode_answered
 
 
@@ -33,7 +33,7 @@ class OutputNorm:
         texts = inputs.texts(part, n=inputs.n_prompts, purpose=self.name)
         batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
         if not batches:
-            raise DataError(f"Task {part!r} has no prompt that the model can read: {report}.")
+            raise hc.errors.DataError(f"Task {part!r} has no prompt that the model can read: {report}.")
         norms = np.full((1, len(model.layers), model.max_heads), np.nan)
         for row, layer in enumerate(model.layers):
             z = [model.capture(batch.tokens, layers=[layer], first=-1)[1][layer][:, 0] for batch in batches]

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of
 
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.legend import category_letters, with_letter
 

@@ -7,7 +7,7 @@ import pytest
 from models.replay.hooked_layouts import build_hooked, hooked_layout
 from toys import random_tokens
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.replay.hooked_transformer import record_hooked_transformer

@@ -6,7 +6,7 @@ import torch
 from function_worlds import QUICK, features_of, texts_of
 from torch import nn
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.head import Head
 from headcats.papers.function_probe.classifier import FunctionClassifier, fit_classifier, head_importance
 

@@ -10,7 +10,7 @@ from tasks.files.layout_files import write
 from tasks.files.test_fuzz import damaged, loads_or_refuses
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 
 def step(skill: str, answer: Any, question: str = "Which?") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from toys import word_tokenizer
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.papers.function_probe.cogqa_texts import LAYOUTS, OPENING, cogqa_texts
 
 ENTRY: dict[str, Any] = {

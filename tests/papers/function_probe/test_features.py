@@ -5,7 +5,7 @@ import torch
 from decoded import double, last_z_of_each_step
 from toys import LAYOUTS, tiny_model
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z

@@ -9,7 +9,7 @@ import xarray as xr
 from figures.examples import FUNCTIONS, scores_of
 from paper_tables import probe_of
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.figures import data
 from headcats.papers.function_probe.figure import importance_grid
 from headcats.papers.function_probe.summary import SEPARATES_TASKS

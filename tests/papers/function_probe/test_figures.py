@@ -7,7 +7,7 @@ from figures.examples import FUNCTIONS
 from paper_tables import probe_of, scaling_of
 
 import headcats as hc
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.figures import data
 from headcats.papers.function_probe.summary import NOT_ABOVE_CHANCE
 

@@ -16,7 +16,7 @@ from toy_cases import shared_toy
 from toys import word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel

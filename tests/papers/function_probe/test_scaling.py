@@ -8,7 +8,7 @@ from decoded import stepwise_log_probs
 from planted import planted_model
 from toys import Layout, tiny_model, word_tokenizer
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.papers.function_probe.scaling import random_sets, scale_function_heads

@@ -7,7 +7,7 @@ import pytest
 import torch
 from function_worlds import QUICK, features_of, texts_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.head import Head
 from headcats.papers.function_probe import seed as function_seed
 from headcats.papers.function_probe.classifier import head_importance

@@ -2,7 +2,7 @@ from dataclasses import asdict
 
 import pytest
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.papers.function_probe.settings import PRESETS, FunctionProbeSettings
 
 

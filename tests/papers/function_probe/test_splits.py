@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from function_worlds import texts_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.papers.function_probe.splits import (
     held_out_texts,
     in_order,

@@ -10,7 +10,7 @@ from toy_cases import shared_toy
 from toys import LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
-from headcats.errors import UnknownNameError
+from headcats.base.errors import UnknownNameError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch

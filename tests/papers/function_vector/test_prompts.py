@@ -8,7 +8,7 @@ from chat_layouts import WRAPPED, with_chat
 from toy_cases import shared_toy
 from toys import word_tokenizer
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.function_vector.prompts import steering_prompts
 from headcats.papers.function_vector.settings import PAPERS_DEMOS, PAPERS_TEMPLATE, SteeringSettings

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.papers.function_vector.ranking import rank_heads, steering_heads
 from headcats.scores.scoring import score
 

@@ -14,7 +14,7 @@ from toy_cases import shared_toy
 from toys import WORDS, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.function_vector.prompts import steering_prompts
 from headcats.papers.function_vector.ranking import steering_heads

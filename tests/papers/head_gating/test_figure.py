@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paper_tables import gates_of, scattered_gates
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.papers.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour
 

@@ -9,7 +9,7 @@ import xarray as xr
 from paper_tables import gates_of, scattered_gates, scattered_toggles
 
 import headcats as hc
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 
 
 def traces(fig: go.Figure, name: str) -> list[go.Scatter]:

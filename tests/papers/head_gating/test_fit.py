@@ -15,7 +15,7 @@ from joint_inputs import suite_inputs
 from toys import tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import WholeNumber
 from headcats.models.adapter import HookedModel, adapt

@@ -13,7 +13,7 @@ from literal_gates import log_prob, rows_of
 from toy_cases import TOYS, shared_toy
 from toys import Toy, tiny_model
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.graphs import leaving_no_graph
 from headcats.papers.head_gating import log_probs as module

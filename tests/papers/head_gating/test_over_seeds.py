@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.papers.head_gating.over_seeds import GATE_SCORES, always_any
 from headcats.papers.head_gating.settings import STAGES
 

@@ -10,7 +10,7 @@ import pytest
 from for_each import for_each
 from pyarrow import parquet
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.papers.head_gating.question_files import Question, read_questions
 from headcats.tasks.files.question_layouts import LAYOUTS
 from headcats.tasks.files.repeated_rows import DUPLICATE

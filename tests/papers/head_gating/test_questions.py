@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.papers.head_gating.questions import question_texts
 
 EXAMPLE = "kept as an example"

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from gate_toys import token_batch
 
-from headcats.errors import StorageError
+from headcats.base.errors import StorageError
 from headcats.models.adapter import HookedModel
 from headcats.papers.head_gating import head_gating, stages
 from headcats.papers.head_gating.settings import GatingSettings

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.papers.head_gating.settings import PRESETS, STAGES, GatingSettings
 
 PAPER = {

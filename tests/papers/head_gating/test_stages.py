@@ -10,7 +10,7 @@ import torch
 from gate_toys import DISTURBS, HELPS, answered_slots, helping_and_disturbing, token_batch
 from toy_cases import shared_toy
 
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.head_gating.log_probs import existing_heads
 from headcats.papers.head_gating.random_starts import fit_each

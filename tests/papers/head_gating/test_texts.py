@@ -8,7 +8,7 @@ import torch
 from gate_toys import token_batch
 from toy_cases import shared_toy
 
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.head_gating.texts import gate_texts
 from headcats.prompts.answered import AnsweredText

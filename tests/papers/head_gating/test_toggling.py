@@ -7,7 +7,7 @@ import xarray as xr
 from gate_toys import token_batch
 from toy_cases import shared_toy
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import adapt
 from headcats.models.hooks import hook_z
 from headcats.papers.head_gating.toggling import toggle_curves

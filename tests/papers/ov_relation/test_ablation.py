@@ -11,7 +11,7 @@ import xarray as xr
 from planted import planted_model
 from toys import D_VOCAB, tiny_model, word_tokenizer
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.papers.ov_relation.ablation import _controls, _Task, relation_ablation

@@ -15,7 +15,7 @@ from toy_cases import TOYS, shared_toy
 from toys import tiny_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.papers.ov_relation.dynamic import _pearson, dynamic_relation
 from headcats.papers.ov_relation.settings import RelationSettings

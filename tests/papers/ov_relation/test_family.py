@@ -6,7 +6,7 @@ import pytest
 from toys import BACKENDS, D_VOCAB, tiny_model
 
 import headcats as hc
-from headcats.errors import ModelWarning
+from headcats.base.errors import ModelWarning
 from headcats.models.adapter import HookedModel
 from headcats.papers.ov_relation.family import family_preset, warn_of_other_family
 from headcats.papers.ov_relation.settings import RelationSettings

@@ -8,9 +8,9 @@ import xarray as xr
 from figures.examples import ICL
 from paper_tables import relations_of, scattered_relations
 
+from headcats.base.errors import OptionError, StatisticsWarning
 from headcats.categories.by_block import block_members
 from headcats.categories.shared import overlap
-from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.papers.ov_relation.figure import ov_map
 
@@ -105,7 +105,7 @@ def test_the_title_names_k_threshold_and_null() -> None:
     assert any("99.9th" in text for text in texts_of(drawn()))
 
 
-@pytest.mark.filterwarnings("ignore:.*saturates:headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore:.*saturates:headcats.base.errors.StatisticsWarning")
 def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
     relations = scattered_relations(6, 8)
     fig, plain = ov_map(relations), overlap_map(overlap(block_members(relations)))

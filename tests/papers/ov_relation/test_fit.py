@@ -12,7 +12,7 @@ from planted import FIRST_CONTENT, N_TOKENS, planted_model
 from toys import tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, TokenizationWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, TokenizationWarning, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.papers.ov_relation.settings import RelationSettings
 
@@ -89,7 +89,7 @@ class TestCall:
         scores = hc.methods.ov_relation(nameless, pairs, preset=SMALL)
         assert np.array_equal(scores.score[0], scored.score.sel(task="shift"))
 
-    @pytest.mark.filterwarnings("ignore:.*is not what MAPS takes:headcats.errors.ModelWarning")
+    @pytest.mark.filterwarnings("ignore:.*is not what MAPS takes:headcats.base.errors.ModelWarning")
     def test_presets(self, model):
         assert hc.methods.ov_relation(model, WORDS).k.values.tolist() == [10, 10, 1]
         llama3 = hc.methods.ov_relation(model, WORDS, preset="maps2025-llama3")

@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 
 import headcats as hc
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.by_block import block_members
-from headcats.errors import DataError, StatisticsWarning
 
 CATEGORIES = [
     {"name": name, "colour": colour} for name, colour in (("A", "#1f77b4"), ("B", "#ff7f0e"), ("C", "#2ca02c"))

@@ -3,7 +3,7 @@
 import pytest
 from toys import D_VOCAB, word_tokenizer
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.papers.ov_relation.pairs import single_tokens
 from headcats.prompts.answers import UNKNOWN_WORD
 

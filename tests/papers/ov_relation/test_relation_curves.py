@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from paper_tables import ablation_of
 
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.figures import data
 from headcats.papers.ov_relation.relation_curves import CONTROL, RANDOM, RELATION, relation_curves
 

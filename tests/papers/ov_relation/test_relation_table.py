@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from paper_tables import dynamic_of, relations_of
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.papers.ov_relation.relation_table import relation_table
 

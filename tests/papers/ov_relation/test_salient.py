@@ -7,7 +7,7 @@ from literal_relations import plain_weights, projection
 from toy_cases import shared_toy
 from toys import D_VOCAB, tiny_model
 
-from headcats.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.papers.ov_relation.salient import salient_tokens

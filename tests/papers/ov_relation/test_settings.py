@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 from headcats.papers.ov_relation.settings import PRESETS, RelationSettings, settings_of
 
 PAPER = {

@@ -9,7 +9,7 @@ from toy_cases import TOYS, shared_toy
 from toys import D_VOCAB, tiny_model
 from transformers import LlamaConfig
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
 from headcats.papers.ov_relation.pairs import single_tokens

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from paper_tables import dynamic_of, scattered_dynamic
 
-from headcats.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.figures import data
 from headcats.papers.ov_relation.static_dynamic import static_dynamic
 

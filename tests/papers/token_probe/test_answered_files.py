@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.papers.token_probe.answered_files import answered_items
 from headcats.papers.token_probe.cells import answers_of, label_of
 from headcats.papers.token_probe.items import AnsweredItem, Question

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from scripted import EXACT, ScriptedModel, spaced_tokenizer
 
-from headcats.errors import DataError, ModelError, UnknownNameError
+from headcats.base.errors import DataError, ModelError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.papers.token_probe.answers import (
     AnswerShape,

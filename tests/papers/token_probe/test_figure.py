@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from paper_tables import ROLES, scattered_token_map, token_map_of
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.figures.colours import FRAME
 from headcats.papers.token_probe.figure import layer_token

@@ -14,7 +14,7 @@ from scripted import EXACT, ScriptedModel, scripted
 from sklearn.metrics import roc_auc_score
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.papers.token_probe import token_map as tokens_map
 from headcats.papers.token_probe.items import Question
@@ -23,7 +23,7 @@ from headcats.papers.token_probe.settings import PRESETS
 
 # Some scripted answers are too short on purpose.
 pytestmark = pytest.mark.filterwarnings(
-    r"ignore:\d+ of \d+ questions left out. .*answer of fewer than 5 tokens:headcats.errors.StatisticsWarning"
+    r"ignore:\d+ of \d+ questions left out. .*answer of fewer than 5 tokens:headcats.base.errors.StatisticsWarning"
 )
 
 ROLE, HOOK = "exact_answer_last", "blocks.1.hook_resid_post"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.papers.token_probe.exact_text import find_text, first_found, occurrences
 from headcats.papers.token_probe.items import AnsweredItem, Question
 

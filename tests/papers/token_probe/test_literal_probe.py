@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import headcats as hc
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 from headcats.papers.token_probe.probe import JudgedPrompts, probe_scores
 from headcats.papers.token_probe.settings import PRESETS
 

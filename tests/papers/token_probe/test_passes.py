@@ -8,7 +8,7 @@ import torch
 from toy_cases import TOYS
 from toys import tiny_model
 
-from headcats.errors import ModelError, OptionError
+from headcats.base.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.papers.token_probe import passes
 from headcats.papers.token_probe.passes import hook_name, representations

@@ -14,7 +14,7 @@ from toy_cases import TOYS
 from toys import hf_model, random_tokens, tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.models import patterns
 from headcats.models.adapter import HookedModel
 from headcats.papers.token_probe import role_attention as attention

@@ -12,7 +12,7 @@ from planted import planted_model, slot_batch
 from toy_cases import TOYS, shared_toy
 from toys import random_tokens, tiny_model
 
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.models.adapter import adapt
 from headcats.papers.token_probe.role_attention import attention_by_role
 from headcats.papers.token_probe.role_patching import patching_by_role

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.papers.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 
 PAPER = PRESETS["orgad2025"]

@@ -8,17 +8,17 @@ from counting import several_tokens
 from toys import word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
+from headcats.base.registry import lookup
 from headcats.papers.token_probe.answers import encoded_questions
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import lookup
 from headcats.study.joint_run import suite_inputs
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
 def test_sentences_are_judged_by_what_the_model_answers():

@@ -13,14 +13,14 @@ from example_joint import weights_of
 from simulated import block, tree
 
 import headcats as hc
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, choose
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 TASKS = dict.fromkeys(("plural", "gerund", "antonym"), "Linguistic") | {"capital": "Knowledge"}
 
 

@@ -8,7 +8,7 @@ import torch
 from toys import BACKENDS, WORDS, tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.patterns import hook_pattern
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from circuitsvis import attention
 
-from headcats.errors import HeadcatsError
+from headcats.base.errors import HeadcatsError
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
 
 

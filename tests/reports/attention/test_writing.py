@@ -11,8 +11,8 @@ import pytest
 from counting import SUITE, counting_folder
 
 import headcats as hc
-from headcats import registry
-from headcats.errors import DataError, OptionError, PlanError, StorageError
+from headcats.base import registry
+from headcats.base.errors import DataError, OptionError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.reports.attention import writing
 from headcats.reports.attention.writing import write_views

@@ -12,14 +12,14 @@ import xarray as xr
 from simulated import CATEGORIES, block
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.reports.files.mib import node_graph
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.scores.table import score_table
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 MODEL = ModelRecord("planted", layers=(0, 1), heads=(3, 3), n_layers=2, d_model=12, parallel_attn_mlp=False)
 HELPING, SUPPRESSING = (1, 2), (0, 1)

@@ -14,7 +14,7 @@ import pytest
 from reports.by_id import by_id
 
 import headcats as hc
-from headcats.errors import HeadcatsWarning
+from headcats.base.errors import HeadcatsWarning
 from headcats.reports.page import first_screen, one_run
 from headcats.reports.page.markup import _sentence
 from headcats.reports.page.parts import Code, Folded

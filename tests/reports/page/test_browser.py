@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headcats as hc
-from headcats.errors import StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 from headcats.results.descriptors import DESCRIPTORS
 
 PLOTS = "figure[data-figure]"

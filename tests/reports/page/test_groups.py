@@ -8,7 +8,7 @@ from counting import counting_suite
 from reports.page.read_pages import described, written
 
 import headcats as hc
-from headcats.errors import HeadcatsWarning
+from headcats.base.errors import HeadcatsWarning
 from headcats.models.adapter import HookedModel
 
 GROUPS = "denoising_patch:unit=kv_group"

@@ -23,7 +23,7 @@ from simulated_series import STRONG, TASKS, results_of, series_of
 from simulated_series import written as write_series
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 
 pytestmark = pytest.mark.usefixtures("joint_methods")
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli
-from headcats.errors import HeadcatsWarning
+from headcats.base.errors import HeadcatsWarning
 from headcats.reports.page.parts import Code, Drawn
 
 

@@ -16,7 +16,7 @@ from reports.page.test_numbers import unpacked
 from results.folders import change_manifest
 
 import headcats as hc
-from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
+from headcats.base.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn, Link
 from headcats.results.finding import templates

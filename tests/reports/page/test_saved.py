@@ -18,8 +18,8 @@ from results.folders import change_manifest
 from simulated import block, tree
 
 import headcats as hc
+from headcats.base.errors import HeadcatsWarning
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import HeadcatsWarning
 from headcats.reports.page import saved
 from headcats.reports.page.saved import (
     Robustness,

@@ -9,8 +9,8 @@ from reports.page.read_pages import said
 from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 
 import headcats as hc
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.several.compared import compare_runs
 from headcats.reports.page.several.first_screen import first_screen

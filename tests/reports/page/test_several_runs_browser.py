@@ -8,7 +8,7 @@ from reports.page.synthetic_runs import PATCH, written_run
 
 import headcats as hc
 
-pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 MEMBERS = ([(0, 1), (1, 2), (2, 0)], [(0, 1), (1, 3), (2, 0)])
 
 

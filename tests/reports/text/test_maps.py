@@ -9,10 +9,10 @@ import xarray as xr
 from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
+from headcats.base.errors import DataError
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
-from headcats.errors import DataError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
@@ -156,7 +156,7 @@ def test_a_map_without_heads_prints_no_zeros() -> None:
     assert "map.counts" not in said
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     few = results(items=2)
     reading = reading_of(few)
@@ -172,7 +172,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     assert not {"map.equal_tasks", "map.nothing_shared", "map.smallest_effect", "map.shares"} & set(said)
 
 
-@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_one_category_shares_nothing() -> None:
     said = findings(tables(results(tasks=(3, 0)), rule=RULE), rule=RULE)
     assert {"map.single_category", "map.category_not_judged"} <= set(said)

@@ -6,10 +6,10 @@ import xarray as xr
 from reports.by_id import by_id
 from reports.text.test_maps import findings, reading_of, results, tables
 
+from headcats.base.errors import StatisticsWarning
 from headcats.categories.differences import effect_differences
 from headcats.categories.map_tables import with_tests
 from headcats.categories.required_tasks import sizes_by_min_tasks
-from headcats.errors import StatisticsWarning
 from headcats.reports.text.over_tasks import difference_table, differing_heads, required_tasks
 
 

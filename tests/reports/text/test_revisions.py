@@ -29,7 +29,7 @@ def test_a_row_per_revision_names_what_comes_and_goes_and_stars_what_is_found():
     assert by_id(findings)["revisions.test"].fields["tests"] == 24
 
 
-@pytest.mark.filterwarnings("ignore:Categories of a single task:headcats.errors.StatisticsWarning")
+@pytest.mark.filterwarnings("ignore:Categories of a single task:headcats.base.errors.StatisticsWarning")
 def test_skipped_tasks_are_shown_and_are_not_zero():
     some = results_of(STRONG, skipped=["k1", "k2", "l2"], seed=2)
     revisions = {"step1": results_of(STRONG, skipped=TASKS), "step2": some, "step3": results_of(STRONG, seed=3)}

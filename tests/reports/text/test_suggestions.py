@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, repeat_command
 from headcats.results.declaration import Declaration, default_methods, registered

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headcats.base.registry import register
 from headcats.prompts.drop_report import DropReport
-from headcats.registry import register
 from headcats.tasks.files.file_task import FileContent, Layout
 from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.word_pairs import word_pair_task

@@ -8,7 +8,7 @@ from for_each import for_each
 from tasks.files.layout_files import FUNCTION_VECTORS, RELATION, write
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.repeated_rows import CONTRADICTORY, DUPLICATE
 
 EMPTY, SEVERAL = "nothing in column 'output'", "several values in column 'output'"

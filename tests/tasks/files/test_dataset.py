@@ -14,7 +14,7 @@ from pyarrow import parquet
 from tasks.files.layout_files import write
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_content
 from headcats.tasks.files.settings import FileSettings

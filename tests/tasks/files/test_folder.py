@@ -5,8 +5,8 @@ from for_each import for_each
 from tasks.files.layout_files import FUNCTION_VECTORS, IOI_CSV, KINDS, MAPS, RELATION, register_kinds, write
 
 import headcats as hc
-from headcats.errors import DataError
-from headcats.tasks.categories import SPARE_COLOURS
+from headcats.base.errors import DataError
+from headcats.results.categories import SPARE_COLOURS
 
 TOML = """
 name = "my world"

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from tasks.files.layout_files import AUTO_CIRCUIT, GREATER_THAN_CSV, IOI_CSV, RELATION
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.tasks.files.layouts import SUFFIXES
 from headcats.tasks.files.repeated_rows import CONTRADICTORY, DUPLICATE
 

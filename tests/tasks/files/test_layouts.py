@@ -15,7 +15,7 @@ from tasks.files.layout_files import (
 )  # fmt: skip
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 
 def only(path):

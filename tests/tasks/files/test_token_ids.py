@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 import headcats as hc
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 
 KINDS = {
     "byte_level": (pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()),

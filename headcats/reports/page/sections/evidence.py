@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import xarray as xr
 
+from headcats.base.errors import DamagedFileError, DataError
+from headcats.base.registry import lookup
 from headcats.categories.map_spec import EVIDENCE
-from headcats.errors import DamagedFileError, DataError
-from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.python_lines import figure_command

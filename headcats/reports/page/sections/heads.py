@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.registry import lookup, names
 from headcats.categories.membership import head_table
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
-from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_lines

@@ -4,11 +4,11 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from headcats.base.errors import HeadcatsError
+from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import joint_map
-from headcats.errors import HeadcatsError
-from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Part, drawn_or_why_not
 from headcats.reports.page.python_lines import figure_command

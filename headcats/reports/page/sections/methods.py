@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 import plotly.graph_objects as go
 import xarray as xr
 
+from headcats.base.registry import lookup
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import block_title
-from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_command

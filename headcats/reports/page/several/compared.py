@@ -8,10 +8,10 @@ from functools import cached_property
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.revisions import course
 from headcats.evidence.comparison.runs import Runs

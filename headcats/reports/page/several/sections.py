@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec
-from headcats.errors import DataError
 from headcats.evidence.comparison.models import category_structure
 from headcats.figures.checkpoints import checkpoints
 from headcats.figures.layer_profile import layer_profile

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from huggingface_hub.errors import HfHubHTTPError
 
-from headcats.hub.problem import refusal
+from headcats.base.hub.problem import refusal
 
 TRIES = 5
 _LONGEST_WAIT = 330.0  # the hub counts requests in windows of five minutes

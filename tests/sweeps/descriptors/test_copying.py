@@ -9,10 +9,10 @@ from architectures import tiny_bridge
 from induction_circuit import D_VOCAB, induction_circuit
 from toys import LAYOUTS, random_tokens, tiny_model
 
-from headcats.descriptors import copying
-from headcats.descriptors.copying import copying_scores
-from headcats.descriptors.paths import direct_paths
 from headcats.models.adapter import adapt
+from headcats.sweeps.descriptors import copying
+from headcats.sweeps.descriptors.copying import copying_scores
+from headcats.sweeps.descriptors.paths import direct_paths
 
 TOKENS = random_tokens(2, 6)
 

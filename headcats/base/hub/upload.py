@@ -5,8 +5,8 @@ from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, get_token
 
-from headcats.hub.patience import patiently, repeating_quietly
-from headcats.hub.problem import HubProblem, hub_problem
+from headcats.base.hub.patience import patiently, repeating_quietly
+from headcats.base.hub.problem import HubProblem, hub_problem
 
 
 def upload(

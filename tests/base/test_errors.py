@@ -4,7 +4,7 @@ import inspect
 
 from for_each import for_each
 
-from headcats import errors
+from headcats.base import errors
 
 CLASSES = [item for _, item in inspect.getmembers(errors, inspect.isclass)]
 

@@ -8,18 +8,18 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headcats.descriptors.attention import ATTENTION, Values, describe_attention
-from headcats.descriptors.copying import copying_scores
-from headcats.descriptors.direct_logits import direct_logits
-from headcats.descriptors.paths import DirectPaths, direct_paths
-from headcats.descriptors.sequences import N_SEQUENCES, repeated_sequences
-from headcats.errors import DataError
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
 from headcats.results.descriptors import DESCRIPTORS
+from headcats.sweeps.descriptors.attention import ATTENTION, Values, describe_attention
+from headcats.sweeps.descriptors.copying import copying_scores
+from headcats.sweeps.descriptors.direct_logits import direct_logits
+from headcats.sweeps.descriptors.paths import DirectPaths, direct_paths
+from headcats.sweeps.descriptors.sequences import N_SEQUENCES, repeated_sequences
 
 
 def describe_heads(

@@ -10,10 +10,10 @@ from batches import random_batch
 from planted import planted_model, slot_batch
 from toys import LAYOUTS, tiny_model
 
-from headcats.descriptors.direct_logits import direct_logits
-from headcats.descriptors.paths import direct_paths
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.descriptors.direct_logits import direct_logits
+from headcats.sweeps.descriptors.paths import direct_paths
 
 
 def attributed(model: Any, *batches: PromptBatch) -> tuple[dict[int, np.ndarray], dict[int, str]]:
@@ -127,7 +127,7 @@ def test_heads_without_a_direct_path_have_none(name: str, reason: str) -> None:
 
 def test_a_readout_that_is_not_linear_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gemma 2 caps its logits; here without the norms that would be a reason, too."""
-    monkeypatch.setattr("headcats.descriptors.paths.not_additive", lambda *arguments: {})
+    monkeypatch.setattr("headcats.sweeps.descriptors.paths.not_additive", lambda *arguments: {})
     values, reasons = attributed(tiny_bridge("gemma2"), random_batch(2))
     assert values == {}
     assert all("capped" in text for text in reasons.values())

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import Any
 
-from headcats.errors import ExtensionError, HeadcatsError, OptionError
+from headcats.base.errors import ExtensionError, HeadcatsError, OptionError
 
 _OUT_OF_MEMORY = (
     "can't allocate memory", "not enough memory", "out of memory", "alloc_failed", "insufficient memory",

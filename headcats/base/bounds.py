@@ -4,7 +4,7 @@ import math
 import numbers
 from typing import Any
 
-from headcats.errors import OptionError
+from headcats.base.errors import OptionError
 
 MOST_STEPS = 10_000_000
 """Draws, updates and the like."""

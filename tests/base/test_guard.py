@@ -15,9 +15,10 @@ import xarray as xr
 from for_each import for_each
 
 import headcats as hc
-from headcats import cli, registry
-from headcats.errors import DataError, ExtensionError, HeadcatsError, OptionError
-from headcats.guard import Guard, copied, function_name, is_built_in, own_traceback, working_on
+from headcats import cli
+from headcats.base import registry
+from headcats.base.errors import DataError, ExtensionError, HeadcatsError, OptionError
+from headcats.base.guard import Guard, copied, function_name, is_built_in, own_traceback, working_on
 
 OWN_METRIC = """
 import headcats as hc

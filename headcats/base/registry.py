@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.guard import Guard
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.guard import Guard
 
 T = TypeVar("T")
 LONGEST_NAME = 200

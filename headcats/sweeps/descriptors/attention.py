@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.descriptors.sequences import Repeated
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.patterns import attention_patterns
+from headcats.sweeps.descriptors.sequences import Repeated
 
 ATTENTION = ("previous_token", "duplicate_token", "induction", "first_token", "entropy", "distance")
 # Rounding of a sum of softmax weights in 16 bits.

@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.descriptors.paths import DirectPaths
 from headcats.models.hooks import hook_after, hook_z, keeping
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.descriptors.paths import DirectPaths
 
 
 @torch.no_grad()

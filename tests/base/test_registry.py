@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 from for_each import for_each
 
-from headcats import registry
-from headcats.errors import DataError, UnknownNameError
+from headcats.base import registry
+from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.registry import Kind, lookup, names, register, unknown_name_message
 from headcats.methods.presets import add_preset
-from headcats.registry import Kind, lookup, names, register, unknown_name_message
 
 
 @for_each("kind", get_args(Kind))
@@ -98,7 +98,7 @@ def test_an_installed_package_adds_items_by_entry_points(tmp_path):
     code = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from headcats.registry import lookup, names
+from headcats.base.registry import lookup, names
 assert "their_task" in names("task"), names("task")
 assert [task.name for task in lookup("suite", "icl")().tasks][-1] == "their_task"
 assert "torch" not in sys.modules

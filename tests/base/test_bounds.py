@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from for_each import for_each
 
-from headcats.bounds import MOST_STEPS, check_count, shown
-from headcats.errors import OptionError
+from headcats.base.bounds import MOST_STEPS, check_count, shown
+from headcats.base.errors import OptionError
 
 NONE_OF_THEM = [0, -1, True, False, None, "3", 2.0, float("nan"), float("inf"), -float("inf"), 1j, [3]]
 

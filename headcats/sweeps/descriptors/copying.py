@@ -5,9 +5,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.descriptors.paths import DirectPaths
 from headcats.models.circuit import Circuit
 from headcats.models.head import Head
+from headcats.sweeps.descriptors.paths import DirectPaths
 
 # Tokens at once.
 _CHUNK = 4096

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from jaxtyping import Int
 from torch import Tensor
 
-from headcats.errors import ModelError
+from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.additive import not_additive
 from headcats.models.circuit import Circuit

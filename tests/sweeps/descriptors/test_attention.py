@@ -10,9 +10,9 @@ from covering import ALL
 from induction_circuit import induction_circuit
 from toys import backends
 
-from headcats.descriptors.attention import ATTENTION, describe_attention
-from headcats.descriptors.sequences import N_SEQUENCES, Repeated, repeated_sequences
 from headcats.models.adapter import HookedModel, adapt
+from headcats.sweeps.descriptors.attention import ATTENTION, describe_attention
+from headcats.sweeps.descriptors.sequences import N_SEQUENCES, Repeated, repeated_sequences
 
 
 def sequences(model: HookedModel) -> Repeated:

@@ -9,8 +9,8 @@ from typing import Any
 
 from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_from_cache
 
-from headcats.hub.patience import TRIES, patiently, repeating_quietly
-from headcats.hub.problem import OWN_CACHE, HubProblem, Kind, hub_problem, not_whole
+from headcats.base.hub.patience import TRIES, patiently, repeating_quietly
+from headcats.base.hub.problem import OWN_CACHE, HubProblem, Kind, hub_problem, not_whole
 
 # Seconds until the hub counts as unreachable.
 _TIMEOUT = 10.0

@@ -10,7 +10,7 @@ from batches import random_batch, random_role_batch
 from toys import LAYOUTS, tiny_model
 
 import headcats as hc
-from headcats.errors import DataError, ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import line
@@ -84,7 +84,7 @@ class TestMissing:
 
     def test_layers_are_named(self, monkeypatch):
         monkeypatch.setattr(
-            "headcats.descriptors.paths.not_additive",
+            "headcats.sweeps.descriptors.paths.not_additive",
             lambda model, tokens, layers: {1: line("direct.unknown", layer=1, error="odd")},
         )
         heads = hc.describe_heads(tiny_bridge("gpt2"))
