@@ -88,7 +88,7 @@ def _kind(value: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """What a value is, as messages name it."""
+    """Name a value for messages."""
     kind = _kind(value)
     if kind == FOLDER:
         return f"the text {value!r}" if isinstance(value, str) else f"the path {os.fspath(value)!r}"

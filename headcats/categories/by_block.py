@@ -120,7 +120,7 @@ def members_of(
 
 
 def checked_selection(block: Any, *, by: str = "hc.categories.block_members") -> Selection:
-    """How a block sorts heads; a DataError for another table, and for numbers that mean nothing."""
+    """Selection by which a block sorts heads; a DataError for another table, and for numbers that mean nothing."""
     refuse_results(
         block,
         by=by,

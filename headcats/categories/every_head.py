@@ -11,7 +11,7 @@ _NUMBERS = {"effect": "effect", "low": "low", "high": "high", "q": "q_value", "p
 
 
 def every_head(overlap: xr.Dataset) -> pd.DataFrame:
-    """What `hc.overlap` returns, with one row per category and head.
+    """Overlap as a table with one row per category and head.
 
     Returns:
         Columns `head`, `category`, `outcome` ("in", "undecided", "out", or "not judged" where there is no number) by

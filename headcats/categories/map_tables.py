@@ -74,7 +74,7 @@ def _described(tables: dict[str, xr.Dataset], run: RunResults) -> dict[str, xr.D
 
 
 def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
-    """What `map_tables` gives, and what findings on it need: tests over the tasks of its categories.
+    """Add to the tables of a map what findings on it need: tests over the tasks of its categories.
 
     `equal_tasks`: what `subsampled_overlap` returns; empty where categories have equal numbers of tasks or `min_tasks`
     is more than the smallest has, and for suppressing heads. `differences`: what `effect_differences` returns.

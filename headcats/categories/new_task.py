@@ -83,7 +83,7 @@ def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]
 def _reach_of_fixed(
     squared: Float[np.ndarray, "task layer head"], n_items: Int[np.ndarray, " task"]
 ) -> Float[np.ndarray, "layer head"]:
-    """How far the interval for fixed tasks reaches from their mean, from squared standard errors."""
+    """Half-width of the interval for fixed tasks, from squared standard errors."""
     total, freedom = squared.sum(axis=0), np.maximum(n_items - 1, 1)[:, None, None]
     within = (squared**2 / freedom).sum(axis=0)
     freedom = np.divide(total**2, within, out=np.full_like(total, np.nan), where=within > 0)

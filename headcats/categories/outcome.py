@@ -7,7 +7,7 @@ IN, UNDECIDED, OUT, NOT_JUDGED = "in", "undecided", "out", "not judged"
 
 
 def outcomes(table: xr.Dataset) -> xr.DataArray:
-    """What a table of memberships says of each head: by its `member`, where there is an `effect`.
+    """Outcome of each head in a table of memberships: its `member`, where there is an `effect`.
 
     Args:
         table: What `hc.categorize` or `hc.overlap` returns, or one category of it.

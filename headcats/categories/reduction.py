@@ -78,7 +78,7 @@ class Reduction:
 
     @property
     def drawable(self) -> Bool[np.ndarray, " cell"]:
-        """Whether a head has a number in any draw: none of a single query item has."""
+        """True if a head has a number in any draw: none of a single query item has."""
         draws, _, cells = self._resampled.shape
         tasks_with_number = np.zeros((draws, cells), dtype=np.int16)
         for row in self.rows:
@@ -87,7 +87,7 @@ class Reduction:
 
     @property
     def _resampled(self) -> Float[np.ndarray, "draw task cell"]:
-        """Of all tasks of the scores."""
+        """Resampled effects of all tasks of the scores."""
         draws = self.tests.scores["resampled"].values
         return draws.reshape(*draws.shape[:2], -1)
 
@@ -114,7 +114,7 @@ class Reduction:
         return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
     def without_effect(self) -> Grids:
-        """The same for draws in which every effect is the tested one, so that all that is called is false."""
+        """Grids of draws in which every effect is the tested one, so that all that is called is false."""
         scores = self._scores
         statistic = scores["null_effect_t"].values
         p_value = p_of_statistic(scores, statistic)
@@ -128,7 +128,7 @@ class Reduction:
 
     @property
     def _scores(self) -> xr.Dataset:
-        """Of the category's tasks, without the resampled effects, which are large."""
+        """Scores of the category's tasks, without the resampled effects, which are large."""
         return self.tests.scores.drop_vars("resampled", errors="ignore").isel(task=self.rows)
 
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:

@@ -18,7 +18,7 @@ from headcats.results.whole_file import csv_bytes, write_whole
 
 
 class Answer:
-    """What a command says: printed as it comes, or collected for the end, in short or as one JSON value.
+    """Output of a command: printed as it comes, or collected for the end, in short or as one JSON value.
 
     Attributes:
         as_json: Whether the end is a JSON value.

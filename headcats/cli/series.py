@@ -93,7 +93,7 @@ def _next_command(course: xr.Dataset, last: RunResults, reading: MapSpec, folder
 
 
 def _numbers(course: xr.Dataset) -> dict[str, Any]:
-    """As `headcats map --help` says of a series."""
+    """Numbers of a series, as `headcats map --help` says."""
     revisions = []
     for name, step in zip(course["revision"].values.tolist(), course["step"].values, strict=True):
         at = course.sel(revision=name)

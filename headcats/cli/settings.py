@@ -131,7 +131,7 @@ def _joined(first: Label, second: Label) -> Label:
 
 
 def _overruled(first: Label, second: Label) -> list[str]:
-    """What both labels set to different values."""
+    """Options that both labels set to different values."""
     before, after = (dict(label.options) | {"positions": label.positions} for label in (first, second))
     both = [key for key, value in before.items() if value and after.get(key)]
     return [f"{key}={after[key]}, not {key}={before[key]}" for key in both if after[key] != before[key]]

@@ -35,7 +35,7 @@ def _wrapped(words: Iterable[tuple[str, str]], width: int) -> list[str]:
 
 
 def height(text: str, width: int) -> int:
-    """How many lines of a terminal a line takes that it breaks where it is full."""
+    """Lines of a terminal that a line takes, broken where one is full."""
     return max(1, -(-cell_len(text) // width))
 
 

@@ -20,7 +20,7 @@ Heads = dict[str, dict[str, HeadSet]]
 
 
 def heads_of_labels(chosen: Mapping[str, Chosen], categories: Sequence[str]) -> Heads:
-    """What the true labels pick."""
+    """Heads that the true labels pick."""
     return {
         task: {name: sets[which[0, place]] for place, name in enumerate(categories)}
         for task, (sets, which) in chosen.items()

@@ -16,7 +16,7 @@ Damages = Float[np.ndarray, "labelling task category"]
 
 
 def is_damaged(damage: Damages) -> Bool[np.ndarray, " task"]:
-    """Whether any set that any labelling picks damages a task notably."""
+    """True if any set that any labelling picks damages a task notably."""
     largest = np.where(np.isnan(damage), -np.inf, damage).max(axis=(0, 2), initial=-np.inf)
     return largest >= DAMAGED
 
@@ -54,7 +54,7 @@ def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarra
 
 
 def unit_specificity(damage: Damages, labellings: Labellings) -> Float[np.ndarray, " unit"]:
-    """Of every unit, relative damage by its true category's heads minus what they do on average to other categories."""
+    """Relative damage of every unit by its true category's heads, minus their mean damage to other categories."""
     by_unit, labels = unit_damage(relative_damage(damage), labellings)[0], labellings.unit_labels[0]
     cells = mean_over(by_unit, labellings.unit_members[0])
     elsewhere = np.diagonal(cells) - np.diagonal(minus_other_categories(cells))

@@ -65,7 +65,7 @@ def _why_untested(row: xr.Dataset) -> Finding:
 
 
 def redundancy_findings(table: xr.Dataset) -> list[Finding]:
-    """Whether a category's heads stand in for each other, for each category with at least two heads."""
+    """True if a category's heads stand in for each other, for each category with at least two heads."""
     findings = []
     for name, row in by_category(table):
         joint, summed = row["joint"].item(), row["sum_of_single"].item()
@@ -147,7 +147,7 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
 
 
 def _rival(damage: xr.Dataset) -> Finding | None:
-    """How the heads of other categories do on these tasks."""
+    """Finding on the heads of other categories on these tasks."""
     more, low, high = (damage[name].item() for name in ("advantage", "advantage_low", "advantage_high"))
     if not np.isfinite(more):
         return None

@@ -31,7 +31,7 @@ MOST_RELABELLINGS = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How categories are tested.
+    """Options of the test of categories.
 
     Attributes:
         positions: Where heads are ablated: "last" or "all".
@@ -70,7 +70,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LabelledStudy:
-    """What heads are chosen by, and the labels of its tasks.
+    """Study that heads are chosen by, with the labels of its tasks.
 
     Attributes:
         tasks: Tasks with numbers on both halves of the items.
@@ -237,7 +237,7 @@ def _direct_effects(
 
 
 def _findings(nodes: Mapping[str, xr.Dataset], options: Options) -> list[Finding]:
-    """What the tables show."""
+    """Findings on the tables."""
     findings = verdict_findings(nodes["relabelling"], nodes["specificity"])
     if (nodes["specificity"]["heads"] != "").any():
         findings += contrast_findings(nodes["contrasts"])

@@ -163,7 +163,7 @@ def _indicators(labels: Int[np.ndarray, "*cell"], n: int) -> Float[np.ndarray, "
 
 
 def _division(labels: Int[np.ndarray, " task"]) -> tuple[int, ...]:
-    """The same for labels that differ by the names of categories alone."""
+    """Division of the tasks, the same for labels that differ by the names of categories alone."""
     first = {label: place for place, label in enumerate(dict.fromkeys(labels.tolist()))}
     return tuple(first[label] for label in labels.tolist())
 

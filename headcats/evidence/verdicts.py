@@ -82,7 +82,7 @@ def relabelling_table(
 
 
 def verdict(row: xr.Dataset, damage: xr.Dataset) -> str:
-    """Whether one category is supported, from its rows of the tables `relabelling` and `specificity`."""
+    """Verdict on one category, from its rows of the tables `relabelling` and `specificity`."""
     statistics = [row[name].item() for name in TESTS]
     if row.sizes["relabelling"] + 1 < LEAST_LABELLINGS or np.isnan(statistics).any():
         return INCONCLUSIVE
@@ -101,7 +101,7 @@ def damaged_more(table: xr.Dataset, category: str) -> list[str]:
 
 
 def _supported_in_turn(*statistics: Float[np.ndarray, "labelling category"]) -> Bool[np.ndarray, " relabelling"]:
-    """Whether any category of a relabelling has a small p by every statistic, among the other relabellings."""
+    """True if any category of a relabelling has a small p by every statistic, among the other relabellings."""
     larger_p = np.stack([family_wise_p(values[1:]) for values in statistics]).max(axis=0)
     return np.where(np.isnan(larger_p), 1.0, larger_p).min(axis=1, initial=1.0) <= ALPHA
 

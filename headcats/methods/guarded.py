@@ -41,7 +41,7 @@ def check_members(guard: Guard, method: Any, *, kind: str) -> None:
 
 
 def _are_options(options: Any) -> bool:
-    """Whether this says what options take, as `headcats.methods.spec.Option` does."""
+    """True if this says what options take, as `headcats.methods.spec.Option` does."""
     return isinstance(options, dict) and all(
         isinstance(name, str) and (isinstance(option, WholeNumber) or (is_texts(option) and len(option) > 0))
         for name, option in options.items()
@@ -75,12 +75,12 @@ def guarded(method: str, member: Callable[..., Any], *, code: str) -> Callable[.
 
 
 def is_texts(result: Any) -> bool:
-    """Whether this is a list of texts, as a summary is."""
+    """True if this is a list of texts, as a summary is."""
     return isinstance(result, list | tuple) and all(isinstance(text, str) for text in result)
 
 
 def _of_block(result: Any, *arguments: Any) -> str:
-    """What is wrong with the block of a part, or of all parts; "" if nothing."""
+    """Problem of the block of a part, or of all parts; "" for none."""
     if not isinstance(result, xr.Dataset):
         return f"a {type(result).__name__}"
     try:
@@ -110,7 +110,7 @@ def _of_task_block(result: Any, inputs: "TaskInputs", *arguments: Any) -> str:
 
 
 def _misfit(block: xr.Dataset, inputs: "TaskInputs") -> str:
-    """What a block has other than the task's prompts and the model's layers and heads; "" for nothing."""
+    """Problem of a block of other prompts, layers or heads than those of task and model; "" for none."""
     model = inputs.runs[0].model
     heads = [list(range(model.max_heads)), list(range(max(model.n_kv_heads.values())))]  # or groups of them
     for name, labels in (("metric", [list(inputs.metrics)]), ("layer", [list(model.layers)]), ("head", heads)):

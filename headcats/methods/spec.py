@@ -84,7 +84,7 @@ class MethodSpec:
 
     @property
     def is_joint(self) -> bool:
-        """Whether this is a joint method."""
+        """True if this is a joint method."""
         return bool(self.method.declaration.kind == "joint")
 
     @classmethod

@@ -16,7 +16,7 @@ _JSON = ("categories", "declaration", "provenance", "summary")
 
 
 def joint_problem(block: xr.Dataset) -> str:
-    """What is wrong with what the block of a joint method says of itself; "" for nothing."""
+    """Problem of what the block of a joint method says of itself; "" for none."""
     if lacking := [name for name in ("label", "model") if not isinstance(block.attrs.get(name), str)]:
         return f"it does not say its {', '.join(lacking)}"
     return _text_problem(block)
@@ -32,7 +32,7 @@ def _text_problem(block: xr.Dataset) -> str:
 
 
 def block_problem(block: xr.Dataset) -> str:
-    """What is wrong with a block; "" for nothing. Blocks of methods that patch nothing are not looked into."""
+    """Problem of a block; "" for none. Blocks of methods that patch nothing are not looked into."""
     if "patched" not in block.variables:
         return "" if "score" in block.variables else "it has no `patched`"
     for name, alternatives in _DIMS.items():

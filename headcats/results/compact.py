@@ -31,7 +31,7 @@ _FILTERS = {"zlib": True, "complevel": 4, "shuffle": True, "_FillValue": None}
 
 @dataclass(frozen=True)
 class Loss:
-    """What rounding changes in the mean difference of a head, in standard errors of that mean over query items.
+    """Change of a head's mean difference by rounding, in standard errors of that mean over query items.
 
     Attributes:
         largest: Of any head and metric; infinite where a head without any scatter changes.
@@ -112,7 +112,7 @@ def restored(table: xr.Dataset) -> xr.Dataset:
 
 
 def loss_of(block: xr.Dataset) -> Loss | None:
-    """What a block has lost, or would have lost where that is beyond the bound; None of one never to be compact."""
+    """Loss of a block, or what it would be where that is beyond the bound; None of one never to be compact."""
     text = block.attrs.get(ROUNDED)
     if text is None:
         return None
@@ -121,7 +121,7 @@ def loss_of(block: xr.Dataset) -> Loss | None:
 
 
 def losses_text(losses: Sequence[Loss]) -> str:
-    """How many blocks are compact and what they lose at most; how many are whole, and why."""
+    """Sentences on the blocks that are compact and what they lose at most, and on those that are whole, and why."""
     compact = [loss.largest for loss in losses if loss.store == COMPACT]
     before = [loss.largest for loss in losses if loss.store == WHOLE and loss.largest <= loss.bound]
     sentences = []
@@ -151,7 +151,7 @@ def _losses(before: xr.DataArray, after: xr.DataArray) -> tuple[float, float]:
 
 
 def _standard_error(difference: xr.DataArray) -> Float[np.ndarray, "metric layer head"]:
-    """Of the mean over prompts, by the scatter of query items as in `hc.score`; of prompts if they share one item."""
+    """Standard error of the mean over prompts, by the scatter of query items; of prompts if they share one item."""
     deviations = difference - difference.mean("prompt")
     values = deviations.transpose("prompt", ...).values
     _, item = np.unique(difference["item"].values, return_inverse=True)

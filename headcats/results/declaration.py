@@ -20,7 +20,7 @@ CONTROL_CAUTION = (
 
 @dataclass(frozen=True)
 class Strength:
-    """How the block of a method gives one number per group and head.
+    """Reduction of a method's block to one number per group and head.
 
     Attributes:
         variable: Variable of a joint method's block, with dims `layer`, `head`, `over` and that of `group`; of a method
@@ -54,7 +54,7 @@ class Strength:
 
 @dataclass(frozen=True)
 class Selection:
-    """How the heads of a joint method's block are sorted into categories (`hc.categories.block_members`).
+    """Rule that sorts the heads of a joint method's block into categories (`hc.categories.block_members`).
 
     Attributes:
         variable: Variable that heads are judged by, the larger the more, with dims `layer`, `head` and `over`.
@@ -166,7 +166,7 @@ def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "
 
 
 def approximation_label(table: xr.Dataset | xr.DataTree | str) -> str:
-    """What effects of an approximate method are called wherever they are shown; "" where they are exact.
+    """Name of the effects of an approximate method wherever they are shown; "" where they are exact.
 
     Of a block, scores, memberships or an overlap; or of their attribute `approximation`.
     """
@@ -190,7 +190,7 @@ def registered_declarations() -> dict[str, Declaration]:
 
 
 def controls_of(method: str) -> dict[str, str]:
-    """What a control holds fixed ("task", "item") -> the registered control of a method, for the same unit."""
+    """Registered controls of a method, for the same unit, by what each holds fixed ("task", "item")."""
     label = Label.parse(method)
     options = unit_attrs(label.unit).items()
     return {

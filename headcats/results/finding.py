@@ -41,7 +41,7 @@ class Finding:
         return self.marked().replace(OWN_BACKTICK, "`").replace(NO_LINK, "")
 
     def marked(self) -> str:
-        """The same for a page that reads the marks: backticks of a name are `OWN_BACKTICK`, its `](` has `NO_LINK`."""
+        """Text for a page that reads the marks: backticks of a name are `OWN_BACKTICK`, its `](` has `NO_LINK`."""
         return _FORMATTER.vformat(templates()[self.id], (), self.fields)
 
     @property
@@ -151,7 +151,7 @@ def with_interval(cell: xr.Dataset, name: str, ends: Sequence[str] = ("_low", "_
 
 
 def bounds_text(cell: xr.Dataset, name: str, digits: int) -> str:
-    """What settling undecided heads could make of a number, in brackets; "" where it cannot change."""
+    """Range of a number when undecided heads are settled, in brackets; "" where it cannot change."""
     least, most = (cell[f"{name}_{end}"] for end in ("least", "most"))
     return f" [{interval_text(least, most, digits)}]" if least < most else ""
 

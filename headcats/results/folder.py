@@ -139,7 +139,7 @@ class ResultsFolder:
 
     @property
     def holds_results(self) -> bool:
-        """Whether there are files of headcats beside the manifest, or without it."""
+        """True if there are files of headcats beside the manifest, or without it."""
         return self.suite_path.is_file() or any(self.path.glob(f"{BLOCKS}/*/*.nc"))
 
     def whole_tables(self) -> Iterator[tuple[Path, xr.Dataset]]:

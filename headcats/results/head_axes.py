@@ -21,7 +21,7 @@ _GRID = ("layer", "head")
 
 
 def unit_of(table: Any) -> str:
-    """What the axis `head` of a table counts, "head" or "kv_group"; of a block in a results tree, too."""
+    """Unit of the axis `head` of a table, "head" or "kv_group"; of a block in a results tree, too."""
     return str(table.attrs.get("unit", HEAD))
 
 
@@ -31,7 +31,7 @@ def unit_attrs(unit: str) -> dict[str, str]:
 
 
 def noun(unit: str) -> str:
-    """What a cell is called: "head" or "group"."""
+    """Noun for a cell: "head" or "group"."""
     return "group" if unit == KV_GROUP else "head"
 
 

@@ -75,7 +75,7 @@ def kept(run: RunResults, options: str, names: tuple[str, ...], compute: Callabl
 
 
 def _state(run: StoredRun) -> str:
-    """What all tables come from: blocks, categories, and the code that computes."""
+    """Checksum of what all tables come from: blocks, categories, and the code that computes."""
     entries = [run.attrs["manifest"], run.attrs["categories"], *map(str, run.blocks.checksums.items()), _CODE]
     return checksum("\n".join(entries).encode("utf-8", "replace"))
 

@@ -30,11 +30,11 @@ class Label:
 
     @property
     def unit(self) -> str:
-        """What it replaces at a time, "head" or "kv_group"."""
+        """Unit that it replaces at a time, "head" or "kv_group"."""
         return dict(self.options).get("unit", HEAD)
 
     def at(self, positions: str) -> "Label":
-        """The same method at these positions."""
+        """Label of the method at these positions."""
         return replace(self, positions=positions)
 
     @classmethod

@@ -33,7 +33,7 @@ _FORMAT = re.compile(rb'\s*\{\s*"format":\s*(\d{1,9})\b')
 
 @dataclass
 class Manifest:
-    """What a results folder says of itself; a run extends it with every task and block."""
+    """Record of a results folder; a run extends it with every task and block."""
 
     plan: PlanRecord = field(default_factory=PlanRecord)
     """What all blocks share."""
@@ -117,7 +117,7 @@ class Manifest:
         return cls(**parts)
 
     def contradiction(self) -> str:
-        """What two parts of the manifest say differently; "" where they agree."""
+        """Contradiction of two parts of the manifest; "" where they agree."""
         categories = [category.name for category in self.categories]
         if doubled := {name for name in categories if categories.count(name) > 1}:
             return f"categories lists {', '.join(sorted(doubled))} twice"

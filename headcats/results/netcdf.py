@@ -40,7 +40,7 @@ _MOST_ATTRIBUTES, _MOST_VARIABLES = 200, 1000  # HDF5 takes time for many
 
 
 def is_time(units: str) -> bool:
-    """Whether xarray would read values of these units as times."""
+    """True if xarray would read values of these units as times."""
     return any(unit in units for unit in _TIMES)
 
 
@@ -122,7 +122,7 @@ def _check_whole(root: h5g.GroupID, room: _Room) -> None:
 
 
 def _names(place: h5d.DatasetID | h5g.GroupID, *, links: bool = False, index: int = h5.INDEX_NAME) -> list[bytes]:
-    """Of the attributes of a place, or of its links."""
+    """Names of the attributes of a place, or of its links."""
     names: list[bytes] = []
     n, most = (place.get_num_objs(), _MOST_VARIABLES) if links else (h5a.get_num_attrs(place), _MOST_ATTRIBUTES)
     if n > most:
@@ -158,7 +158,7 @@ def _opened(root: h5g.GroupID, name: bytes, room: _Room) -> tuple[h5d.DatasetID,
 
 
 def _is_dimension(stored: h5d.DatasetID, room: _Room) -> bool:
-    """Whether this stands for the size of a dimension, and has no values."""
+    """True if this stands for the size of a dimension, and has no values."""
     if not h5a.exists(stored, b"NAME") or (attribute := h5a.open(stored, b"NAME")).shape:
         return False
     return NO_VARIABLE in _text(_value(attribute, room)[()])

@@ -53,7 +53,7 @@ def netcdf_bytes(table: xr.Dataset) -> bytes:
 
 
 def _is_plain(table: xr.Dataset) -> bool:
-    """Whether every variable and attribute is of a kind that is written here."""
+    """True if every variable and attribute is of a kind that is written here."""
     variables = table.variables.items()
     return (
         all(_is_plain_name(name) for name in (*table.variables, *table.dims))

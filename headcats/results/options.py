@@ -78,7 +78,7 @@ class Option:
 
     @property
     def kind(self) -> type:
-        """How it is written down: bool, int, float, str, or list (of names)."""
+        """Type in which it is written down: bool, int, float, str, or list (of names)."""
         if str not in self.members and any(isinstance(get_origin(each), type) for each in self.members):
             return list
         return next((kind for kind in (str, bool, int, float) if kind in self.members), str)

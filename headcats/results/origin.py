@@ -7,14 +7,14 @@ from headcats.results.records import BlockRecord, ModelRecord
 
 
 def other_origin(block: xr.Dataset, record: BlockRecord | None, manifest: Manifest) -> str:
-    """What a block was made from that its manifest says differently; "" if nothing."""
+    """Difference of what a block was made from and its manifest; "" for none."""
     if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
         return "other prompts"
     return other_model(block, manifest.model)
 
 
 def other_model(table: xr.Dataset, model: ModelRecord) -> str:
-    """What of the model a table was made on differently; "" if nothing that it says."""
+    """Difference of the model that a table was made on; "" for none that it says."""
     if not model.matches_model(table.attrs):
         return "another model"
     if "patched" not in table or "layer" not in table.coords or not model.layers:

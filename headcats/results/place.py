@@ -50,7 +50,7 @@ class Place:
 
     @property
     def on_hub(self) -> bool:
-        """Whether the files are a copy, to be read only."""
+        """True if the files are a copy, to be read only."""
         return self.address.startswith(HUB)
 
 
@@ -86,7 +86,7 @@ def find_place(source: str | os.PathLike[str]) -> Place:
 
 
 def belongs(path: str) -> bool:
-    """Whether a file, by its path in a results folder, is part of the results: no page, which can be made again."""
+    """True if a file, by its path in a results folder, is part of the results: no page, which can be made again."""
     *folders, file = path.split("/")
     hidden = any(part.startswith(".") for part in (*folders, file))
     return not hidden and (file in _JSON or file.endswith(".nc"))

@@ -99,12 +99,12 @@ class ModelRecord(Record):
     """Name or folder of its tokenizer, as `source`; "" for its own."""
 
     def with_sources(self, changed: Callable[[str], str]) -> "ModelRecord":
-        """The same with other names or paths of the model and its tokenizer."""
+        """Copy with other names or paths of the model and its tokenizer."""
         return replace(self, source=changed(self.source), tokenizer=changed(self.tokenizer))
 
     @property
     def identity(self) -> str:
-        """What makes a model another one, as blocks note it; name, revision and machine do not count."""
+        """Identity of a model, as blocks note it; name, revision and machine do not count."""
         return " ".join(getattr(self, name) for name in _IDENTITY)
 
     def matches_model(self, attrs: Mapping[Any, Any]) -> bool:
@@ -112,7 +112,7 @@ class ModelRecord(Record):
         return bool(attrs.get("made_on", self.identity) == self.identity)
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
-        """What makes a second model another one."""
+        """Fields of the identity in which a second model differs."""
         return self.differences(second, names=_IDENTITY)
 
 
@@ -159,7 +159,7 @@ LONG_ANSWER = 12
 
 @dataclass(frozen=True)
 class GivenAnswer(Record):
-    """What the model says in place of an answer."""
+    """Answer that the model gives in place of the right one."""
 
     prompt: str
     """The query of a clean prompt, or the end of a finished one."""
@@ -216,12 +216,12 @@ class TaskRecord(Record):
 
     @property
     def is_used_up(self) -> bool:
-        """Whether it is a list of finished prompts that leaves too few for `headcats evidence`."""
+        """True if it is a list of finished prompts that leaves too few for `headcats evidence`."""
         return self.n_left is not None and self.n_left < _LEAST_LEFT
 
     @property
     def is_solved(self) -> bool:
-        """Whether the model is right on half of the clean prompts; True where it was not measured."""
+        """True if the model is right on half of the clean prompts; True where it was not measured."""
         return self.accuracy is None or self.accuracy >= SOLVED
 
 

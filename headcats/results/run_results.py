@@ -42,7 +42,7 @@ class RunResults:
 
     @property
     def tree(self) -> xr.DataTree:
-        """As `hc.load` returns it."""
+        """Labelled tree, as `hc.load` returns it."""
         return self._tree
 
     @cached_property

@@ -42,7 +42,7 @@ def located(source: str, results: Path) -> str:
 
 
 def source_of(record: ModelRecord, results: Path) -> str:
-    """What `hc.load_model` takes to load the model of results again.
+    """Argument of `hc.load_model` that loads the model of results again.
 
     Raises:
         OptionError: The results do not say where the model is, or it is not there any more. Its name is not sent to
@@ -58,7 +58,7 @@ def source_of(record: ModelRecord, results: Path) -> str:
 
 
 def is_bundled(record: ModelRecord) -> bool:
-    """Whether a model comes with headcats."""
+    """True if a model comes with headcats."""
     return record.name in _BUNDLED and record.revision is None
 
 

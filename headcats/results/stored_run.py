@@ -63,7 +63,7 @@ class StoredRun(RunResults):
 
     @property
     def tree(self) -> xr.DataTree:
-        """As `hc.load` returns it."""
+        """Labelled tree, as `hc.load` returns it."""
         if self._whole is None:
             self._whole = self._made_tree()
         return self._whole
@@ -89,7 +89,7 @@ class StoredRun(RunResults):
         return {label: self.blocks[task, label] for task, label in self.blocks if task == SUITE}
 
     def with_categories(self, entries: Sequence[Mapping[str, str]]) -> "StoredRun":
-        """The same results with other categories."""
+        """Copy with other categories."""
         other = copy.copy(self)
         other._whole = None
         other.attrs = {**self.attrs, "categories": json.dumps(entries, ensure_ascii=False)}

@@ -32,7 +32,7 @@ def suite_tasks(text: str, *, source: str) -> dict[str, Mapping[str, Any]]:
 
 
 def damaged_suite(source: str, problem: str) -> StorageError:
-    """What to say of a suite that cannot be read."""
+    """Error for a suite that cannot be read."""
     return StorageError(
         f"{source} is damaged: {problem}. Delete it, and name the suite with --suite (suite=...); a run with the same "
         "suite writes it anew."

@@ -74,7 +74,7 @@ def parse_table(checked: bytes, path: Path, *, again: str, most: float = 0) -> x
 
 @contextlib.contextmanager
 def as_written(what: str, *, again: str) -> Iterator[None]:
-    """Within, stored tables are taken apart: what does not fit is a DamagedFileError, no error of xarray or JSON.
+    """Raise DamagedFileError where stored tables do not fit, in place of an error of xarray or JSON.
 
     Args:
         what: The tables, as the message calls them.
@@ -108,7 +108,7 @@ def check_set(tables: Iterable[xr.Dataset]) -> None:
 
 
 def read_whole(read: Callable[[], T], folder: Path) -> T:
-    """What `read` gives; it reads again, for two seconds at most, while a writer is replacing the tables of a set."""
+    """Call `read`, again for two seconds at most while a writer is replacing the tables of a set."""
     for _ in range(_TRIES):
         written = (folder / WRITER).exists()
         try:

@@ -18,7 +18,7 @@ def tree(
     suite: str = "",
     descriptors: xr.Dataset | None = None,
 ) -> xr.DataTree:
-    """What a folder holds as the tree that `load` describes; the manifest must name the task of every block."""
+    """Tree of a folder, as `load` describes it; the manifest must name the task of every block."""
     attrs = {
         "categories": json.dumps(manifest.category_entries(), ensure_ascii=False),
         "manifest": manifest.to_json(),

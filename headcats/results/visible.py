@@ -51,13 +51,13 @@ def with_visible_ends(text: str) -> str:
 
 
 def _is_plain(text: str, place: int) -> bool:
-    """Whether the character there is seen as it is, or is a space, of any script."""
+    """True if the character there is seen as it is, or is a space, of any script."""
     char = text[place]
     return char.isprintable() or unicodedata.category(char) == "Zs" or (char in _JOINERS and _joins(text, place))
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether the joiner there is part of an emoji, or of a script that is written with joiners."""
+    """True if the joiner there is part of an emoji, or of a script that is written with joiners."""
     styled = text[place - 1 : place] == _EMOJI_STYLE
     before = text[place - 1 - styled : place - styled] if place > styled else ""
     after = text[place + 1 : place + 2]

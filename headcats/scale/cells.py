@@ -39,7 +39,7 @@ class Call(Protocol):
         """Do it; `shared` is what all calls have in common, which the process keeps from call to call."""
 
     def halves(self) -> "Sequence[Call]":
-        """The same work in smaller pieces; none if it cannot be cut."""
+        """Smaller pieces of the work; none if it cannot be cut."""
 
 
 class Workers(Protocol):

@@ -153,5 +153,5 @@ class Counting:
 
 
 def is_planned(spec: MethodSpec) -> bool:
-    """Whether a method is a sweep of heads, which is all that can be counted."""
+    """True if a method is a sweep of heads, which is all that can be counted."""
     return isinstance(spec.method, CausalMethod)

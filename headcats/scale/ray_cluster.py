@@ -205,7 +205,7 @@ def _host_and_port(address: str) -> tuple[str, str]:
 
 
 def _is_same(address: str, connected: str) -> bool:
-    """Whether an address is that of a head node; this machine has several names, and clients use another port."""
+    """True if an address is that of a head node; this machine has several names, and clients use another port."""
     import ray
 
     (host, port), (host_there, port_there) = _host_and_port(address), _host_and_port(connected)

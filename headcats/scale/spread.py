@@ -44,7 +44,7 @@ class _Pieces:
 
     @property
     def is_refused_in_part(self) -> bool:
-        """Whether pieces of the task have no block."""
+        """True if pieces of the task have no block."""
         return any(cell.is_piece and scored.refusal for cell, scored in self._scored)
 
     def joined(self) -> Scored:
@@ -190,7 +190,7 @@ class Spread(Here):
             yield start, batch.select(range(start, min(start + size, len(batch))))
 
     def _whole(self, cell: Cell) -> Cell:
-        """The same method on all prompts of its task."""
+        """Cell of the method on all prompts of its task."""
         scored = self.preparation.of(cell.task).scored
         return Cell(cell.task, cell.label, (cell.label,), scored, is_piece=False, checked=True)
 

@@ -66,7 +66,7 @@ def find_blocks(run: RunResults, *, method: str, positions: str | None) -> tuple
 
 
 def instead_of_scores(run: RunResults, method: str) -> str:
-    """What to call where scores of single tasks are asked of a method that has none; "" for any other method.
+    """Advice where scores of single tasks are asked of a method that has none; "" for any other method.
 
     Args:
         run: The run.

@@ -29,7 +29,7 @@ class Control(NamedTuple):
 
 
 def control_blocks(run: RunResults, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
-    """What a control holds fixed ("task", "item") -> the control of a method that a run holds."""
+    """Controls of a method that a run holds, by what each holds fixed ("task", "item")."""
     controls: dict[str, Control] = {}
     scored = Label.parse(method)
     for label, about in run.declarations.items():

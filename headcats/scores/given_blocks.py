@@ -19,7 +19,7 @@ _OUTSIDE = ("metric", "prompt", "layer", "head")
 
 
 def is_blocks(given: Any) -> bool:
-    """Whether something is a raw block, or holds some; what is inside is looked at when it is scored."""
+    """True if something is a raw block, or holds some; what is inside is looked at when it is scored."""
     if isinstance(given, xr.Dataset):
         return "patched" in given
     if isinstance(given, xr.DataTree):

@@ -32,7 +32,7 @@ class Measured(NamedTuple):
 
 
 def measure(metric: str, runs: Sequence[BaseRuns]) -> Measured:
-    """What a task is judged by; `metric` decides on the gap."""
+    """Measurements that a task is judged by; `metric` decides on the gap."""
     clean, corrupted = (
         np.concatenate(
             [run.measured((metric, "accuracy", "logit_diff"), run.base_run(side)).cpu().numpy() for run in runs], axis=1
@@ -119,7 +119,7 @@ def judge(
 
 
 def _rows(task: Task, *, n_used: int) -> DropCounts:
-    """What became of the rows of a task's file: of more than a study can use, some are drawn."""
+    """Counts of the rows of a task's file: of more than a study can use, some are drawn."""
     if task.drops is None:
         return DropCounts()
     counts = DropCounts(**asdict(task.drops))
@@ -129,7 +129,7 @@ def _rows(task: Task, *, n_used: int) -> DropCounts:
 
 
 def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:
-    """As `assess`, on runs of a task's prompts that are made for it alone."""
+    """Assess a task on runs of its prompts that are made for it alone."""
     prepared = preparation.of(task)
     runs = [BaseRuns(preparation.model, batch, limit=limit) for batch in prepared.scored]
     return assess(preparation.study, prepared, runs)

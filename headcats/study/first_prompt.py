@@ -33,5 +33,5 @@ def first_prompt(prepared: Prepared, tokenizer: Any) -> dict[str, Any]:
 
 
 def _ids(batch: PromptBatch, field: str) -> list[int]:
-    """Of the first prompt; -1 stands behind the end of an answer."""
+    """Token ids of the first prompt; -1 stands behind the end of an answer."""
     return [token for token in getattr(batch, field)[0].tolist() if token >= 0]

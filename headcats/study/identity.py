@@ -76,7 +76,7 @@ def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, fol
 
 
 def model_differences(manifest: Manifest, model: HookedModel) -> list[str]:
-    """What makes a model another one than that of a manifest."""
+    """Differences that make a model another one than that of a manifest."""
     return describe_differences(manifest.model.identity_differences(model_record(model)))
 
 
@@ -122,7 +122,7 @@ def conditions_since(manifest: Manifest) -> dict[str, str]:
 
 
 def changed_conditions(manifest: Manifest) -> list[str]:
-    """How the conditions of now differ from those of finished blocks; of what their folder did not note, nothing."""
+    """Conditions of now that differ from those of finished blocks; nothing of what their folder did not note."""
     joint = (record for of_method in manifest.joint_blocks.values() for record in of_method.parts.values())
     records = [*(record for of_task in manifest.blocks.values() for record in of_task.values()), *joint]
     before = [record.versions or manifest.versions for record in records if not record.refusal]

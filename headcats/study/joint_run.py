@@ -39,7 +39,7 @@ class _Parts(NamedTuple):
 
 
 def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
-    """What the joint methods of a study read."""
+    """Inputs of the joint methods of a study."""
     pairs = {task.name: [pair for pair in study.pairs[task.name] if isinstance(pair, tuple)] for task in study.tasks}
     return SuiteInputs(
         model=model,

@@ -32,7 +32,7 @@ def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def _quantisation(bits: str) -> Any:
-    """What bitsandbytes does to the weights: whole numbers of 8 bits, or NF4 (computed in fp32)."""
+    """Configuration of bitsandbytes: whole numbers of 8 bits, or NF4 (computed in fp32)."""
     from transformers import BitsAndBytesConfig
 
     if bits == "8bit":

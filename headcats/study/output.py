@@ -147,7 +147,7 @@ class Output:
             self.folder.write_part(label, part, self._signed(block))
 
     def descriptors(self) -> xr.Dataset | None:
-        """What is known of the model's heads; None where nothing is kept yet, or a damaged file.
+        """Descriptors of the model's heads; None where nothing is kept yet, or a damaged file.
 
         Raises:
             PlanError: They are of another model.
@@ -286,7 +286,7 @@ def _check_what_is_there(folder: ResultsFolder, manifest: Manifest) -> None:
 
 
 def _undamaged(read: Callable[[], T], default: T) -> T:
-    """What `read` gives; the default, and a warning, where the file is damaged: the run makes it again."""
+    """Call `read`; return the default, and warn, where the file is damaged: the run makes it again."""
     try:
         return read()
     except DamagedFileError as error:

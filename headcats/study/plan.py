@@ -52,7 +52,7 @@ class Study(PlanOptions):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is scored, and no other run scores the rest."""
+        """True if all of it is scored, and no other run scores the rest."""
         return self.deal is itertools.product
 
     @property
@@ -75,13 +75,13 @@ class Study(PlanOptions):
 
     @functools.cached_property
     def pairs(self) -> dict[str, list[WordPair] | list[PromptPair]]:
-        """What every task of the suite gives: word pairs, or finished prompt pairs. Each is asked once."""
+        """Pairs of every task of the suite: word pairs, or finished prompt pairs. Each is asked once."""
         # More than will be used, so that generated tasks rarely repeat a query.
         pool = max(1024, 4 * (self.n_prompts + REFERENCE_PROMPTS))
         return {task.name: task.pairs(pool, seed=self.seed) for task in self.suite.tasks}
 
     def word_pairs(self, task: str) -> list[WordPair]:
-        """Those pairs of a task that are no finished prompts."""
+        """Pairs of a task that are no finished prompts."""
         return [pair for pair in self.pairs[task] if not isinstance(pair, PromptPair)]
 
     def changed(self, **fields: Any) -> "Study":

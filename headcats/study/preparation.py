@@ -193,7 +193,7 @@ class Preparation:
         return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem, first=first)
 
     def shares(self, task: Task) -> tuple[int, int]:
-        """How many of a task's prompts are scored, and how many reference. Half of the finished ones that are not
+        """Number of a task's prompts that are scored, and of reference ones. Half of the finished ones that are not
         scored are left for `held_out`, unless too few reference prompts remain.
 
         Where that leaves too few of a user's list, and `n_prompts` is the default, the least number is reference, two
@@ -207,11 +207,11 @@ class Preparation:
         return n, min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 
     def least(self, task: Task) -> int:
-        """How many finished prompts a task needs for some to be left for `held_out`."""
+        """Least number of finished prompts of a task for some to be left for `held_out`."""
         return _LEAST_SHARED if self._may_share(task) else self.study.n_prompts + 2 * LEAST_PROMPTS_PER_ROLE
 
     def _may_share(self, task: Task) -> bool:
-        """Whether fewer of a task's prompts may be scored than the study asks: nobody has asked for a number."""
+        """True if fewer of a task's prompts may be scored than the study asks: nobody has asked for a number."""
         return task.suite is None and self.study.n_prompts == Study.n_prompts
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
@@ -232,7 +232,7 @@ class Preparation:
         return each_pair(task.name, source[0], words, repeats=repeats, **self._writing(task.name))
 
     def _writing(self, task: str) -> dict[str, Any]:
-        """How word pairs become prompt pairs."""
+        """Options by which word pairs become prompt pairs."""
         study, candidates = self.study, self.candidates.get(task, ())
         distractors = [name for name in candidates if name in self.distractors.get(task, candidates)]
         return {

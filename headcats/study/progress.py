@@ -50,7 +50,7 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
 
 @contextlib.contextmanager
 def logged_where_nobody_watches(show: bool | None) -> Iterator[None]:
-    """Within, what headcats logs is on stderr where no bar can be drawn, and nobody has set up logging.
+    """Log to stderr where no bar can be drawn, and nobody has set up logging.
 
     So that a script whose output goes into a file or a pipe says how far it is; with `show=False` it says nothing.
     """

@@ -25,7 +25,7 @@ from headcats.sweeps.runs import BaseRuns
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a part of the work took."""
+    """Time of a part of the work."""
 
     peak: int
     """Bytes beside the weights, those of the unpatched runs and of the descriptors of heads among them."""

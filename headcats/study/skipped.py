@@ -109,7 +109,7 @@ def advice_on_gaps(records: Mapping[str, TaskRecord]) -> str:
 
 
 def _dropped(record: TaskRecord) -> str:
-    """What is dropped of the prompts of a skipped task that has some."""
+    """Text on dropped prompts of a skipped task that has some."""
     if not record.prompts.kept or not record.prompts.dropped:
         return ""
     reasons = ", ".join(f"{number} {reason}" for reason, number in record.prompts.dropped.items())
@@ -117,6 +117,6 @@ def _dropped(record: TaskRecord) -> str:
 
 
 def _given_answers(record: TaskRecord) -> str:
-    """What the model says instead, behind the reason why a task is skipped."""
+    """Text on what the model says instead, behind the reason why a task is skipped."""
     answers = [f"to {each.prompt!r} {each.given!r}, not {each.expected!r}" for each in record.given_answers]
     return f". It answers {'; '.join(answers)}" if answers else ""

@@ -13,7 +13,7 @@ _ASKED_FOR = 64
 def methods_of_suite(
     suite: Suite, pairs: Mapping[str, Sequence[WordPair | PromptPair]] | None = None
 ) -> tuple[str, ...]:
-    """What a run of this suite takes if no methods are named; `pairs` of each task, if they are at hand.
+    """Methods that a run of this suite takes if none are named; `pairs` of each task, if they are at hand.
 
     A method that is made for the suite, or else the default ones, or those of finished prompts if all tasks are.
     """

@@ -205,7 +205,7 @@ def _within_layers(
 
 
 def _findings(table: xr.Dataset, differing: pd.DataFrame) -> list[Finding]:
-    """What agreement and the heads that methods rank most differently show; none says more than its numbers."""
+    """Findings on agreement and on the heads that methods rank most differently; none says more than its numbers."""
     methods, groups = ([str(name) for name in table[axis].values] for axis in ("method", "group"))
     n_heads = int(table["n_heads"].max())
     findings = [

@@ -129,7 +129,7 @@ def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
 
 
 def _unit(labels: Sequence[str]) -> str:
-    """What methods are compared by: single heads, unless all of them score groups."""
+    """Unit that methods are compared by: single heads, unless all of them score groups."""
     units = {Label.parse(label).unit for label in labels}
     return KV_GROUP if units == {KV_GROUP} else HEAD
 

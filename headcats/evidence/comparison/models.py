@@ -88,7 +88,7 @@ def _check_one_protocol(overlaps: Mapping[str, xr.Dataset]) -> None:
 
 
 def _protocol(overlap: xr.Dataset) -> dict[str, str]:
-    """What the attributes say of the protocol."""
+    """Protocol in the attributes."""
     defaults = {"method": "", "positions": "", "metric": "", "rule": "", "effect": "total", "sign": "helping"}
     return {part: str(overlap.attrs.get(part, default)) for part, default in defaults.items()}
 

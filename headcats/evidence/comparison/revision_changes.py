@@ -65,7 +65,7 @@ def with_changes(
 
 
 def _pairs(table: xr.Dataset) -> Iterator[Pair]:
-    """Of every category each revision that is judged, with the last one before it that is."""
+    """Pairs of each judged revision of a category and the last judged one before it."""
     judged = table["effect"].notnull().any(("layer", "head"))
     for category in table["category"].values.tolist():
         names = table["revision"].values[judged.sel(category=category).values].tolist()

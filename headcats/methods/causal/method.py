@@ -70,7 +70,7 @@ class CausalMethod:
 
     @cached_property
     def intervention(self) -> "Intervention":
-        """What is replaced, and where."""
+        """Intervention that is made, and where."""
         from headcats.sweeps.intervention import Intervention
 
         return Intervention(
@@ -177,7 +177,7 @@ class CausalMethod:
         unit: str = HEAD,
         **options: Any,
     ) -> "MemoryPlan":
-        """How a sweep of a batch is cut to fit into memory.
+        """Plan of a sweep of a batch that fits into memory.
 
         Args:
             model: The model.

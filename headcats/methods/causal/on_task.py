@@ -24,7 +24,7 @@ from headcats.sweeps.runs import BaseRuns
 
 @dataclass(frozen=True)
 class TaskInputs:
-    """What a study hands a method for one task.
+    """Inputs that a study hands a method for one task.
 
     Attributes:
         runs: Base runs of the task's batches (one per prompt length).
@@ -41,7 +41,7 @@ class TaskInputs:
     path: str = "auto"
 
     def copied(self) -> "TaskInputs":
-        """The same with runs and references of their own: what is written into them changes no other numbers."""
+        """Copy with runs and references of its own: what is written into them changes no other numbers."""
         runs = tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs)
         return replace(self, runs=runs, reference=functools.cache(lambda name: self.reference(name).copied()))
 
@@ -75,7 +75,7 @@ class TaskMethod(Protocol):
         path: str,
         **options: Any,
     ) -> MemoryPlan | None:
-        """How the work on a batch is cut to fit into memory; None for a method that does not cut it."""
+        """Plan of the work on a batch that fits into memory; None for a method that does not cut it."""
 
     def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:
         """Tell the unpatched runs what `on_task` will read of them."""

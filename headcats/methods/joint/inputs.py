@@ -60,11 +60,11 @@ class SuiteInputs:
     advance: Callable[[float, str], None] = lambda share, what: None
 
     def reporting(self, advance: Callable[[float, str], None]) -> "SuiteInputs":
-        """The same tasks with another `advance`."""
+        """Copy with another `advance`."""
         return replace(self, advance=advance)
 
     def copied(self) -> "SuiteInputs":
-        """The same with lists of their own: what is written into them changes no other method's pairs."""
+        """Copy with lists of its own: what is written into them changes no other method's pairs."""
         pairs = {name: list(words) for name, words in self.pairs.items()}
         return replace(self, categories=dict(self.categories), pairs=pairs)
 
@@ -74,7 +74,7 @@ class SuiteInputs:
         return tuple(task.name for task in self.tasks if task.name in self.pairs)
 
     def texts_of(self, tasks: Sequence[str], *, n: int, purpose: str) -> tuple[list[AnsweredText], dict[str, str]]:
-        """As `texts`, of the tasks that give some; and task -> why it gives none."""
+        """Texts of the tasks that give some; and task -> why it gives none."""
         texts, problems = attempt_each(lambda task: self.texts(task, n=n, purpose=purpose), tasks)
         return list(itertools.chain(*texts.values())), {task: str(problem) for task, problem in problems.items()}
 

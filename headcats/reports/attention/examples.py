@@ -73,7 +73,7 @@ def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence
 
 
 def spread(n: int, tasks: Sequence[str]) -> dict[str, int]:
-    """How many of `n` prompts each task gives: as many from each, one more from the first ones."""
+    """Share `n` prompts out: as many from each task, one more from the first ones."""
     per_task, more = divmod(n, len(tasks))
     numbers = {task: per_task + (place < more) for place, task in enumerate(tasks)}
     return {task: number for task, number in numbers.items() if number}
@@ -125,7 +125,7 @@ def _side(
 
 
 def token_text(tokenizer: Any, *tokens: int) -> str:
-    """As text; -1 stands behind the end of an answer."""
+    """Function from token ids to text; -1 stands behind the end of an answer."""
     ids = [token for token in tokens if token >= 0]
     text = str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
     return with_visible_ends(text) or f"(token {ids[0]})"

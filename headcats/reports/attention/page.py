@@ -30,7 +30,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Shared:
-    """What all pages of a folder share.
+    """Parts that all pages of a folder share.
 
     Attributes:
         files: Category -> file name, in the order of the categories.
@@ -46,7 +46,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class _Weight:
-    """What the last token gives to another one, or to all others together; `where` is position and role."""
+    """Weight of the last token on another one, or on all others together; `where` is position and role."""
 
     token: str
     where: str

@@ -20,7 +20,7 @@ _COLOUR = "#08306b"  # the dark end of the scale Blues
 
 
 class Pictures(NamedTuple):
-    """What a page needs to draw patterns: the script of circuitsvis ("" without pictures), and a call per picture."""
+    """Script of circuitsvis that a page needs to draw patterns ("" without pictures), and a call per picture."""
 
     bundle: str
     calls: tuple[str, ...]
@@ -36,7 +36,7 @@ class Pattern(NamedTuple):
 
 
 def tokens_that_fit(length: int, *, pictures: int) -> int:
-    """How many of the last tokens of prompts of this length are drawn, so that a page with its pictures opens."""
+    """Number of last tokens of prompts of this length that are drawn, so that a page with its pictures opens."""
     return min(length, max(_LEAST_TOKENS, math.isqrt(_MOST_NUMBERS // max(1, pictures))))
 
 

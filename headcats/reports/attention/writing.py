@@ -57,7 +57,7 @@ class View:
 
 @dataclass(frozen=True)
 class Views:
-    """What `write_views` wrote.
+    """Views that `write_views` wrote.
 
     Attributes:
         folder: The folder of the pages.

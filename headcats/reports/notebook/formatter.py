@@ -20,7 +20,7 @@ def show_summaries() -> None:
 
 
 def _html(data: Any) -> str | None:
-    """As a formatter of IPython gives it: the summary, or what xarray itself shows."""
+    """HTML for IPython: the summary, or what xarray itself shows."""
     from headcats.reports.notebook.summary import summary
 
     return summary(data) or data._repr_html_()

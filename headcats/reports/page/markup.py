@@ -94,7 +94,7 @@ def document(
 
 
 def _runs(parts: Iterable[Part]) -> list[tuple[str, list[Part]]]:
-    """What shows parts, and the parts: items that follow each other are one list."""
+    """Template of parts, and the parts: items that follow each other are one list."""
     runs = itertools.groupby(parts, key=lambda part: part.place if type(part) is Finding else type(part).__name__)
     return [(kind, list(run)) for kind, run in runs]
 
@@ -107,7 +107,7 @@ def _of_first(first: FirstScreen | None) -> Iterator[Part]:
 
 
 def _picture(part: Drawn) -> Markup:
-    """What is seen of a figure without scripts."""
+    """Picture of a figure without scripts."""
     picture = svg(part.figure)
     return Markup("" if picture is None else f"<noscript>{picture}</noscript>")
 

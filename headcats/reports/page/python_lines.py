@@ -27,12 +27,12 @@ def block_lines(label: str, reading: MapSpec) -> Iterator[str]:
 
 
 def figure_lines(material: Material, reading: MapSpec, call: str) -> str:
-    """Those of a map, then a figure of it."""
+    """Lines of a map, then a figure of it."""
     return f"{map_lines(material, reading)}\nhc.figures.{call}"
 
 
 def figure_lines_of_runs(places: Sequence[Place | None], reading: MapSpec, call: str) -> str:
-    """Those of the map of each run, then a figure of it, of which `folder` may be the title."""
+    """Lines of the map of each run, then a figure of it, of which `folder` may be the title."""
     folders = [shown_folder(place) for place in places]
     body = ["results = hc.load(folder)", *_of_map(reading, is_judged=True), f"hc.figures.{call}.show()"]
     head = ["import headcats as hc", "", f"for folder in {_text(folders)}:"]

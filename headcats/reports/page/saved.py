@@ -34,7 +34,7 @@ _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 @dataclass(frozen=True)
 class Robustness:
-    """How far the categories of one run depend on the protocol and on the prompts.
+    """Dependence of the categories of one run on the protocol and on the prompts.
 
     Attributes:
         members: Protocol -> what `hc.categorize` returns.
@@ -50,7 +50,7 @@ class Robustness:
 
 @dataclass(frozen=True)
 class Saved(Generic[T]):
-    """What lies in a results folder, by name, and what is wrong with what cannot be shown."""
+    """Contents of a results folder by name, and the problems of those that cannot be shown."""
 
     contents: dict[str, T]
     problems: dict[str, str]
@@ -74,7 +74,7 @@ class SavedView:
 
 
 class EarlierStateError(StorageError):
-    """What is saved was made of other blocks, tasks or categories than those of the results."""
+    """Error for tables that were made of other blocks, tasks or categories than those of the results."""
 
 
 def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> None:
@@ -102,7 +102,7 @@ def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:
 
 
 def without_place(error: HeadcatsError, folder: Path) -> str:
-    """What is wrong with a file of a results folder, for a page that others read: without where the folder is."""
+    """Problem of a file of a results folder, for a page that others read: without where the folder is."""
     if folder == Path():  # which is in no path
         return str(error)
     shown = Place(os.fspath(folder), folder).shown
@@ -180,7 +180,7 @@ def save_robustness(run: RunResults, subfolder: str, robustness: Robustness) -> 
 
 
 def saved_robustness(run: RunResults, subfolder: str) -> Saved[Robustness]:
-    """That of a run, by the subfolder in which it was saved."""
+    """Robustness of a run, by the subfolder in which it was saved."""
     saved = Saved[Robustness]({}, {})
     if run.place is None:
         return saved
@@ -261,7 +261,7 @@ def _views(home: Path, run: RunResults, *, mixed: Literal["error", "named"] = "e
 
 
 def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Those of an entry of the index; an error for what would be no picture."""
+    """Thumbnails of an entry of the index; an error for what would be no picture."""
     pictures = entry["thumbnails"]
     for picture in pictures.values():
         for side in (picture["clean"], picture["corrupted"]):
@@ -273,7 +273,7 @@ def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _are_looks(token: Any, looks: Any) -> bool:
-    """Whether these are a token, and tokens with their weights."""
+    """True if these are a token, and tokens with their weights."""
     return isinstance(token, str) and all(
         isinstance(seen, str) and isinstance(weight, float | int) and not isinstance(weight, bool)
         for seen, weight in looks
@@ -281,7 +281,7 @@ def _are_looks(token: Any, looks: Any) -> bool:
 
 
 def _view_problem(path: Path, expected: str) -> str:
-    """What is wrong with the file of a view; "" for nothing."""
+    """Problem of the file of a view; "" for none."""
     try:
         return "" if text_checksum(read_file(path)) == expected else "it is damaged"
     except OSError as error:

@@ -56,7 +56,7 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
 
 
 def pair_findings(agreement: xr.Dataset) -> Iterator[Finding]:
-    """How far each two protocols agree, and the lowest agreement in each category; nothing for a single protocol."""
+    """Agreement of each two protocols, and the lowest in each category; nothing for a single protocol."""
     protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
     if len(protocols) < 2:
         return
@@ -124,7 +124,7 @@ def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Itera
 
 
 def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
-    """What `hc.evidence.half_agreement` returns: mean and range over splits; `title` names the method."""
+    """Findings on `hc.evidence.half_agreement`: mean and range over splits; `title` names the method."""
     splits, reasons = halves.sizes["split"], halves["reason"].values.tolist()
     rows = []
     for category, cell in by_category(halves):

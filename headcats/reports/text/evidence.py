@@ -28,7 +28,7 @@ _SIDES = ("own", "other")
 
 
 def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
-    """What `hc.run_evidence` returns: how heads were tested, the tables of each test, what they say, the verdicts."""
+    """Findings on evidence: how heads were tested, the tables of each test, what they say, the verdicts."""
     options = json.loads(evidence.attrs["options"])
     nodes = {name: node.to_dataset() for name, node in evidence.children.items()}
     yield paragraph(

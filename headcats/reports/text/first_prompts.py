@@ -9,7 +9,7 @@ _CONTINUED_BY = {"clean": "answer", "corrupted": "distractor"}
 
 
 def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
-    """How to read them, then the clean and corrupted prompt of every task under its source, where it gives some.
+    """Explain, then list the clean and corrupted prompt of every task under its source, where it gives some.
 
     Tasks that are answered in sentences have none, and are left out.
     """

@@ -204,7 +204,7 @@ def _probability(table: xr.Dataset) -> np.ndarray:
 
 
 def _tested(changes: xr.Dataset | None, category: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Of every head, in how many tested pairs of runs the call changes, and in how many a difference is found."""
+    """Count, for every head, tested pairs of runs in which the call changes, and those with a difference."""
     if changes is None:
         return np.zeros((2, *shape), dtype=int)
     cell = changes.sel(category=category).transpose("revision", "layer", "head", ...)

@@ -68,7 +68,7 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
 
 
 def how_to_add(name: str, manifest: Manifest) -> Finding:
-    """How to get the results of a method that a folder lacks: the command that adds them, or makes another folder."""
+    """Command for the results of a method that a folder lacks: it adds them, or makes another folder."""
     source, repeat = manifest.suite_source, line("suggestion.repeat", method=name)
     if source not in names("suite"):
         return repeat

@@ -79,7 +79,7 @@ def validation_findings(
     answers: str,
     of_no_task: Mapping[str, Any] | None = None,
 ) -> Iterator[Finding]:
-    """What `validate` returns: tasks with prompts, those that are answered in sentences, and what is dropped.
+    """Findings of `validate`: tasks with prompts, those that are answered in sentences, and what is dropped.
 
     `title` names model and suite, `corruption` how prompts are corrupted, `answers` how much of an answer is scored;
     `of_no_task` are `rows` of the suite's files that belong to none, and files that were `ignored`.

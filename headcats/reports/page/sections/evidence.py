@@ -25,7 +25,7 @@ _log = logging.getLogger("headcats")
 
 @section("Evidence: are the categories real?")
 def evidence(material: Material) -> Iterator[Part]:
-    """What `headcats evidence` saved on these categories, or the command; tests of other choices folded."""
+    """Show what `headcats evidence` saved on these categories, or the command; tests of other choices folded."""
     if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
@@ -50,7 +50,7 @@ def evidence(material: Material) -> Iterator[Part]:
 
 @section("Robustness: what does the map depend on?")
 def robustness(material: Material) -> Iterator[Part]:
-    """What `headcats compare` saved on protocols and on halves of the prompts, or the command."""
+    """Show what `headcats compare` saved on protocols and on halves of the prompts, or the command."""
     if not material.tables:
         return
     saved = material.robustness

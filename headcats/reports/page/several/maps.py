@@ -83,7 +83,7 @@ def _sets(overlaps: Mapping[str, xr.Dataset]) -> dict[tuple[int, int], str]:
 
 
 def _point(ground: go.Heatmap, texts: Mapping[tuple[int, int], str]) -> None:
-    """What the pointer shows of the cells of a panel."""
+    """Set what the pointer shows of the cells of a panel."""
     grid = np.full(np.shape(ground.z), "", dtype=object)
     for (layer, head), text in texts.items():
         if head < grid.shape[0] and layer < grid.shape[1]:
