@@ -14,12 +14,12 @@ from jaxtyping import Bool, Shaped
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
+from headcats.categories.head_columns import HEAD_COLUMNS
 from headcats.categories.judging import ROWS, judge, tasks_needed
-from headcats.categories.new_task import NEW_TASK, new_task_effects
+from headcats.categories.new_task import new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import resampled_members, sizes_without_effect
 from headcats.categories.task_tests import TaskTests
-from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
@@ -27,8 +27,6 @@ from headcats.scores.draws import without_draws
 
 SETTLED = 0.8
 """A head that is in its category in a smaller share of the resamples is called unsure."""
-_WITHOUT_SIGN = (*NEW_TASK, *DESCRIPTORS)
-"""What a head list says of helping and suppressing heads alike."""
 
 
 def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
@@ -164,9 +162,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
-    variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
-    variables |= {name: name for name in ("tasks", "probability", "doubtful", *_WITHOUT_SIGN)}
-    variables = {name: of for name, of in variables.items() if of in overlap and set(overlap[of].dims) <= set(ROWS)}
+    columns = {
+        name: column
+        for name, column in HEAD_COLUMNS.items()
+        if column.variable in overlap and set(overlap[column.variable].dims) <= set(ROWS)
+    }
     unit, shared = unit_of(overlap), [KV_HEAD] if KV_HEAD in overlap.coords else []
     rows = []
     for category in overlap["category"].values.tolist():
@@ -176,14 +176,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
             entries = [
                 {"head": cell_name(cell["layer"].item(), cell["head"].item(), unit), "category": category, "kind": kind}
                 | {name: cell[name].item() for name in shared}
-                | {
-                    column: cell[name if name in _WITHOUT_SIGN else prefix + name].item()
-                    for column, name in variables.items()
-                }
+                | {name: cell[prefix * of.by_sign + of.variable].item() for name, of in columns.items()}
                 for cell in cells
             ]
             rows += sorted(entries, key=lambda row: -abs(row["effect"]))
-    frame = pd.DataFrame(rows, columns=["head", "category", "kind", *shared, *variables])
+    frame = pd.DataFrame(rows, columns=["head", "category", "kind", *shared, *columns])
     approximation = overlap.attrs.get("approximation")
     return frame.assign(approximation=approximation) if approximation else frame
 

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.registry import lookup, names
+from headcats.categories.head_columns import HEAD_COLUMNS
 from headcats.categories.membership import head_table
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
@@ -18,17 +19,12 @@ from headcats.reports.page.python_lines import figure_lines
 from headcats.reports.page.sections.joint_heads import requested_heads
 from headcats.reports.text.maps import head_findings, unit_note
 from headcats.reports.text.over_tasks import required_tasks
-from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import Table, interval_text, line, number_text, table
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 
 _MOST = 400
 """Rows of a table; the CSV of the page has every head."""
 _NUMBERS = ["effect", "95 % interval", "q"]
-# Column of the head list, or name of an interval in it -> column of the page.
-_OPTIONAL = {"probability": "in resamples", "specific": "task-specific", "new_task": "a new task"}
-_OVER_TASKS = {"mean_effect": "mean of tasks", "these_tasks": "these tasks", "task_sd": "SD between tasks"}
-_DESCRIPTORS = {name: about.label for name, about in DESCRIPTORS.items()}
 
 
 @section("Heads")
@@ -48,7 +44,7 @@ def heads(material: Material) -> Iterator[Part]:
         yield _table(rows[:_MOST])
         if len(rows) > _MOST:
             yield line("map.more_rows", n=len(rows) - _MOST)
-        if columns := _columns(rows, _OVER_TASKS | _DESCRIPTORS):
+        if columns := _columns(rows, "described"):
             cells = zip(rows["head"], rows["category"], *columns.values(), strict=True)
             shown = table("map.described", ["head", "category", *columns], list(cells)[:_MOST], numeric=columns)
             yield Folded(line("map.described_of"), (shown,))
@@ -79,7 +75,7 @@ def heads(material: Material) -> Iterator[Part]:
 
 
 def _table(rows: pd.DataFrame) -> Table:
-    columns = _columns(rows, _OPTIONAL)
+    columns = _columns(rows, "heads")
     kinds = ["kind"] if rows["kind"].nunique() > 1 else []
     shared = ["kv head"] if KV_HEAD in rows else []
     cells = [
@@ -100,10 +96,11 @@ def _table(rows: pd.DataFrame) -> Table:
     return table("map.all_heads", ["head", "category", *kinds, *numeric, "tasks"], cells, numeric=numeric)
 
 
-def _columns(rows: pd.DataFrame, optional: dict[str, str]) -> dict[str, list[str]]:
-    """Texts of those columns that have any number."""
-    columns = {column: _column(rows, name) for name, column in optional.items()}
-    return {column: texts for column, texts in columns.items() if any(text != "-" for text in texts)}
+def _columns(rows: pd.DataFrame, part: str) -> dict[str, list[str]]:
+    """Texts of those labelled columns of a part of the page that have any number."""
+    labelled = {name: of.label for name, of in HEAD_COLUMNS.items() if of.label and of.part == part}
+    columns = {label: _column(rows, name.removesuffix("_low")) for name, label in labelled.items()}
+    return {label: texts for label, texts in columns.items() if any(text != "-" for text in texts)}
 
 
 def _column(rows: pd.DataFrame, name: str) -> list[str]:
