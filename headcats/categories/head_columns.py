@@ -1,4 +1,4 @@
-"""Columns of the head table: a line here is a column of the CSV, of JSON, of `hc.categories.head_table` and of the page."""
+"""Columns of the head table: a line here is a column of the CSV, of JSON and of the page."""
 
 from typing import Literal, NamedTuple
 
