@@ -11,27 +11,28 @@ from pathlib import Path
 import xarray as xr
 
 import headcats as hc
+from headcats.categories.map_result import MapResult, verdicts_of
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import RunMaps, run_maps
+from headcats.categories.run_maps import scored_map
 from headcats.figures.static.svg import svg
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.answer import contradictions, headline, verdicts_by_category
+from headcats.reports.text.answer import contradictions, headline
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
 PICTURE = Path(__file__).parents[1] / "pictures" / "finding.svg"
 
 
-def maps_of(run: Path) -> RunMaps:
-    """The maps of the bundled run."""
-    return run_maps(open_results(find_place(str(run))).without_untried(), MapSpec())
+def map_of(run: Path) -> MapResult:
+    """Map of the bundled run, beside its other maps."""
+    return scored_map(open_results(find_place(str(run))).without_untried(), MapSpec())
 
 
-def facts(maps: RunMaps, run: Path) -> list[str]:
+def facts(result: MapResult, run: Path) -> list[str]:
     """What the lines below the picture say, also of the verdicts where `headcats evidence` has been run."""
-    verdicts = {verdict for tree in _tests(run).values() for verdict in verdicts_by_category(tree).values()}
-    specific, other = (finding.fields for finding in contradictions(maps))
-    by_chance = maps.mapped.tables["overlap"]["expected_within_layers"].sel(k=3).item()
+    verdicts = {verdict for tree in _tests(run).values() for verdict in verdicts_of(tree).values()}
+    specific, other = (finding.fields for finding in contradictions(result))
+    by_chance = result.overlap["expected_within_layers"].sel(k=3).item()
     return [
         f"chance within layers would put {by_chance:.1f} there",
         f"Task-specific effects leave {specific['left']} of these {specific['n']} memberships{specific['left_open']}",
@@ -44,10 +45,10 @@ def _tests(run: Path) -> dict[str, xr.DataTree]:
     return saved_evidence(open_results(find_place(str(run)))).contents
 
 
-def finding(maps: RunMaps) -> str:
+def finding(result: MapResult) -> str:
     """The picture as SVG."""
-    title = str(next(headline(maps)))
-    picture = svg(hc.figures.overlap_map(maps.mapped.tables["overlap"], layout="hero", title=title))
+    title = str(next(headline(result)))
+    picture = svg(hc.figures.overlap_map(result.overlap, layout="hero", title=title))
     if picture is None:
         raise ValueError("The map of a run must have a static picture.")
     return picture + "\n"
@@ -55,11 +56,11 @@ def finding(maps: RunMaps) -> str:
 
 if __name__ == "__main__":
     run, *options = sys.argv[1:]
-    maps = maps_of(Path(run))
-    made = finding(maps)
+    result = map_of(Path(run))
+    made = finding(result)
     if options == ["--check"]:
         text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
-        if missing := [fact for fact in facts(maps, Path(run)) if fact not in text]:
+        if missing := [fact for fact in facts(result, Path(run)) if fact not in text]:
             sys.exit(f"README.md has to say: {'; '.join(missing)}.")
         if not _tests(Path(run)):
             print(f"The verdicts in README.md were not checked: `headcats evidence {run}` comes first.")
