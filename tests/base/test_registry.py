@@ -16,9 +16,10 @@ from headcats.methods.presets import add_preset
 
 @for_each("kind", get_args(Kind))
 def test_every_kind_has_items(kind):
-    if kind in ("preset", "layout"):  # a package brings them, as papers do
+    if kind == "preset":  # a package brings these three, as papers do
         add_preset("mine", "no paper", {"methods": ("denoising_patch",)})
-        register("layout", "mine", object())
+    elif kind in ("layout", "file_category"):
+        register(kind, "mine", object())
     if kind == "model":
         import headcats.models  # noqa: F401 - bundled models register themselves where models are loaded
     found = names(kind)
