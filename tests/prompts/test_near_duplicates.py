@@ -61,7 +61,7 @@ def test_those_that_are_alike_come_in_their_order() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["icl", "cognitive", "sentences"])
+@pytest.mark.parametrize("name", ["icl", "cognitive"])
 def test_the_bundled_suites_have_none(name: str) -> None:
     suite = hc.suite(name)
     words = {task.name: word_pairs(task, seed=0) for task in suite.tasks}

@@ -51,7 +51,7 @@ def test_what_does_not_fit_into_memory() -> None:
     check_n_prompts(20_000, [endless()], n_demos=5, seed=0)
 
 
-SUITES = ["icl", "ioi", "induction", "sentences", ["country_capital", "country_language"]]
+SUITES = ["icl", "ioi", "induction", ["country_capital", "country_language"]]
 
 
 @for_each("suite,n_prompts", spread(SUITES, [(ABSURD,), (10**400,), (10**5000,)]))
