@@ -10,8 +10,9 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload, runtime_checkable
 
 from headcats.base.errors import OptionError
 from headcats.base.registry import unknown_name_message
@@ -19,12 +20,26 @@ from headcats.results.options import Option, PlanOptions, Stage, Store, option, 
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults
 
-if TYPE_CHECKING:
-    from headcats.study.scorer import Elsewhere, Share
-
 P = ParamSpec("P")
 A = TypeVar("A")
 R = TypeVar("R")
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """Other machines, such as an `hc.Cluster`."""
+
+    def connected(self) -> AbstractContextManager[Callable[..., Any]]:
+        """Reach them before a model is loaded here; yields what takes the arguments of `headcats.study.scorer.Here`."""
+
+
+@runtime_checkable
+class Share(Protocol):
+    """Cells of one of several runs, such as an `hc.Shard`."""
+
+    def narrow(self, study: Any) -> Any:
+        """Restrict a study to these cells; an OptionError if there are too few for all runs."""
+
 
 BY_SUITE = ("model", "n_demos", "min_accuracy", "min_logit_diff")
 """Options of which suites bring defaults of their own."""
@@ -134,8 +149,8 @@ class StudyOptions(_Checked, PlanOptions):
         flag_sets=False,
     )
     store: Store = option("whole", "run")
-    shard: "Share | None" = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
-    cluster: "Elsewhere | None" = option(
+    shard: Share | None = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
+    cluster: Elsewhere | None = option(
         None,
         "run",
         unset="this process",
@@ -205,8 +220,8 @@ def takes_options(options: Any, *, until: Stage = "run", without: Collection[str
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
         signature = inspect.signature(function)
-        own = [each for name, each in signature.parameters.items() if name != "options"]
-        signature = signature.replace(parameters=[*own, *keywords])
+        others = [each for name, each in signature.parameters.items() if name != "options"]
+        signature = signature.replace(parameters=[*others, *keywords])
 
         @functools.wraps(function)
         def by_keyword(*positional: Any, **given: Any) -> R:

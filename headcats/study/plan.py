@@ -117,9 +117,9 @@ def study_of(options: StudyOptions) -> Study:
         budget(options.memory)
     chosen = suite(options.suite)
     metrics = map(registered_name, options.metrics or (PRIMARY_METRICS[options.corruption],))
-    found = {"suite": chosen, "metrics": tuple(dict.fromkeys(metrics)), "template": find_template(options.template)}
+    looked_up = {"suite": chosen, "metrics": tuple(dict.fromkeys(metrics)), "template": find_template(options.template)}
     study = Study(
-        **options.recorded() | found,
+        **options.recorded() | looked_up,
         tasks=chosen.named(options.tasks),
     )
     check_n_prompts(study.n_prompts, chosen.tasks, n_demos=study.n_demos, seed=study.seed)

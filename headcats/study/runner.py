@@ -22,14 +22,14 @@ from headcats.results.writer import RUN
 from headcats.study.describing import describe_run
 from headcats.study.doable_suites import advice
 from headcats.study.joint_run import JointWork
-from headcats.study.options import StudyOptions, takes_options
+from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
 from headcats.study.output import Output, open_output
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation
 from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
-from headcats.study.scorer import Elsewhere, Here, Scorer, Share
+from headcats.study.scorer import Here, Scorer
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import worst_check
 

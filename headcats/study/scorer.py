@@ -1,12 +1,11 @@
 """The scorer of a run: this process, or others that hold the model; and the share of a study that falls to a run."""
 
-import contextlib
 import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import xarray as xr
 
@@ -76,22 +75,6 @@ class Scorer(Protocol):
         self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
     ) -> Iterator[tuple[Task, "TaskRecord | Scored | dict[str, Report]"]]:
         """For each task its entry; if it is not refused, then its blocks, and last the checks of the model."""
-
-
-@runtime_checkable
-class Elsewhere(Protocol):
-    """Other machines, such as an `hc.Cluster`."""
-
-    def connected(self) -> "contextlib.AbstractContextManager[Callable[..., Scorer]]":
-        """Reach them before a model is loaded here; yields what takes the arguments of `Here`."""
-
-
-@runtime_checkable
-class Share(Protocol):
-    """The cells of one of several runs, such as an `hc.Shard`."""
-
-    def narrow(self, study: Study) -> Study:
-        """The study with these cells alone; an OptionError if there are too few for all runs."""
 
 
 class Here:

@@ -158,8 +158,8 @@ def named_runs(results: Mapping[str, RunResults]) -> Runs:
     runs, models = Runs(distinct, copies=copies), {model for model, _ in points.values()}
     if not runs.corresponds or len(models) > 1 or not 1 < len(points) == len({at for _, at in points.values()}):
         return runs
-    found = {name: _STEP.search(at or "") or _STEP.search(name) for name, (_, at) in points.items()}
-    steps = {name: int(step[1]) for name, step in found.items() if step}
+    matches = {name: _STEP.search(at or "") or _STEP.search(name) for name, (_, at) in points.items()}
+    steps = {name: int(step[1]) for name, step in matches.items() if step}
     if len(steps) == len(distinct):
         distinct = {name: distinct[name] for name in sorted(distinct, key=steps.__getitem__)}
     return Runs(distinct, Path(models.pop()).name, steps, copies)
@@ -180,8 +180,8 @@ def _read(results: Any, *, by: str) -> RunResults | Runs:
         return results
     if isinstance(results, str | os.PathLike):
         place = find_place(results)
-        found = open_series(place)
-        return open_results(place) if found is None else _of_series(*found, place)
+        series = open_series(place)
+        return open_results(place) if series is None else _of_series(*series, place)
     if isinstance(results, xr.DataTree) and "series" in results.attrs:
         source, record = results.encoding.get("source"), series_record(results)
         runs = {name: RunResults(tree) for name, tree in results.children.items()}

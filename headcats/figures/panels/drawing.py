@@ -19,7 +19,7 @@ class Text:
     anchor: str = "left"
     """Part of it that is at its place: "left" or "center"."""
     quiet: bool = False
-    """Whether it stands back."""
+    """True if it stands back."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Placed:
     """A `Plot`, `Text`, `Legend` or `ColourScale`."""
     at: tuple[int, int]
     length: int = 0
-    """Of the bar of a colour scale."""
+    """Length of the bar of a colour scale."""
     named: tuple[bool, bool] = (True, True)
-    """Whether the x and the y axis of a plot have their names."""
+    """True for the x and for the y axis of a plot if it has its name."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Drawing:
     width: int
     height: int
     title: str | None
-    """As HTML."""
+    """Heading, as HTML."""
     parts: Sequence[Placed]
     grey: bool = False
-    """Whether plots are grey where nothing is drawn on them."""
+    """True if plots are grey where nothing is drawn on them."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
-    """As `PanelGrid` has them."""
+    """View -> which panels and marks it shows, as in `PanelGrid`."""
     buttons_top: int = 0
-    """Where the buttons of the views begin."""
+    """Top of the buttons of the views."""
 
     def of_kind(self, kind: type) -> Iterable[Placed]:
         """Parts of a kind."""

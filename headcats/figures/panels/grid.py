@@ -59,7 +59,7 @@ class PanelGrid:
     frame: pd.DataFrame
     """The numbers behind the figure."""
     title: str | None = None
-    """As HTML, which `@figure` makes of the option `title`."""
+    """Heading as HTML, which `@figure` makes of the option `title`."""
     caption: Sequence[str] = ()
     """Parts of the lines below the title, as HTML."""
     least: int = 720

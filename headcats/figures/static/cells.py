@@ -20,8 +20,8 @@ _HATCH = 5.0  # pixels between the lines of hatching
 def heatmap_svg(trace: go.Heatmap, box: Box) -> Iterator[str]:
     """Cells in the colours of their numbers, and the gaps between them."""
     z = np.asarray(trace.z, dtype=float)
-    own = trace.coloraxis is None
-    rgba = scale_colours(z, trace.colorscale, (trace.zmin, trace.zmax)) if own else figure_colours(z, box.scale)
+    has_scale = trace.coloraxis is None
+    rgba = scale_colours(z, trace.colorscale, (trace.zmin, trace.zmax)) if has_scale else figure_colours(z, box.scale)
     yield _picture(rgba, box)
     for gap, n, place, line in (
         (trace.xgap, z.shape[1], box.x, f"M{{:.2f}} {box.top:.2f}V{box.bottom:.2f}"),
