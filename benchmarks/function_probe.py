@@ -153,7 +153,7 @@ def main() -> None:
     print(f"Planted heads ({chosen.strength:g} standard deviations), rank for their function in each seed:")
     for name, (head, ranks) in planted(features, settings, seeds=chosen.seeds, strength=chosen.strength).items():
         print(f"  {name} {head}: {ranks}, first in {sum(rank == 1 for rank in ranks)} of {chosen.seeds}")
-    heads = hc.categories.block_members(probes).member  # up to the elbow
+    heads = hc.categorize(probes).member  # up to the elbow
     fresh = texts_of(inputs, n=chosen.scaled, purpose="function_probe scaling")
     scaled = scale_function_heads(model, fresh, heads, n_controls=chosen.controls)
     print(f"Heads up to the elbow scaled by {scaled.attrs['scale']:g}, on {len(fresh)} fresh texts:")

@@ -38,7 +38,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def heads_of(probes: xr.Dataset) -> xr.DataArray:
     """True for heads up to the elbow."""
-    return hc.categories.block_members(probes).member == 1
+    return hc.categorize(probes).member == 1
 
 
 def show_functions(by_position: dict[str, xr.Dataset]) -> None:

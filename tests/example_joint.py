@@ -30,7 +30,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
 COMMON: dict[str, Any] = {
-    "kind": "joint", "figure_heads": "layer-head", "reader": "hc.categories.block_members",
+    "kind": "joint", "figure_heads": "layer-head", "reader": "hc.categorize",
     "paper": "these tests", "cost": "nothing",
 }  # fmt: skip
 WEIGHTS = Declaration(

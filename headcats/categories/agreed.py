@@ -10,8 +10,7 @@ from scipy import stats
 from headcats.base.errors import DataError
 from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.categories.by_block import listed_categories
-from headcats.categories.judging import ROWS
-from headcats.categories.membership import warn_of
+from headcats.categories.judging import ROWS, warn_of
 from headcats.results.head_axes import unit_of
 
 _OUTCOMES = {"member": "", "suppressing": "suppressing_"}
@@ -27,7 +26,7 @@ def in_both(members: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     agree no more than chance.
 
     Args:
-        members: What `hc.categorize`, `hc.categories.block_members` or `hc.overlap` returns.
+        members: What `hc.categorize` or `hc.overlap` returns.
         other: The same of another method or protocol on the same heads.
 
     Returns:

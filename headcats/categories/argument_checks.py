@@ -109,9 +109,8 @@ def _of_block(value: Any, kind: str) -> str:
     sorts = isinstance(value, xr.Dataset) and declaration_of(value).selection
     if not sorts or _kind(value):
         return ""
-    call = "hc.categories.block_members(block)"
+    call = "hc.categorize(block)"
     return {
-        SCORES: f"It is the block of a joint method, whose heads {call} sorts.",
         MEMBERS: f"Pass {call}.",
         OVERLAP: f"Pass hc.overlap({call}).",
     }.get(kind, f"Heads of a joint method are sorted by {call}.")

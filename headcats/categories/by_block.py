@@ -9,13 +9,10 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
 from headcats.base.errors import DataError, OptionError
-from headcats.categories.argument_checks import check_rule, described
-from headcats.categories.judging import ROWS, half_of
-from headcats.categories.membership import joined_names, warn_of
+from headcats.categories.judging import ROWS, half_of, joined_names, warn_of
 from headcats.results.categories import coloured
 from headcats.results.declaration import Selection, declaration_of, registered_declarations
 from headcats.results.head_axes import head_coords
-from headcats.results.run_results import refuse_results
 from headcats.rules.rule import Rule, parse_rule
 
 THRESHOLDS = "calibrated threshold of each relation"
@@ -23,67 +20,15 @@ THRESHOLDS = "calibrated threshold of each relation"
 _NO_TEST = ("low", "high", "p_value", "q_value")
 
 
-def block_members(block: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str | None = None) -> xr.Dataset:
-    """Categories of heads by a joint method: by their weights, gates or probes.
-
-    Relations are the tasks of their categories: a head is in a category if it passes in at least `min_tasks` of its
-    relations. Data sets of gates and functions of a probe are categories themselves: their seeds are reduced first, to
-    the least facilitation (a head is in if it facilitates always) and the mean absolute importance. Nothing here is
-    tested: there are no intervals and no p values, and a rule such as the elbow returns heads even for noise.
-
-    Args:
-        block: What a joint method returned, or its block of a study (`hc.suite_blocks`).
-        rule: A rule that reads effects alone; None is the method's own: the threshold that its block gives for each
-            task, or `Selection.rule`.
-        min_tasks: Relations of a category that a head has to pass in, or "half" of them; None is one, the paper's rule,
-            which saturates where there are many. Other blocks have one row per category.
-
-    Returns:
-        Memberships as from `hc.categorize`, for `hc.overlap`, `hc.categories.head_table` and the figures: `member` and
-        `suppressing (category, layer, head)`, 1 in, -1 out, 0 where nothing is known (heads that a layer lacks,
-        categories without a task, and of `suppressing` all, where the method has no opposite: importance is absolute);
-        `effect` and, negative, `suppressing_effect`: the `min_tasks`-th largest score of the category's tasks, in the
-        block's own unit, not a share of a gap; `tasks` and `suppressing_tasks` that pass on their own; `low, high,
-        p_value, q_value` NaN; per category `n_tasks, min_tasks, n_items` (pairs of its smallest relation, or texts),
-        `size, suppressing_size`. Attributes of the block, `rule`, `categories`, and `measure`, what `effect` is.
-
-    Raises:
-        DataError: No block of a method that sorts heads, relations without categories, or numbers that mean nothing
-            (the attribute `verdict` of a probe at chance).
-        OptionError: A rule that reads more than effects, or `min_tasks` that no category has.
-
-    Warns:
-        StatisticsWarning: One relation of several makes a member; categories without numbers, or with fewer relations
-            than `min_tasks`.
-
-    Example:
-        >>> import headcats as hc
-        >>> import numpy as np
-        >>> import xarray as xr
-        >>> always = hc.methods.Selection("gate", "seed", "dataset", reduce="min", rule="threshold:value=0.5")
-        >>> declared = hc.methods.Declaration(name="gates", kind="joint", selection=always)
-        >>> gate = np.array([[[[0.9, 0.1]], [[0.8, 0.7]]]])  # a data set, two seeds, a layer of two heads
-        >>> axes = ("dataset", "seed", "layer", "head")
-        >>> block = xr.Dataset({"gate": (axes, gate)}, {"dataset": ["Math"]}, {"declaration": declared.as_text()})
-        >>> members = hc.categories.block_members(block)
-        >>> members.member.sel(category="Math").values  # the second is open from one start only
-        array([[ 1, -1]], dtype=int8)
-        >>> hc.overlap(members, draws=10)["set"].values
-        array([['Math', '']], dtype='<U4')
-
-    References:
-        Elhelo & Geva (2025), MAPS, arXiv 2412.11965; Nam et al. (2025), Causal Head Gating, arXiv 2505.13737; Ma et al.
-        (2025), Cognitive Mirrors, arXiv 2512.10978.
-    """
-    selection = checked_selection(block)
-    check_rule(rule, by="hc.categories.block_members")
-    return members_of(block, selection, rule=rule, min_tasks=min_tasks)
+def is_joint_block(table: Any) -> bool:
+    """True for the block of a joint method."""
+    return isinstance(table, xr.Dataset) and "member" not in table and declaration_of(table).kind == "joint"
 
 
 def members_of(
     block: xr.Dataset, selection: Selection, *, rule: Rule | None, min_tasks: int | str | None
 ) -> xr.Dataset:
-    """`block_members` of a block that has been checked."""
+    """Memberships of a block that has been checked, as `hc.categorize` returns them."""
     categories = _categories(block, selection)
     rows = _Rows.of(block, selection, [str(entry["name"]) for entry in categories])
     needed = _needed(rows.places, min_tasks, selection)
@@ -119,22 +64,16 @@ def members_of(
     return members.assign_attrs(block.attrs | {"rule": text, "categories": listed, "measure": selection.text})
 
 
-def checked_selection(block: Any, *, by: str = "hc.categories.block_members") -> Selection:
-    """Selection by which a block sorts heads; a DataError for another table, and for numbers that mean nothing."""
-    refuse_results(
-        block,
-        by=by,
-        expected="the numbers of a joint method over layers and heads",
-        table='hc.suite_blocks(results)["<method>"]',
-    )
-    sorting = ", ".join(name for name, about in registered_declarations().items() if about.selection)
-    if not isinstance(block, xr.Dataset):
-        raise DataError(f"{by} takes the block of a joint method that sorts heads ({sorting}); got {described(block)}.")
+def checked_selection(block: xr.Dataset) -> Selection:
+    """Selection by which a block sorts heads; a DataError for other blocks, and for numbers that mean nothing."""
+    by = "hc.categorize"
     declared = declaration_of(block)
     selection = declared.selection
     if selection is None:
-        method = declared.name or "a table without the attribute `method`"
-        raise DataError(f"{by} takes the block of a joint method that sorts heads ({sorting}); got {method}.")
+        sorting = ", ".join(name for name, about in registered_declarations().items() if about.selection)
+        raise DataError(
+            f"{by} takes the block of a joint method that sorts heads ({sorting}); got one of {declared.name}."
+        )
     wanted = [selection.variable, *filter(None, (selection.suppressing,))]
     dims = {_row_dim(selection), *({"seed"} if selection.over == "seed" else ()), "layer", "head"}
     if lacking := [name for name in wanted if name not in block or set(block[name].dims) != dims]:

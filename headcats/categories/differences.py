@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from headcats.base.errors import OptionError
 from headcats.categories.argument_checks import SCORES, check_is
-from headcats.categories.membership import warn_of
+from headcats.categories.judging import warn_of
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.results.head_axes import head_coords
 from headcats.statistics.distributions import t_above, t_quantile

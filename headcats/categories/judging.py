@@ -1,14 +1,15 @@
 """Categories judged by a rule: their tasks reduced to one number per head, and an outcome for each."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Int, Int8
+from jaxtyping import Bool, Int, Int8, Shaped
 
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.reduction import Reduction
 from headcats.categories.task_tests import TaskTests
 from headcats.results.head_axes import head_coords
@@ -82,3 +83,20 @@ def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str,
 def half_of(n: int) -> int:
     """Half of a category's tasks, rounded up; both of two."""
     return min(n, max(2, math.ceil(n / 2)))
+
+
+def joined_names(
+    inside: Bool[np.ndarray, "task layer head"], names: Shaped[np.ndarray, " task"]
+) -> Shaped[np.ndarray, "layer head"]:
+    """The names of the tasks of every head as one text, with a comma between them."""
+    texts = np.full(inside.shape[1:], "", dtype=object)
+    for heads, name in zip(inside, names, strict=True):
+        texts[heads] = [f"{text},{name}".lstrip(",") for text in texts[heads]]
+    return texts.astype(str)
+
+
+def warn_of(problems: dict[str, list[str]], *, above: int = 1) -> None:
+    """Warn once per problem that has names; the warning points at the caller's caller, or further `above`."""
+    for problem, names in problems.items():
+        if names:
+            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=above + 2)

@@ -5,17 +5,16 @@ hypothesis. Helping and suppressing heads are never merged.
 """
 
 import itertools
-import warnings
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from jaxtyping import Bool, Shaped
 
-from headcats.base.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
+from headcats.categories.by_block import checked_selection, is_joint_block, members_of
 from headcats.categories.head_columns import HEAD_COLUMNS
-from headcats.categories.judging import ROWS, judge, tasks_needed
+from headcats.categories.judging import ROWS, joined_names, judge, tasks_needed, warn_of
 from headcats.categories.new_task import new_task_effects
 from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import resampled_members, sizes_without_effect
@@ -29,8 +28,8 @@ SETTLED = 0.8
 """A head that is in its category in a smaller share of the resamples is called unsure."""
 
 
-def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
-    """Which heads serve which category: outcomes of `rule` after reducing each category's tasks.
+def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str | None = None) -> xr.Dataset:
+    """Heads of every category: outcomes of `rule` after reducing each category's tasks.
 
     For r = `min_tasks` of a category's n tasks: effect, low and high are their r-th largest over tasks; `p_value` is
     one-sided and tests "above the rule's `min_effect` in fewer than r tasks" (0 for rules without one), `p_below` "in
@@ -42,11 +41,20 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     stays in the result with all heads undecided and NaN. A head without a number in a counted task has the worst value
     there (effect and low minus infinity, p 1), and is never `out`.
 
+    The block of a joint method (weights, gates, a probe) is sorted as its `Selection` says, and nothing is tested: no
+    intervals and no p values, and a rule such as the elbow returns heads even for noise. Relations are the tasks of
+    their categories; data sets of gates and functions of a probe are categories themselves, of which the seeds are
+    reduced first. `effect` is then the `min_tasks`-th largest number of the category, in the unit of the attribute
+    `measure`; a head is undecided where nothing is known: in layers that lack it, in categories without numbers, and
+    as suppressing where the method has no opposite.
+
     Args:
-        scores: What `hc.score` returns. The attribute `categories` names the categories of the result, in order.
-        rule: A rule of `hc.rules`; default `fdr(alpha=0.05, min_effect=0.05)`.
-        min_tasks: Number of tasks of the category; `"half"` is half of them rounded up, and both of two: one task makes
-            no member where there are others.
+        scores: What `hc.score` returns, or a block of `hc.suite_blocks`. The attribute `categories` names the
+            categories of the result, in order.
+        rule: A rule of `hc.rules`; default `fdr(alpha=0.05, min_effect=0.05)`. Of a block, one that reads effects
+            alone; by default the thresholds that it gives for its tasks, or `Selection.rule`.
+        min_tasks: Number of tasks of the category; `"half"`, the default, is half of them rounded up, and both of two:
+            one task makes no member where there are others. Of a block, one by default, the papers' rule.
 
     Returns:
         `member` and `suppressing (category, layer, head)`: int8, 1 in, 0 undecided, -1 out. `effect, low, high,
@@ -59,8 +67,10 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         `probability` for a single query item. Attributes of `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
-        OptionError: `min_tasks` neither a positive integer nor "half"; a rule without its options, or its name.
-        DataError: No scores, no category with numbers or with `min_tasks` tasks, or an error of the rule.
+        OptionError: `min_tasks` neither a positive integer nor "half"; a rule without its options, or its name; of a
+            block, a rule that reads more than effects, or `min_tasks` that no category has.
+        DataError: No scores, no category with numbers or with `min_tasks` tasks, or an error of the rule; a block that
+            sorts no heads, or whose numbers mean nothing (the attribute `verdict` of a probe at chance).
 
     Warns:
         StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without the numbers that
@@ -77,12 +87,26 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         >>> strict = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.2), min_tasks=2)
         >>> bool((strict["size"] <= members["size"]).all())
         True
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> always = hc.methods.Selection("gate", "seed", "dataset", reduce="min", rule="threshold:value=0.5")
+        >>> declared = hc.methods.Declaration(name="gates", kind="joint", selection=always)
+        >>> gate = np.array([[[[0.9, 0.1]], [[0.8, 0.7]]]])  # a data set, two seeds, a layer of two heads
+        >>> axes = ("dataset", "seed", "layer", "head")
+        >>> block = xr.Dataset({"gate": (axes, gate)}, {"dataset": ["Math"]}, {"declaration": declared.as_text()})
+        >>> hc.categorize(block).member.sel(category="Math").values  # the second is open from one start only
+        array([[ 1, -1]], dtype=int8)
 
     References:
-        Benjamini & Heller (2008), Biometrics 64, 1215-1222, for partial conjunction.
+        Benjamini & Heller (2008), Biometrics 64, 1215-1222, for partial conjunction; Elhelo & Geva (2025), MAPS, arXiv
+        2412.11965, Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, and Ma et al. (2025), Cognitive Mirrors,
+        arXiv 2512.10978, for blocks.
     """
-    check_is(scores, SCORES, by="hc.categorize")
     check_rule(rule, by="hc.categorize")
+    if is_joint_block(scores):
+        return members_of(scores, checked_selection(scores), rule=rule, min_tasks=min_tasks)
+    check_is(scores, SCORES, by="hc.categorize")
+    min_tasks = "half" if min_tasks is None else min_tasks
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr() if rule is None else rule
@@ -185,16 +209,6 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     return frame.assign(approximation=approximation) if approximation else frame
 
 
-def joined_names(
-    inside: Bool[np.ndarray, "task layer head"], names: Shaped[np.ndarray, " task"]
-) -> Shaped[np.ndarray, "layer head"]:
-    """The names of the tasks of every head as one text, with a comma between them."""
-    texts = np.full(inside.shape[1:], "", dtype=object)
-    for heads, name in zip(inside, names, strict=True):
-        texts[heads] = [f"{text},{name}".lstrip(",") for text in texts[heads]]
-    return texts.astype(str)
-
-
 def _missing(
     scores: xr.Dataset, numbered: dict[str, list[str]], readable: dict[str, list[str]], rule: Rule
 ) -> dict[str, list[str]]:
@@ -222,13 +236,6 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
             f"{category} ({n} tasks)" for category, n in counts.items() if n > 1 and min_tasks == 1
         ],
     }
-
-
-def warn_of(problems: dict[str, list[str]], *, above: int = 1) -> None:
-    """Warn once per problem that has names; the warning points at the caller's caller, or further `above`."""
-    for problem, names in problems.items():
-        if names:
-            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=above + 2)
 
 
 def _reduced_and_ruled(

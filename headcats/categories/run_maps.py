@@ -9,7 +9,7 @@ import xarray as xr
 
 from headcats.base.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.categories.agreed import in_both
-from headcats.categories.by_block import block_members, checked_selection
+from headcats.categories.by_block import checked_selection, members_of
 from headcats.categories.described import with_descriptors
 from headcats.categories.map_result import SPECIFIC, MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
@@ -131,7 +131,7 @@ def _joint_tables(run: RunResults, block: xr.Dataset, spec: MapSpec) -> dict[str
         block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
-        members = block_members(block, rule=spec.named_rule, min_tasks=spec.named_min_tasks)
+        members = members_of(block, selection, rule=spec.named_rule, min_tasks=spec.named_min_tasks)
     return {"members": members, "overlap": with_descriptors(overlap(members, sign=spec.sign), run.descriptors)}
 
 

@@ -54,7 +54,7 @@ class Strength:
 
 @dataclass(frozen=True)
 class Selection:
-    """Rule that sorts the heads of a joint method's block into categories (`hc.categories.block_members`).
+    """Rule that sorts the heads of a joint method's block into categories (`hc.categorize`).
 
     Attributes:
         variable: Variable that heads are judged by, the larger the more, with dims `layer`, `head` and `over`.
@@ -96,7 +96,7 @@ class Declaration:
         figure: Figure that draws a block, by its registered name; "" for none.
         more_figures: Other figures that draw a block, by their registered names.
         figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
-        reader: Call that reads a block, such as "hc.categories.block_members".
+        reader: Call that reads a block, such as "hc.categorize".
         selection: How a block sorts heads into categories, for maps and attention views; None where it does not.
         needs: What the tasks must have: "exact answers", "two categories", or "".
         suite: A bundled suite whose tasks have that.

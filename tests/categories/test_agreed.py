@@ -9,7 +9,6 @@ from example_joint import gates_of
 
 import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning
-from headcats.categories.by_block import block_members
 
 
 def members(inside, *, categories=("A",), undecided=None):
@@ -69,7 +68,7 @@ def test_categories_of_one_alone_are_named_and_the_others_kept():
 
 def test_suppressing_heads_are_joined_too():
     facilitation = np.array([[[[0.9, 0.1, 0.2]]]])
-    gates = block_members(gates_of(facilitation, datasets=["A"]))
+    gates = hc.categorize(gates_of(facilitation, datasets=["A"]))
     both = hc.categories.in_both(gates, gates)
     assert both.suppressing.values.tolist() == [[[-1, 1, 1]]]
     assert int(both.suppressing_size_by_chance.item()) == 1  # 2 * 2 / 3

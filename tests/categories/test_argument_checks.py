@@ -19,7 +19,6 @@ MISTAKES = {
     ),
     "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
-    "hc.categories.block_members(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["<method>"].',
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.categories.replicated(members)": (

@@ -131,7 +131,7 @@ def test_heads_of_two_methods(headcats, two_methods):
     assert done.code == 0, done.err
     made = json.loads(done.out)
     blocks = hc.suite_blocks(hc.load(two_methods))
-    weights, gates = (hc.categories.block_members(blocks[label]) for label in ("word_weights", SMALL_GATES))
+    weights, gates = (hc.categorize(blocks[label]) for label in ("word_weights", SMALL_GATES))
     for entry in made["categories"]:
         first, other = (members.member.sel(category=entry["category"]) == 1 for members in (weights, gates))
         sizes = [int(heads.sum()) for heads in (first & other, first, other)]

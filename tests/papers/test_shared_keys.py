@@ -32,7 +32,7 @@ def test_relations_and_their_members(model: HookedModel) -> None:
     in_text = hc.papers.ov_relation.dynamic_relation(model, PAIRS, relations, templates=["<X> →"])
     relations.attrs["categories"] = '[{"name": "Knowledge", "colour": "#ff7f0e"}]'
     with pytest.warns(hc.errors.StatisticsWarning, match="many relations"):
-        members = hc.categories.block_members(relations, rule=hc.rules.threshold(value=0.05))
+        members = hc.categorize(relations, rule=hc.rules.threshold(value=0.05))
     for table in (relations, in_text, members):
         assert table.kv_head.values.tolist() == SHARED
     assert "kv_pairs" in hc.overlap(members, draws=1)

@@ -24,7 +24,7 @@ def advice(method: str, *labels: str) -> str:
 @pytest.mark.parametrize(
     ("method", "reader"),
     [
-        ("word_weights", "hc.categories.block_members"),
+        ("word_weights", "hc.categorize"),
         ("spoken_probe", "hc.figures.answer_scores"),
     ],
 )

@@ -54,7 +54,7 @@ def scale_function_heads(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         texts: Texts with marked answers; `category` is the function.
-        heads: Function -> its heads; or `member` of what `hc.categories.block_members` returns for a function probe.
+        heads: Function -> its heads; or `member` of what `hc.categorize` returns for a function probe.
         positions: Where z is scaled: "predicting", one position before each token of the answer, where the model
             predicts it; "answer", at these tokens; "all", at every position of the text.
         scale: What z is multiplied by.

@@ -24,7 +24,7 @@ head_gating = declare(
         figure="always_any",
         more_figures=("gate_seeds",),
         figure_heads="layer-head",
-        reader="hc.categories.block_members",
+        reader="hc.categorize",
         paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
         cost="1,500 updates of 64 texts per seed and category",
     ),

@@ -24,7 +24,7 @@ ov_relation = declare(
         figure="ov_map",
         more_figures=("relation_table",),
         figure_heads="layer-head",
-        reader="hc.categories.block_members",
+        reader="hc.categorize",
         selection=Selection(
             "score",
             over="task",

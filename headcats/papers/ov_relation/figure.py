@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import OptionError, StatisticsWarning
-from headcats.categories.by_block import block_members
+from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap as overlap_of
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import AUTO, overlap_grid
@@ -41,7 +41,7 @@ def ov_map(
     """Overlap map of the categories whose relations heads implement by their weights.
 
     A head implements a relation if its score reaches the threshold, and is in a category if it implements at least one
-    of its relations (`hc.categories.block_members`; its warnings stand below the title). Panels, axes, colours and
+    of its relations (`hc.categorize`; its warnings stand below the title). Panels, axes, colours and
     legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress a relation
     of the panel's category. The title names k, the threshold and the null of permuted targets, as ranges where they
     differ between relations. Hover over a head for its largest score in each category and its relations.
@@ -86,7 +86,7 @@ def ov_map(
     require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        members = block_members(relations, rule=rule, min_tasks=1)
+        members = categorize(relations, rule=rule, min_tasks=1)
     caption = list(_NOTES)
     for warning in caught:
         if issubclass(warning.category, StatisticsWarning):

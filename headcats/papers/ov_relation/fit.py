@@ -88,7 +88,7 @@ class OVRelation:
                 without spaces around them, or token ids for a model without a tokenizer.
             preset: Name of a preset, or settings of your own. Each preset is that of a family of models; see above.
             first_mlp: "preset", "on" or "off".
-            categories: Relation -> category, for `hc.categories.block_members`.
+            categories: Relation -> category, for `hc.categorize`.
             seed: Seed of the permuted targets.
 
         Returns:

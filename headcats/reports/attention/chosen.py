@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DataError, UnknownNameError
-from headcats.categories.by_block import block_members
 from headcats.categories.map_spec import MapSpec, resolve_tested
 from headcats.categories.map_tables import kept_map
+from headcats.categories.membership import categorize
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
@@ -90,7 +90,7 @@ def choose(run: RunResults, reading: MapSpec, *, heads: int) -> Choice:
         block, declared = run.joint_blocks[label], run.declarations[label]
         selection = declared.selection
         assert selection is not None  # `_sorting_label` chose it for that
-        members = block_members(block, rule=reading.named_rule, min_tasks=reading.named_min_tasks)
+        members = categorize(block, rule=reading.named_rule, min_tasks=reading.named_min_tasks)
         by_task = selection.over == "task"
         scores = block[selection.variable] if by_task else _by_task(members, run.manifest.joint_blocks[label].tasks)
         by = str(line("attention.by_block", label=label, cost=declared.cost, rule=members.attrs["rule"]))

@@ -22,7 +22,7 @@ def block_lines(label: str, reading: MapSpec) -> Iterator[str]:
     yield "blocks = hc.suite_blocks(results)"
     rule = f", rule=hc.rules.{reading.rule!r}" if reading.named_rule else ""
     least = "" if reading.named_min_tasks is None else f", min_tasks={_text(reading.named_min_tasks)}"
-    yield f"members = hc.categories.block_members(blocks[{_text(label)}]{rule}{least})"
+    yield f"members = hc.categorize(blocks[{_text(label)}]{rule}{least})"
     yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, MapSpec().sign)})})"
 
 

@@ -62,7 +62,7 @@ def report(
         rule: Rule of membership, as in `hc.categorize`; None is `hc.rules.fdr(alpha=0.05, min_effect=0.05)`, or for a
             joint method the rule of its paper.
         min_tasks: As in `hc.categorize`, of which None is the default; for a joint method as in
-            `hc.categories.block_members`.
+            `hc.categorize`.
         sign: "helping" or "suppressing" heads.
 
     Returns:

@@ -20,7 +20,7 @@ def probe(*, functions: int = 3, seed: int = 0) -> xr.Dataset:
 def test_heads_are_sorted_by_mean_absolute_importance_and_cut_at_the_elbow_of_the_rule() -> None:
     probes = probe()
     frame = data(hc.figures.elbow_curves(probes))
-    chosen = hc.categories.block_members(probes).member == 1
+    chosen = hc.categorize(probes).member == 1
     for name, rows in frame.groupby("function"):
         effect = abs(probes.importance.sel(function=name)).mean("seed")
         np.testing.assert_allclose(rows["importance"], np.sort(effect.values.ravel())[::-1])

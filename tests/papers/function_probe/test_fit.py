@@ -65,7 +65,7 @@ def test_the_head_that_shows_the_function_ranks_first_in_most_seeds(probed: xr.D
     assert (probed.accuracy_low > probed.chance).all()
     ranked = np.abs(probed.importance.values).reshape(3, 3, -1).argmax(-1)
     assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 2).all()
-    chosen = hc.categories.block_members(probed).member
+    chosen = hc.categorize(probed).member
     assert (chosen.sel(layer=0, head=1) == 1).all()
 
 

@@ -9,7 +9,7 @@ from figures.examples import ICL
 from paper_tables import relations_of, scattered_relations
 
 from headcats.base.errors import OptionError, StatisticsWarning
-from headcats.categories.by_block import block_members
+from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.figures import data, overlap_map
 from headcats.papers.ov_relation.figure import ov_map
@@ -81,7 +81,7 @@ def test_what_the_memberships_warn_of_stands_below_the_title() -> None:
         texts = " ".join(texts_of(ov_map(by_hand())))
     assert "Algorithmic (2 relations)" in " ".join(texts.replace("&nbsp;", " ").split())
     with pytest.warns(StatisticsWarning):
-        block_members(by_hand())
+        categorize(by_hand())
 
 
 def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
@@ -108,7 +108,7 @@ def test_the_title_names_k_threshold_and_null() -> None:
 @pytest.mark.filterwarnings("ignore:.*saturates:headcats.base.errors.StatisticsWarning")
 def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
     relations = scattered_relations(6, 8)
-    fig, plain = ov_map(relations), overlap_map(overlap(block_members(relations)))
+    fig, plain = ov_map(relations), overlap_map(overlap(categorize(relations)))
     assert [trace.name for trace in heatmaps(fig)] == ["All Categories", *ICL]
     for mine, theirs in zip(heatmaps(fig), heatmaps(plain), strict=True):
         np.testing.assert_array_equal(mine.z, theirs.z)

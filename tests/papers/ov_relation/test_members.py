@@ -9,7 +9,6 @@ import xarray as xr
 
 import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning
-from headcats.categories.by_block import block_members
 
 CATEGORIES = [
     {"name": name, "colour": colour} for name, colour in (("A", "#1f77b4"), ("B", "#ff7f0e"), ("C", "#2ca02c"))
@@ -44,7 +43,7 @@ def relations(**replaced):
 def members(rule=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
-        return block_members(relations(), rule=rule)
+        return hc.categorize(relations(), rule=rule)
 
 
 def test_one_relation_makes_a_member():
@@ -102,4 +101,4 @@ def test_schema_is_that_of_categorize():
 
 def test_a_category_that_is_not_listed_is_refused():
     with pytest.raises(DataError, match="does not list 'Z'"):
-        block_members(relations().assign_coords(category=("task", ["A", "Z", "B"])))
+        hc.categorize(relations().assign_coords(category=("task", ["A", "Z", "B"])))

@@ -46,7 +46,7 @@ def both(tmp_path: Path) -> Path:
 def sorted_by(folder: Path, **options: Any) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # of categories that the block has no numbers of
-        return hc.categories.block_members(hc.suite_blocks(hc.load(folder))["made_gates"], **options)
+        return hc.categorize(hc.suite_blocks(hc.load(folder))["made_gates"], **options)
 
 
 def names_of(members: xr.Dataset, *, variable: str = "member") -> dict[str, set[str]]:
@@ -134,7 +134,7 @@ def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both
     ran = said(both, "answer", method="made_gates")["answer.ran"].fields
     assert (ran["scored"], ran["tasks"]) == (4, 4)
     assert "report both --method made_gates" in section(content, "run")
-    assert "block_members" not in usual
+    assert "hc.categorize(blocks" not in usual
 
 
 def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: Path, gates: Path, tmp_path: Path):
