@@ -36,37 +36,22 @@ Noise = Float[np.ndarray, "prompt head"]
 
 @dataclass(frozen=True)
 class Design:
-    """Sizes and noise of a simulated study. Effects and standard deviations are in shares of the gap.
-
-    Attributes:
-        categories: How many categories.
-        tasks: How many tasks each of them has.
-        layers: Layers of the model.
-        heads: Heads of a layer.
-        prompts: Prompts of each task.
-        items: Fewest and most query items of a task; each prompt asks about its own where prompts are fewer.
-        distractors: Distractor tasks that the prompts of a task are balanced over.
-        noise: "t", "normal", "log-normal" or "spikes".
-        sd: Standard deviation of a head's effect over prompts.
-        within_item: Correlation between prompts of one query item.
-        between_heads: Correlation between heads on one prompt.
-        by_distractor: SD over distractor tasks of a planted effect, as a share of it.
-        gap_sd: Standard deviation of the gap over prompts.
-    """
+    """Sizes and noise of a simulated study. Effects and standard deviations are in shares of the gap."""
 
     categories: int = 4
     tasks: int = 7
     layers: int = 6
     heads: int = 8
     prompts: int = 64
+    # fewest and most query items of a task; each prompt asks about its own where prompts are fewer
     items: tuple[int, int] = (25, 45)
-    distractors: int = 4
-    noise: str = "t"
-    sd: float = 0.15
-    within_item: float = 0.5
-    between_heads: float = 0.3
-    by_distractor: float = 0.25
-    gap_sd: float = 0.1
+    distractors: int = 4  # distractor tasks that the prompts of a task are balanced over
+    noise: str = "t"  # "t", "normal", "log-normal" or "spikes"
+    sd: float = 0.15  # standard deviation of a head's effect over prompts
+    within_item: float = 0.5  # correlation between prompts of one query item
+    between_heads: float = 0.3  # correlation between heads on one prompt
+    by_distractor: float = 0.25  # SD over distractor tasks of a planted effect, as a share of it
+    gap_sd: float = 0.1  # standard deviation of the gap over prompts
 
     @property
     def n_tasks(self) -> int:
@@ -105,16 +90,7 @@ def noise(design: Design, rng: np.random.Generator, *, item: Int[np.ndarray, " p
 
 
 def results(design: Design, effects: Float[np.ndarray, "task head"], *, rng: np.random.Generator) -> xr.DataTree:
-    """What `hc.run` would return if the heads had these effects.
-
-    Args:
-        design: Sizes and noise.
-        effects: Mean effects in shares of the gap, positive = the head helps; tasks in the order of their categories.
-        rng: Source of all that is drawn.
-
-    Returns:
-        A results tree as `hc.score` takes it: tasks `task 0, ...`, each with a block `denoising_patch@last`.
-    """
+    """A results tree as `hc.run` returns it, of heads with these `effects`, in shares of the gap; positive = helps."""
     nodes: dict[str, xr.Dataset] = {}
     for place, category in enumerate(design.category_of_task):
         nodes[f"/task {place}"] = xr.Dataset(attrs={"category": design.names[category]})

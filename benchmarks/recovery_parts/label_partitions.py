@@ -10,10 +10,10 @@ import numpy as np
 import headcats as hc
 from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec, resolve_tested
-from headcats.evidence.category_test import tested_categories
 from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.damage import measure_damage
 from headcats.evidence.held_out import Options, labelled_study
+from headcats.evidence.specificity import tested_categories
 from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.results.run_results import RunResults
 from headcats.study.evidence_run import held_out_prompts, scores_of_halves

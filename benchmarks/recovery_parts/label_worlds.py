@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headcats.evidence.category_test import tested_categories
 from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.relabelling import draw_labellings, shared_words
+from headcats.evidence.specificity import tested_categories
 from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.models.head import Head
 
@@ -24,19 +24,12 @@ CATEGORIES = ("A", "B", "C", "D")
 
 @dataclass(frozen=True)
 class LabelStudy:
-    """Sizes of a study.
-
-    Attributes:
-        tasks: Tasks per category.
-        items: Query items per task, half of them for each half.
-        sd: Standard deviation of the effect of a head on an item.
-        relabellings: As in `hc.run_evidence`.
-    """
+    """Sizes of a study."""
 
     tasks: int = 5
-    items: int = 32
-    sd: float = 0.15
-    relabellings: int = 200
+    items: int = 32  # query items per task, half of them for each half
+    sd: float = 0.15  # standard deviation of the effect of a head on an item
+    relabellings: int = 200  # as in `hc.run_evidence`
 
     @property
     def labels(self) -> np.ndarray:

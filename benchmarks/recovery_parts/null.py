@@ -18,19 +18,13 @@ TASKS = "heads x tasks"
 
 @dataclass(frozen=True)
 class Setting:
-    """One way in which nothing is there.
-
-    Attributes:
-        name: For reading.
-        within_item: Correlation between prompts of one query item.
-        items_known: Whether the analysis is told which prompts ask about the same item, as headcats always is.
-        repetitions: Studies, if the command line asks for no other number.
-    """
+    """One way in which nothing is there."""
 
     name: str
-    within_item: float
+    within_item: float  # correlation between prompts of one query item
+    # whether the analysis is told which prompts ask about the same item, as headcats always is
     items_known: bool = True
-    repetitions: int = 1000
+    repetitions: int = 1000  # studies, if the command line asks for no other number
 
 
 SETTINGS = (
@@ -62,11 +56,7 @@ def measure_of(setting: Setting, design: Design) -> partial[dict[str, tuple[int,
 
 
 def wilson(hits: int, n: int, *, z: float = 1.96) -> tuple[float, float]:
-    """95 % interval of a share.
-
-    References:
-        Wilson (1927), J. Am. Stat. Assoc. 22, 209-212.
-    """
+    """95 % interval of a share: Wilson (1927), J. Am. Stat. Assoc. 22, 209-212."""
     centre = (hits + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * math.sqrt(hits * (n - hits) / n + z**2 / 4)
     return max(0.0, centre - half), min(1.0, centre + half)

@@ -34,19 +34,12 @@ STRICT = next(iter(RULES))
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the planted studies.
+    """One setting of the planted studies."""
 
-    Attributes:
-        effect: Size of every planted effect, in shares of the gap.
-        design: Sizes and noise.
-        world: Which heads are planted.
-        rules: Names in `RULES` of those that judge the same scores.
-    """
-
-    effect: float = 0.1
+    effect: float = 0.1  # size of every planted effect, in shares of the gap
     design: Design = field(default_factory=Design)
     world: World = field(default_factory=World)
-    rules: tuple[str, ...] = (STRICT,)
+    rules: tuple[str, ...] = (STRICT,)  # names in `RULES` of those that judge the same scores
 
     @property
     def name(self) -> str:

@@ -24,13 +24,7 @@ def repeat(
 ) -> list[Found]:
     """`measure` on as many independent random streams, named after `name` and the repetition.
 
-    Args:
-        measure: A function at the top of a module (or a `partial` of one), if there are several processes.
-        repetitions: How often.
-        processes: Processes side by side; 1 stays in this one.
-        seed: Seed of the benchmark.
-        name: What is repeated.
-        note: Is told how far it is.
+    With several processes, it is a function at the top of a module, or a partial of one.
     """
     once = partial(_once, measure, seed, name)
     found: list[Any] = []

@@ -9,12 +9,7 @@ Found = TypeVar("Found")
 
 
 def side_by_side(calls: Sequence[Callable[[], Found]], *, processes: int) -> Iterator[Found]:
-    """What each call returns.
-
-    Args:
-        calls: Partials of functions at the top of a module, if there are several processes.
-        processes: Processes side by side; 1 stays in this one.
-    """
+    """Results of the calls; with several processes, these are partials of functions at the top of a module."""
     if processes == 1:
         yield from (call() for call in calls)
         return

@@ -25,17 +25,11 @@ STRICT = 0.001
 
 @dataclass(frozen=True)
 class SkewedNull:
-    """One null world: simulated noise, or the residuals of a run.
+    """One null world: simulated noise, or the residuals of a run."""
 
-    Attributes:
-        noise: Kind of noise, as in `Design`, or "residuals".
-        items: Query items per task, one prompt each (of a run: drawn from its items, with their prompts).
-        folder: Results of a run, for "residuals".
-    """
-
-    noise: str
-    items: int
-    folder: Path | None = None
+    noise: str  # kind of noise, as in `Design`, or "residuals"
+    items: int  # query items per task, one prompt each (of a run: drawn from its items, with their prompts)
+    folder: Path | None = None  # results of a run, for "residuals"
 
     @property
     def name(self) -> str:
@@ -45,15 +39,10 @@ class SkewedNull:
 
 @dataclass(frozen=True)
 class NullStudy:
-    """What is said of heads that do nothing: of helping and of suppressing ones, then of those that are not marked.
+    """What is said of heads that do nothing: of helping and of suppressing ones, then of those that are not marked."""
 
-    Attributes:
-        calls: Way of calling -> whether any is called.
-        size: Share of heads x tasks with a one-sided p of at most `STRICT`.
-    """
-
-    calls: dict[str, tuple[bool, ...]]
-    size: tuple[float, ...]
+    calls: dict[str, tuple[bool, ...]]  # way of calling -> whether any is called
+    size: tuple[float, ...]  # share of heads x tasks with a one-sided p of at most `STRICT`
 
 
 def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> NullStudy:

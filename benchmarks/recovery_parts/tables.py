@@ -13,14 +13,7 @@ from recovery_parts.worlds import MIN_TASKS
 
 @dataclass(frozen=True)
 class Table:
-    """One table, all cells as text.
-
-    Attributes:
-        title: What it shows.
-        columns: Heads of the columns.
-        rows: Cells, row by row.
-        note: How to read it.
-    """
+    """One table, all cells as text."""
 
     title: str
     columns: tuple[str, ...]
@@ -30,15 +23,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """What one work of the benchmark gives.
-
-    Attributes:
-        tables: For reading.
-        rows: The same numbers unrounded, and more.
-    """
+    """What one work of the benchmark gives."""
 
     tables: list[Table]
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)  # the same numbers unrounded, and more
 
 
 def show(part: Part, console: Console) -> None:

@@ -27,19 +27,14 @@ JOBS: tuple[tuple[Kind, tuple[str, ...], int], ...] = (
 
 @dataclass(frozen=True)
 class Job:
-    """What one head was made to do.
+    """What one head was made to do."""
 
-    Attributes:
-        kind: `helping` and `suppressing` heads write the answer, or its opposite, in every task of their categories;
-            `one task` helps in the first task of its category only, so it is no member by any rule that asks for more;
-            of an `or` pair one head alone does the whole work, of an `and` pair neither does any without the other.
-        categories: Served categories.
-        effect: Share of the gap; negative for suppressing heads; for a pair, of both together.
-    """
-
+    # `helping` and `suppressing` heads write the answer, or its opposite, in every task of their categories; `one
+    # task` helps in the first task of its category only, so it is no member by any rule that asks for more; of an
+    # `or` pair one head alone does the whole work, of an `and` pair neither does any without the other
     kind: Kind
     categories: tuple[str, ...]
-    effect: float
+    effect: float  # share of the gap; negative for suppressing heads; for a pair, of both together
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -52,12 +47,7 @@ Jobs = dict[Head, Job]
 
 
 def place(*, effect: float, seed: int) -> Jobs:
-    """A job for every head; the places are random.
-
-    Args:
-        effect: Size of every planted effect, as a share of the gap.
-        seed: For the places.
-    """
+    """A job for every head; the places are random."""
     heads = [Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
     order = iter(stream(seed, "toy heads").permutation(len(heads)))
     sizes = {"suppressing": -effect, "none": 0.0}

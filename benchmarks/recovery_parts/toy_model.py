@@ -62,13 +62,7 @@ PART = _parts()
 
 
 def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
-    """A TransformerBridge whose heads do `jobs`.
-
-    Args:
-        jobs: A job for every head.
-        noise: Standard deviation over prompts of every head's effect, as a share of the gap.
-        seed: For the noise tables.
-    """
+    """A TransformerBridge whose heads do `jobs`."""
     hf = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=N_WORDS, n_embd=_D_MODEL, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=len(ROLES),

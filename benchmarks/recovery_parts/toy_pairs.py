@@ -21,13 +21,10 @@ def pair_of(jobs: Jobs, kind: Kind) -> list[Head]:
 
 
 def pairs(*, effect: float, noise: float, prompts: int, seed: int) -> list[dict[str, Any]]:
-    """One row per method and pair, of one toy.
+    """One row per method and pair of one toy; effects are means over the category's tasks, in shares of the gap.
 
-    Returns:
-        `method, pair`; `called`, the share of the pair's heads called members of their category by
-        `fdr(alpha=0.05, min_effect=0)` in half of its tasks; `single`, the mean effect of one head; `sum`, of the two
-        heads' single effects; `joint`, the effect of both at once: means over tasks of the category, in shares of the
-        gap.
+    `called`: share of the pair's heads that `fdr(alpha=0.05, min_effect=0)` calls members; `single`, `sum`, `joint`:
+    effect of one head, of both added, of both at once.
     """
     toy = Toy.make(effect=effect, noise=noise, prompts=prompts, seed=seed)
     rows = []

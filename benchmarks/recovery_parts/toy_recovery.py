@@ -29,29 +29,17 @@ REFERENCE_PROMPTS = 100
 
 @dataclass
 class Tally:
-    """Counts over toys; a membership is one head in one category. Redundant pairs are not counted.
+    """Counts over toys; a membership is one head in one category. Redundant pairs are not counted."""
 
-    Attributes:
-        right: Memberships that were planted and found.
-        false: Found, not planted.
-        missed: Planted, not found.
-        shared: Heads planted in two or three categories.
-        shared_right: Those with exactly the planted set.
-        suppressing: Suppressing head x category planted.
-        suppressing_right: Those found as suppressing.
-        suppressing_false: Found as suppressing, not planted.
-        suppressing_as_members: Suppressing heads found as members of anything.
-    """
-
-    right: int = 0
-    false: int = 0
-    missed: int = 0
-    shared: int = 0
-    shared_right: int = 0
-    suppressing: int = 0
-    suppressing_right: int = 0
-    suppressing_false: int = 0
-    suppressing_as_members: int = 0
+    right: int = 0  # memberships that were planted and found
+    false: int = 0  # found, not planted
+    missed: int = 0  # planted, not found
+    shared: int = 0  # heads planted in two or three categories
+    shared_right: int = 0  # those with exactly the planted set
+    suppressing: int = 0  # suppressing head x category planted
+    suppressing_right: int = 0  # those found as suppressing
+    suppressing_false: int = 0  # found as suppressing, not planted
+    suppressing_as_members: int = 0  # suppressing heads found as members of anything
 
     @property
     def precision(self) -> float:
@@ -67,12 +55,7 @@ class Tally:
         return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def add(self, overlap: xr.Dataset, jobs: Jobs) -> None:
-        """Count one toy.
-
-        Args:
-            overlap: What `hc.overlap` returns.
-            jobs: What was planted.
-        """
+        """Count one toy."""
         categories = overlap["category"].values.tolist()
         member, suppressing = (
             overlap[name].transpose("layer", "head", "category").values == 1 for name in ("member", "suppressing")
@@ -97,18 +80,11 @@ class Tally:
 
 @dataclass(frozen=True)
 class Toy:
-    """A model with planted heads and its prompts.
-
-    Attributes:
-        model: The TransformerBridge.
-        jobs: What was planted.
-        seed: Of places, noise and prompts.
-        prompts: Prompts per task.
-    """
+    """A model with planted heads and its prompts."""
 
     model: Any
     jobs: Jobs
-    seed: int
+    seed: int  # of places, noise and prompts
     prompts: int
 
     @classmethod

@@ -45,17 +45,7 @@ def report(
     seed: int = 0,
     note: Callable[[str], None] = lambda text: None,
 ) -> Part:
-    """Plant, sweep, score, categorize and count. The default takes 5 to 8 minutes on one core.
-
-    Args:
-        effects: Sizes of the planted effects, as shares of the gap.
-        noises: Standard deviations over prompts of every head's effect, as shares of the gap.
-        prompts: Prompts per task.
-        repetitions: Toys per effect and noise; 2 if None. Each has places, noise and prompts of its own.
-        processes: Processes side by side; the numbers do not depend on it.
-        seed: Seed of everything.
-        note: Is told how far it is.
-    """
+    """Plant, sweep, score, categorize and count. The default takes 5 to 8 minutes on one core."""
     toys = repetitions or REPETITIONS
     points = [(effect, noise) for effect in effects for noise in noises]
     calls: list[partial] = [

@@ -49,11 +49,6 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
     """`n` prompts of a task. Items come in turn, in random order, so the first prompts are those of a smaller batch.
 
     An item has one answer and one distractor; several items share an answer.
-
-    Args:
-        task: One of `TASKS`.
-        n: Prompts.
-        seed: Another seed gives other noise words, and the items in another order.
     """
     draws = stream(seed, task, "toy prompts")
     order = draws.permutation(n_items(task))

@@ -20,36 +20,22 @@ MIN_TASKS: tuple[int | str, ...] = (1, "half", "n")
 
 @dataclass(frozen=True)
 class World:
-    """How many heads of each kind are planted. The heads are drawn at random; the others do nothing.
+    """How many heads of each kind are planted. The heads are drawn at random; the others do nothing."""
 
-    Attributes:
-        spread: In which tasks of their categories members and suppressors matter: "all", or "half" of them, rounded up
-            and drawn head by head.
-        own: Heads per category that help this category alone.
-        two: Heads that help two categories, drawn.
-        three: Heads that help three.
-        mixed: Heads that help one category and suppress another.
-        suppressing: Heads per category that suppress it.
-        single: Heads per category that help one of its tasks.
-        short: Heads per category that help one task fewer than half of them: the hardest non-members for "half".
-    """
-
+    # in which tasks of their categories members and suppressors matter: "all", or "half" of them, rounded up and
+    # drawn head by head
     spread: str = "all"
-    own: int = 4
-    two: int = 4
-    three: int = 2
-    mixed: int = 2
-    suppressing: int = 1
-    single: int = 1
-    short: int = 1
+    own: int = 4  # heads per category that help this category alone
+    two: int = 4  # heads that help two categories, drawn
+    three: int = 2  # heads that help three
+    mixed: int = 2  # heads that help one category and suppress another
+    suppressing: int = 1  # heads per category that suppress it
+    single: int = 1  # heads per category that help one of its tasks
+    short: int = 1  # heads per category that help one task fewer than half of them: the hardest non-members for "half"
 
 
 def planted(design: Design, world: World, *, effect: float, rng: np.random.Generator) -> Float[np.ndarray, "task head"]:
-    """Effects of `effect`, `-effect` or 0 in shares of the gap.
-
-    Raises:
-        ValueError: More heads are to be planted than there are.
-    """
+    """Effects of `effect`, `-effect` or 0 in shares of the gap."""
     half = math.ceil(design.tasks / 2)
     full = design.tasks if world.spread == "all" else half
     kinds: list[list[tuple[int, int, int]]] = []  # per head: (category, sign, number of tasks)

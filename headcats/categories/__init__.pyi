@@ -1,9 +1,8 @@
 """Public names of `hc.categories`; `__init__.py` imports each at first use."""
 
-from .agreed import in_both as in_both
+from .combined import in_both as in_both
+from .combined import replicated as replicated
 from .differences import effect_differences as effect_differences
 from .equal_tasks import subsampled_overlap as subsampled_overlap
 from .membership import head_table as head_table
 from .new_task import new_task_effects as new_task_effects
-from .replicates import replicated as replicated
-from .required_tasks import sizes_by_min_tasks as sizes_by_min_tasks

@@ -1,7 +1,7 @@
 """Check arguments; suggest the call that gives the right one.
 
-The steps are `hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships -> `hc.overlap` ->
-overlap. An overlap holds the memberships, so it is accepted as such.
+`hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships -> `hc.overlap` -> overlap, which
+holds the memberships and is accepted as such.
 """
 
 import inspect
@@ -14,6 +14,7 @@ import xarray as xr
 from headcats.base import registry
 from headcats.base.errors import DataError, OptionError
 from headcats.results.declaration import declaration_of
+from headcats.results.head_axes import noun, unit_of
 from headcats.results.label import parse_call
 from headcats.rules.rule import Rule
 
@@ -35,10 +36,7 @@ _NAMED = {
 
 
 def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
-    """Check that an argument of the function `by` is of a kind: RESULTS, SCORES, MEMBERS or OVERLAP.
-
-    The DataError for another kind suggests the call that gives the right one.
-    """
+    """Check that an argument of the function `by` is RESULTS, SCORES, MEMBERS or OVERLAP; the error suggests a call."""
     actual = _kind(value)
     if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
         return
@@ -72,6 +70,21 @@ def check_rule(rule: Any, *, by: str) -> None:
     text = f"the function {name}" if callable(rule) else described(rule)
     text = f"the name {rule!r}" if isinstance(rule, str) else text
     raise OptionError(f"{by} takes a rule with its options; got {text}. Write rule=hc.rules.{call}.")
+
+
+def check_same_heads(tables: Mapping[str, xr.Dataset | xr.DataArray]) -> None:
+    """Check that tables of several names are of the same layers and heads."""
+    first, reference = next(iter(tables.items()))
+    for name, table in tables.items():
+        units = [noun(unit_of(each)) for each in (reference, table)]
+        if units[0] != units[1]:
+            raise DataError(f"{first} judges every {units[0]}, {name} every {units[1]}: they cannot be compared.")
+        for axis in ("layer", "head"):
+            if reference[axis].values.tolist() != table[axis].values.tolist():
+                raise DataError(
+                    f"{first} and {name} have different {axis}s ({reference.sizes[axis]} and {table.sizes[axis]}): "
+                    "heads of different models do not correspond."
+                )
 
 
 def _kind(value: Any) -> str:

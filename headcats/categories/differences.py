@@ -1,7 +1,6 @@
-"""Whether a head's effect differs between two categories: a test of the difference, over tasks.
+"""Test over tasks of the difference of a head's effect between two categories.
 
-In one category and not in another is no difference: a head can be called in the first and be undecided in the second
-with the same true effect in both.
+In one category and undecided in another is no difference: the true effect may be the same in both.
 """
 
 import numpy as np
@@ -11,7 +10,7 @@ from jaxtyping import Float
 from headcats.base.errors import OptionError
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.judging import warn_of
-from headcats.categories.numbered_tasks import numbered_tasks
+from headcats.categories.task_tests import numbered_tasks
 from headcats.results.head_axes import head_coords
 from headcats.statistics.distributions import t_above, t_quantile
 from headcats.statistics.multiplicity import benjamini_hochberg
@@ -26,12 +25,11 @@ def effect_differences(scores: xr.Dataset, *, alpha: float = 0.05) -> xr.Dataset
     """Which heads have another effect in one category than in another: Welch's t test over tasks, head by head.
 
     `difference = mean effect over the tasks of category - mean over those of other`. The task is the unit, so the test
-    speaks of tasks like these, not of these alone; the noise of query items is part of the variance between tasks.
-    Assumed: the tasks of a category are exchangeable, independent draws of the tasks it stands for (tasks on the same
-    words may not be), their effects roughly normal. Variances may differ, but then skewed effects (a few tasks that
-    need the head, most that do not) can make a difference in spread look like one in the mean. Welch's degrees of
-    freedom are too many by chance where a category has few tasks: with fewer than 5 the smaller category's tasks less
-    one are taken, which never calls too often. q is Benjamini-Hochberg over heads x pairs of categories.
+    speaks of tasks like these. Assumed: the tasks of a category are exchangeable, independent draws (tasks on the same
+    words may not be), their effects roughly normal; skewed effects (a few tasks that need the head, most that do not)
+    can make a difference in spread look like one in the mean. Welch's degrees of freedom are too many by chance where a
+    category has few tasks: with fewer than 5 the smaller category's tasks less one are taken, which never calls too
+    often. q is Benjamini-Hochberg over heads x pairs of categories.
 
     Args:
         scores: What `hc.score` returns.
@@ -40,8 +38,8 @@ def effect_differences(scores: xr.Dataset, *, alpha: float = 0.05) -> xr.Dataset
     Returns:
         `difference, low, high` (95 % interval), `p_value` (two-sided), `q_value (category, other, layer, head)`, in
         shares of the gap; `n_different (category, other)`: heads with `q <= alpha`; `n_tasks (category)`: tasks with
-        numbers. NaN for pairs with a category of fewer than 2 such tasks, for a category and itself, and for heads
-        without a number in one of the tasks or without variance. Attributes of the scores, with `alpha`.
+        numbers. NaN for a category of fewer than 2 such tasks and with itself, and for heads without a number in one of
+        the tasks or without variance. Attributes of the scores, with `alpha`.
 
     Raises:
         DataError: No scores.

@@ -11,9 +11,8 @@ from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.judging import Judged, judge, tasks_needed
-from headcats.categories.numbered_tasks import numbered_tasks
-from headcats.categories.task_tests import TaskTests
-from headcats.categories.undecided import count_bounds
+from headcats.categories.shared import count_bounds
+from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.draws import without_draws
@@ -37,11 +36,11 @@ def subsampled_overlap(
         seed: Seed of the subsets.
 
     Returns:
-        Means over the subsets, and with `_low` and `_high` their 2.5 and 97.5 % quantiles (values of single subsets):
-        `size (category)`, `observed (k)` = heads in exactly k categories (undecided counts as out; `observed_least,
-        observed_most`: means of the bounds, as in `hc.overlap`), `jaccard (category, other)` (0 if both are empty).
-        `n_tasks`: tasks per category and subset. Attributes as `hc.categorize`, with `subsets` and `judged`,
-        the number of subsets that the rule could judge (others can have too few query items, and are left out).
+        Means over the subsets, and with `_low` and `_high` their 2.5 and 97.5 % quantiles: `size (category)`, `observed
+        (k)` = heads in exactly k categories (undecided counts as out; `observed_least, observed_most`: means of the
+        bounds, as in `hc.overlap`), `jaccard (category, other)` (0 if both are empty). `n_tasks`: tasks per category
+        and subset. Attributes as `hc.categorize`, with `subsets` and `judged`, the number of subsets that the rule
+        could judge.
 
     Raises:
         OptionError: Fewer than 1 subset; a rule without its options, or its name.

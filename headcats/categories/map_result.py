@@ -24,26 +24,16 @@ _GRID = ("category", "layer", "head")
 
 @dataclass(frozen=True)
 class CategoryHeads:
-    """A category of a map.
-
-    Attributes:
-        n_tasks: Tasks with numbers.
-        min_tasks: How many of them have to agree.
-        judged: True if any head has a number.
-        heads: Names of the heads in it, the largest effect first.
-        n_undecided: Heads with a number that are undecided.
-        n_settled: Heads that are in it in enough of the resamples.
-        expected: Heads that the rule finds on average if none has an effect; None where that is not known.
-    """
+    """A category of a map, with the names of its heads, the largest effect first."""
 
     name: str
-    n_tasks: int
+    n_tasks: int  # with numbers
     min_tasks: int
-    judged: bool
+    judged: bool  # any head has a number
     heads: tuple[str, ...]
     n_undecided: int
-    n_settled: int
-    expected: float | None
+    n_settled: int  # in it in enough of the resamples
+    expected: float | None  # heads that the rule finds on average if none has an effect
 
     @property
     def size(self) -> int:

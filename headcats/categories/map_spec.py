@@ -28,12 +28,7 @@ class MapSpec:
         label: Method; without a name, or without positions, `resolve` takes what the results hold.
         metric: Metric; "" is the first of the run.
         effect: "total" or "task_specific", as in `hc.score`.
-        rule: Rule of membership.
-        min_tasks: As in `hc.categorize`.
-        sign: "helping" or "suppressing".
-        approximation: How the effects are approximated, "" where they are exact; known from the results.
-        model: Name of the model; known from the results.
-        answers: How much of an answer the metric is of, "" where it is all of it; known from the results.
+        approximation, model, answers: Known from the results; "" for exact effects, and where answers are whole.
     """
 
     label: Label = field(default_factory=lambda: Label(""))
@@ -60,10 +55,7 @@ class MapSpec:
         min_tasks: str | int | None = None,
         sign: str = "helping",
     ) -> "MapSpec":
-        """Parse options, as the command line and public functions take them; None is the default.
-
-        An OptionError for a value that the option does not take, or positions that contradict those of the method.
-        """
+        """Parse options, as the command line and public functions take them; None is the default."""
         label = Label.parse(method or "")
         if label.name and label.positions and positions not in (None, label.positions):
             raise OptionError(f"method {label} and positions {positions} contradict each other: name one.")
@@ -82,10 +74,7 @@ class MapSpec:
         return cls(at, metric or "", effect, judge, min_tasks, sign, named=named)
 
     def resolve(self, run: RunResults) -> "MapSpec":
-        """Complete it for a run: what is not set is the first exact method, its positions, the first metric.
-
-        An OptionError if no method is named and the results hold no scored task.
-        """
+        """Complete it for a run: what is not set is the first exact method, its positions, the first metric."""
         label = self.label
         if not label.name:
             if run.default_label is None:
@@ -215,11 +204,7 @@ def refuse_unused(options: Iterable[str], *, by: str) -> None:
 
 
 def resolve_tested(reading: MapSpec, run: RunResults) -> MapSpec:
-    """The reading for this run, with a method whose categories can be tested.
-
-    An OptionError for several positions of the method and none chosen, a control, or effects of groups of heads; an
-    UnknownNameError for a method that the results do not hold; a DataError if no task is scored.
-    """
+    """Complete the reading for a run, with a method whose categories can be tested; an error names those that can."""
     if not run.scored:
         raise DataError("These results hold no scored task, so there is no category to test.")
     causal = [label for label in run.scored if not run.declarations[str(label)].control_of and label.unit == HEAD]

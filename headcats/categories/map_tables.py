@@ -3,18 +3,17 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning, TooFewItemsError
-from headcats.categories.described import with_descriptors
 from headcats.categories.differences import effect_differences
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
-from headcats.categories.required_tasks import sizes_by_min_tasks
 from headcats.categories.shared import overlap
+from headcats.results.descriptors import DESCRIPTORS
+from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.rules.registered import is_registered
@@ -23,7 +22,7 @@ from headcats.scores.draws import without_draws
 from headcats.scores.scoring import score
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
-_TABLES = ("scores", "members", "overlap", "equal_tasks", "differences", "sizes")
+_TABLES = ("scores", "members", "overlap", "equal_tasks", "differences")
 
 
 def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
@@ -47,10 +46,9 @@ def judge_scores(scores: xr.Dataset, reading: MapSpec) -> xr.Dataset:
 
 
 def map_tables(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
-    """`scores`, `members` and `overlap` of a reading, the last with the descriptors of heads where the run has them.
+    """`scores`, `members` and `overlap` of a reading, the last with descriptors of heads.
 
-    Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
-    `not_judged` of the members says why.
+    Where the items are too few for the rule, all heads are undecided, and `not_judged` of the members says why.
     """
     return _described(_judged(run, reading), run)
 
@@ -73,65 +71,63 @@ def _described(tables: dict[str, xr.Dataset], run: RunResults) -> dict[str, xr.D
     return tables | {"overlap": with_descriptors(tables["overlap"], run.descriptors)}
 
 
-def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
-    """Add to the tables of a map what findings on it need: tests over the tasks of its categories.
+def with_descriptors(overlap: xr.Dataset, descriptors: xr.Dataset | None) -> xr.Dataset:
+    """Add the descriptors of a run; `direct_logit` is the mean over a category's tasks. Groups of heads have none."""
+    if descriptors is None or unit_of(overlap) != HEAD:
+        return overlap
+    of_heads = {name: descriptors[name] for name in DESCRIPTORS if name in descriptors and name != "direct_logit"}
+    overlap = overlap.assign(of_heads)
+    if "category" not in descriptors.coords or not descriptors.sizes["task"]:
+        return overlap
+    means = descriptors["direct_logit"].groupby("category").mean(keep_attrs=True)
+    return overlap.assign(direct_logit=means.reindex(category=overlap["category"].values))
 
-    `equal_tasks`: what `subsampled_overlap` returns; empty where categories have equal numbers of tasks or `min_tasks`
-    is more than the smallest has, and for suppressing heads. `differences`: what `effect_differences` returns.
-    `sizes`: what `sizes_by_min_tasks` returns. Where the data do not allow one, it is empty, and its attribute `reason`
-    says why.
+
+def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
+    """Add to the tables of a map its tests over tasks: `differences`, and `equal_tasks` for unequal numbers of tasks.
+
+    `equal_tasks` is empty where nothing is to be compared, with an attribute `reason` where the data do not allow it.
     """
-    scores, rule = tables["scores"], reading.rule
+    scores = tables["scores"]
     counts = {int(n) for n in tables["members"]["n_tasks"].values if n}
     needed = 0 if isinstance(reading.min_tasks, str) else reading.min_tasks
     comparable = len(counts) > 1 and needed <= min(counts) and reading.sign == "helping"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # of few tasks, which the findings say
-        return {
-            **tables,
-            "equal_tasks": _or_reason(partial(subsampled_overlap, scores, rule=rule, min_tasks=reading.min_tasks))
-            if comparable
-            else xr.Dataset(),
-            "differences": effect_differences(scores),
-            "sizes": _or_reason(partial(sizes_by_min_tasks, scores, rule=rule)),
-        }
-
-
-def _or_reason(test: Callable[[], xr.Dataset]) -> xr.Dataset:
-    try:
-        return test()
-    except DataError as error:
-        return xr.Dataset(attrs={"reason": str(error)})
+        equal = xr.Dataset()
+        if comparable:
+            try:
+                equal = subsampled_overlap(scores, rule=reading.rule, min_tasks=reading.min_tasks)
+            except DataError as error:
+                equal = xr.Dataset(attrs={"reason": str(error)})
+        return {**tables, "equal_tasks": equal, "differences": effect_differences(scores)}
 
 
 def kept_map(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return _without_draws(with_tests(_judged(run, reading, jobs=jobs), reading))
+        return with_tests(_judged(run, reading, jobs=jobs), reading)
 
-    return _described(kept(run, repr(reading), _TABLES, compute) if is_registered(reading.rule) else compute(), run)
+    return _described(_kept(run, reading, _TABLES, compute), run)
 
 
 def kept_judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws; kept if the results lie in a folder."""
-
-    def compute() -> dict[str, xr.Dataset]:
-        return _without_draws(_judged(run, reading, jobs=jobs))
-
-    tables = kept(run, repr(reading), _TABLES[:3], compute) if is_registered(reading.rule) else compute()
-    return _described(tables, run)
+    return _described(_kept(run, reading, _TABLES[:3], lambda: _judged(run, reading, jobs=jobs)), run)
 
 
 def kept_scores(run: RunResults, reading: MapSpec) -> xr.Dataset:
     """`read_scores` of a reading without draws; kept if the results lie in a folder."""
-
-    def compute() -> dict[str, xr.Dataset]:
-        return _without_draws({"scores": read_scores(run, reading)})
-
-    tables = kept(run, repr(reading), ("scores",), compute) if is_registered(reading.rule) else compute()
-    return tables["scores"]
+    return _kept(run, reading, ("scores",), lambda: {"scores": read_scores(run, reading)})["scores"]
 
 
-def _without_draws(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    return {name: without_draws(table) for name, table in tables.items()}
+def _kept(
+    run: RunResults, reading: MapSpec, names: tuple[str, ...], compute: Callable[[], dict[str, xr.Dataset]]
+) -> dict[str, xr.Dataset]:
+    """Tables without draws, from the folder if the rule's name says all that it does."""
+
+    def computed() -> dict[str, xr.Dataset]:
+        return {name: without_draws(table) for name, table in compute().items()}
+
+    return kept(run, repr(reading), names, computed) if is_registered(reading.rule) else computed()

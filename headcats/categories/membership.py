@@ -14,11 +14,17 @@ from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
 from headcats.categories.by_block import checked_selection, is_joint_block, members_of
 from headcats.categories.head_columns import HEAD_COLUMNS
-from headcats.categories.judging import ROWS, joined_names, judge, tasks_needed, warn_of
+from headcats.categories.judging import (
+    ROWS,
+    joined_names,
+    judge,
+    resampled_members,
+    sizes_without_effect,
+    tasks_needed,
+    warn_of,
+)
 from headcats.categories.new_task import new_task_effects
-from headcats.categories.numbered_tasks import numbered_tasks
-from headcats.categories.reduction import resampled_members, sizes_without_effect
-from headcats.categories.task_tests import TaskTests
+from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate

@@ -5,7 +5,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from headcats.categories.argument_checks import SCORES, check_is
-from headcats.categories.numbered_tasks import numbered_tasks
+from headcats.categories.task_tests import numbered_tasks
 from headcats.results.head_axes import head_coords
 from headcats.scores.draws import without_draws
 from headcats.statistics.distributions import t_quantile
@@ -18,16 +18,15 @@ _TASK = ("task", "layer", "head")
 def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
     """Mean effect of every head over a category's tasks, its effect on one more, and the mean on these tasks alone.
 
-    Both intervals are around the mean `m` of n task effects. **New task** (tasks are random), a prediction interval
-    for the effect that would be measured on one more task: `m +- t(n - 1) s sqrt(1 + 1 / n)`, s the standard deviation
-    of the task effects, which contains the noise of items. **These tasks** (tasks are fixed), where their mean effect
-    lies: `m +- t sqrt(sum of squared standard errors) / n`, the tasks' errors taken as independent, with
-    Satterthwaite's degrees of freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared
-    standard error)`, 0 if negative.
+    Both intervals are around the mean `m` of n task effects. **New task** (tasks are random), a prediction interval for
+    the effect that would be measured on one more task: `m +- t(n - 1) s sqrt(1 + 1 / n)`, s the standard deviation of
+    the task effects, which contains the noise of items. **These tasks** (tasks are fixed), where their mean effect
+    lies: `m +- t sqrt(sum of squared standard errors) / n`, errors taken as independent, with Satterthwaite's degrees
+    of freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared standard error)`, 0 if
+    negative.
 
     Assumed: tasks are exchangeable draws of the category's, their effects roughly normal; tasks about the same words
-    are not, and make the interval too narrow. Another template or number of demonstrations is another run:
-    `hc.categories.replicated`.
+    are not, and make the interval too narrow.
 
     Args:
         scores: What `hc.score` returns.

@@ -8,12 +8,11 @@ from dataclasses import replace
 import xarray as xr
 
 from headcats.base.errors import HeadcatsError, OptionError, StatisticsWarning
-from headcats.categories.agreed import in_both
 from headcats.categories.by_block import checked_selection, members_of
-from headcats.categories.described import with_descriptors
+from headcats.categories.combined import in_both
 from headcats.categories.map_result import SPECIFIC, MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
-from headcats.categories.map_tables import kept_judged, kept_map
+from headcats.categories.map_tables import kept_judged, kept_map, with_descriptors
 from headcats.categories.shared import overlap
 from headcats.results.declaration import controls_of
 from headcats.results.folder import slug
@@ -24,10 +23,9 @@ from headcats.results.tables import as_written
 
 
 def scored_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
-    """The map by a method that scores tasks, with its tests, and the maps that could contradict it.
+    """The map by a method that scores tasks, with its tests, and others of its metric and rule that may contradict it.
 
-    These are of the same metric and rule. Approximations and controls are no maps of their own. Warnings of the
-    statistics, those of the requested map, are given, and kept as its `cautions`.
+    Warnings of the requested map are given, and are its `cautions`. Approximations and controls are no maps.
     """
     spec = spec.resolve(run)
     with warnings.catch_warnings(record=True) as caught:
@@ -76,10 +74,7 @@ def _scored(run: RunResults, spec: MapSpec, tables: Mapping[str, xr.Dataset]) ->
 
 
 def joint_map(run: RunResults, label: str, spec: MapSpec) -> MapResult:
-    """The map by a joint method, by its own rule and number of tasks where the spec names none.
-
-    An OptionError for options that it does not read, or suppressing heads of a method without them.
-    """
+    """The map by a joint method, by its own rule and number of tasks where the spec names none."""
     refuse_unused(spec.options.keys() & {"positions", "metric", "effect"}, by=f"The map of {label}")
     block = run.joint_blocks[label]
     with as_written(f"The block of {label}", again="The same `headcats run`"):

@@ -1,26 +1,20 @@
 """How many heads categories share, and the number expected by chance."""
 
-import functools
 import itertools
-import math
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
-from scipy import special
 
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, OptionError
-from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
-from headcats.categories.shared_keys import key_sharing_pairs
-from headcats.categories.undecided import count_bounds, jaccard_bounds
-from headcats.results.head_axes import cell_name, unit_of
+from headcats.categories.argument_checks import MEMBERS, check_is
+from headcats.results.head_axes import KV_HEAD
 from headcats.statistics.agreement import jaccards
+from headcats.statistics.multiplicity import benjamini_hochberg
+from headcats.statistics.pairs_in_groups import Block, pairs_by_chance
 from headcats.statistics.random_streams import stream
 
-# Probabilities below this do not change any interval or printed p.
-_NEGLIGIBLE = 1e-15
 # Name of a variable of helping heads -> that of suppressing ones.
 _EFFECTS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high")
 _SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"}
@@ -36,12 +30,10 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     number of heads, placed at random and independently of the others, over all heads (`expected`, `p`) or within each
     layer (`expected_within_layers`, `p_within_layers`). One-sided `p = (1 + hits) / (1 + draws)`; a hit is a draw with
     at least the observed number of heads in exactly k categories. **This tests whether categories are independent of
-    each other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number
-    in any category are left out.
+    each other, not whether they are specific:** heads that serve everything give a small p too.
 
-    Where heads share keys and values (`kv_head`), it also says whether the members of a category cluster in groups of
-    such heads beyond layers: `kv_pairs`, the pairs of members that share them, beside those of members that lie at
-    random within their layers. Heads of a group are moved by the same values, so noise that they share counts too.
+    Where heads share keys and values (`kv_head`), `kv_pairs` counts the pairs of members that share them, beside those
+    of members that lie at random within their layers. Noise that heads of a group share counts too.
 
     Args:
         members: What `hc.categorize` returns.
@@ -55,10 +47,10 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         undecided) and `set (layer, head)`, such as "Knowledge (3 undecided)"; `observed, expected, p,
         expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories; `jaccard (category, other)`, NaN
         if both are empty or one has no numbers; of both the bounds `observed_least, observed_most, jaccard_least,
-        jaccard_most`; if the memberships were resampled, the 95 % percentile interval `jaccard_low, jaccard_high`
-        (resamples in which both are empty count as 0). Resampling adds the noise of the data once more, so the interval
-        can lie below a large overlap. Where heads share keys and values `kv_pairs, kv_pairs_expected, kv_pairs_p,
-        kv_pairs_q (category)`: exact one-sided p, and q by Benjamini-Hochberg over the categories. See docs/schema.md.
+        jaccard_most`; if the memberships were resampled, the 95 % percentile interval `jaccard_low, jaccard_high` (both
+        empty counts as 0), which adds the noise of the data once more and can lie below a large overlap. Where heads
+        share keys and values `kv_pairs, kv_pairs_expected, kv_pairs_p, kv_pairs_q (category)`: exact one-sided p, and q
+        by Benjamini-Hochberg over the categories. See docs/schema.md.
 
     Raises:
         OptionError: `draws` below 1 or above 10 million, or another sign.
@@ -152,8 +144,8 @@ def _chance_counts(
 ) -> Int[np.ndarray, "draw k"]:
     """Heads in exactly k categories after placing each category's members at random within each block of heads.
 
-    Only numbers are drawn: of the heads in exactly 0, 1, .. categories so far, how many are in the next one too.
-    Categories are placed in the order of their names, so that the draws do not depend on that of the rows.
+    Only numbers are drawn, in the order of the categories' names: of the heads in exactly 0, 1, .. so far, those in the
+    next.
     """
     rows = sorted(zip(names, member, strict=True), key=lambda row: row[0])
     counts = np.zeros((draws, len(names) + 1), dtype=np.int64)
@@ -177,101 +169,69 @@ def _chance_counts(
     return counts[:, 1:]
 
 
-def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
-    """Heads in exactly each set of categories, and in none, with the number expected by chance.
+def count_bounds(
+    inside: Bool[np.ndarray, "*draw category head"], undecided: Bool[np.ndarray, "*draw category head"]
+) -> tuple[Int[np.ndarray, "*draw k"], Int[np.ndarray, "*draw k"]]:
+    """Least and most heads in exactly k = 1..n categories: those that must be, and those that can be."""
+    certain = inside.sum(axis=-2)[..., None, :]
+    possible = certain + undecided.sum(axis=-2)[..., None, :]
+    ks = np.arange(1, inside.shape[-2] + 1)[:, None]
+    can_be = (certain <= ks) & (ks <= possible)
+    return (can_be & (certain == possible)).sum(axis=-1), can_be.sum(axis=-1)
 
-    Undecided heads count as out; `observed_least` and `observed_most` are the heads that are in exactly this set for
-    certain, and possibly. Chance is that of `hc.overlap`: categories keep their sizes and are placed independently of
-    each other, over all heads or within each layer. The distribution is a chain of hypergeometric ones, computed
-    rather than drawn. Categories and heads without numbers are left out.
 
-    Dims `set` (names joined by "+" in the order of the categories, "" for none: 2^n of them, small sets first) and
-    `category` (those with numbers). `contains (set, category)`; over `set`: `observed, observed_least, observed_most`,
-    `heads` (such as "L0H1, L2H0"), `expected` (mean number of heads; over all sets they sum to the number of heads),
-    `low, high` (95 % interval of the number), `p` (at least as many as observed, one-sided), and the last four with the
-    suffix `_within_layers`. Attributes of the overlap, with `n_heads`. A DataError without numbers in any category.
+def jaccard_bounds(
+    inside: Bool[np.ndarray, "category head"], undecided: Bool[np.ndarray, "category head"]
+) -> tuple[Float[np.ndarray, "category category"], Float[np.ndarray, "category category"]]:
+    """Least and most heads in both of two categories as a share of those in either; NaN where neither can have any.
+
+    Least: undecided heads are in one of both. Most: they are in wherever the head can be in both, else out.
     """
-    check_is(overlap, OVERLAP, by="exact_sets")
-    grids = overlap[["member", "effect", "undecided"]].transpose("category", "layer", "head")
-    has_number = grids["effect"].notnull().values
-    with_numbers = has_number.any(axis=(1, 2))
-    if not with_numbers.any():
-        raise DataError("exact_sets expects an overlap with numbers in at least one category; here is none.")
-    exists = np.asarray(has_number.any(axis=0))
-    names = [str(name) for name in overlap["category"].values[with_numbers]]
-    member = grids["member"].values[with_numbers] == 1
-    undecided = grids["undecided"].values[with_numbers]
-    contains = np.array(sorted(itertools.product((True, False), repeat=len(names)), key=sum))
-
-    rows: list[dict[str, Any]] = []
-    unit = unit_of(overlap)
-    layers, numbers = np.meshgrid(overlap["layer"].values, overlap["head"].values, indexing="ij")
-    blocks = {
-        "": [(int(exists.sum()), [int(row.sum()) for row in member])],
-        "_within_layers": [
-            (int(heads.sum()), [int(row[i].sum()) for row in member]) for i, heads in enumerate(exists) if heads.any()
-        ],
-    }
-    for inside in contains:
-        matches = member == inside[:, None, None]
-        exact, certain, possible = (
-            exists & fits.all(axis=0) for fits in (matches, matches & ~undecided, matches | undecided)
-        )
-        heads = ", ".join(cell_name(i, j, unit) for i, j in zip(layers[exact], numbers[exact], strict=True))
-        counts = {"observed": exact, "observed_least": certain, "observed_most": possible}
-        rows.append({name: int(found.sum()) for name, found in counts.items()} | {"heads": heads})
-        for suffix, sizes in blocks.items():
-            chance = _by_chance(sizes, inside, rows[-1]["observed"])
-            rows[-1] |= {f"{name}{suffix}": value for name, value in chance.items()}
-    return xr.Dataset(
-        {"contains": (("set", "category"), contains)}
-        | {name: ("set", [row[name] for row in rows]) for name in rows[0]},
-        coords={"set": ["+".join(itertools.compress(names, inside)) for inside in contains], "category": names},
-        attrs=overlap.attrs | {"n_heads": int(exists.sum())},
+    possible = inside | undecided
+    n_inside, n_possible = (rows.astype(np.float64) @ rows.T for rows in (inside, possible))
+    in_one = inside.astype(np.float64) @ ~possible.T
+    can_be_in_one = possible.sum(axis=1)[:, None] + possible.sum(axis=1) - n_possible
+    must_be_in_one = n_possible + in_one + in_one.T
+    nobody = can_be_in_one == 0
+    least, most = (
+        np.where(nobody, np.nan, both / np.maximum(either, 1))
+        for both, either in ((n_inside, can_be_in_one), (n_possible, must_be_in_one))
     )
+    for bound in (least, most):
+        np.fill_diagonal(bound, np.where(np.diag(nobody), np.nan, 1.0))
+    return least, most
 
 
-def _by_chance(blocks: list[tuple[int, list[int]]], inside: np.ndarray, observed: int) -> dict[str, float]:
-    """Mean, 95 % interval and upper tail of the number of heads of a set that is `inside` some categories.
+def key_sharing_pairs(members: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Pairs of members that share keys and values, over `category`, beside chance; {} where no heads share any.
 
-    `blocks` holds the heads of each block, and how many of them are in each category.
+    The null: within each layer, members are exchangeable over the heads with a number; `kv_pairs_p` is exact and
+    one-sided, NaN where only one number is possible.
     """
-    mean, total = 0.0, np.ones(1)
-    for n, sizes in blocks:
-        kinds = tuple(sorted(size if has else n - size for size, has in zip(sizes, inside, strict=True)))
-        mean += n * float(np.prod([kind / n for kind in kinds]))
-        if kinds[0]:
-            total = np.convolve(total, _intersection(n, kinds))
-    reached = np.cumsum(total)
-    low, high = (int(np.searchsorted(reached, share * reached[-1])) for share in (0.025, 0.975))
-    return {"expected": mean, "low": low, "high": high, "p": min(1.0, float(total[observed:].sum()))}
+    if KV_HEAD not in members.coords:
+        return {}
+    order = ("category", "layer", "head")
+    number = members[KV_HEAD].transpose(*order[1:]).values
+    inside = (members["member"] == 1).transpose(*order).values
+    exists = members["effect"].notnull().transpose(*order).values
+    observed = np.zeros(len(inside), dtype=np.int64)
+    expected, p_value = np.full(len(inside), np.nan), np.full(len(inside), np.nan)
+    for place, (marked, present) in enumerate(zip(inside, exists, strict=True)):
+        layers = [_counts(*layer) for layer in zip(number, marked, present, strict=True) if layer[2].any()]
+        observed[place] = sum(int((in_group * (in_group - 1) // 2).sum()) for _, in_group in layers)
+        blocks: list[Block] = [(tuple(sizes.tolist()), int(in_group.sum())) for sizes, in_group in layers]
+        chance = pairs_by_chance(blocks)
+        expected[place] = np.arange(len(chance)) @ chance if layers else np.nan
+        if (chance > 0).sum() > 1:
+            p_value[place] = min(1.0, float(chance[observed[place] :].sum()))
+    variables = {"kv_pairs": observed, "kv_pairs_expected": expected, "kv_pairs_p": p_value}
+    variables["kv_pairs_q"] = benjamini_hochberg(p_value)
+    return {name: xr.DataArray(values, dims="category") for name, values in variables.items()}
 
 
-@functools.lru_cache(maxsize=4096)
-def _intersection(n: int, kinds: tuple[int, ...]) -> Float[np.ndarray, " count"]:
-    """Probability of 0, 1, ... elements in the intersection of random subsets of those sizes of n elements."""
-    share = np.zeros(kinds[0] + 1)
-    share[-1] = 1.0
-    for kind in kinds[1:]:
-        likely = np.flatnonzero(share > _NEGLIGIBLE)
-        few, many = int(likely[0]), int(likely[-1])
-        # Hoeffding's bound for sampling without replacement: further from the mean lies less than is negligible.
-        reach = math.sqrt(many * math.log(2 / _NEGLIGIBLE) / 2)
-        count = np.arange(max(0, int(few * kind / n - reach)), min(many, math.ceil(many * kind / n + reach)) + 1)
-        reached = share[likely] @ _hypergeometric(count, n, likely[:, None], kind)
-        share = np.zeros(many + 1)
-        share[count] = reached
-    return share
-
-
-def _hypergeometric(count: np.ndarray, n: int, marked: np.ndarray, drawn: int) -> Float[np.ndarray, "marked count"]:
-    """Probability of `count` marked elements among `drawn` of `n`, by `scipy.stats.hypergeom`'s definition.
-
-    From a table of logarithms of factorials: element by element, as scipy does it, takes twenty times as long.
-    """
-    factorial = special.gammaln(np.arange(n + 1) + 1.0)
-    left, right, missing = marked - count, drawn - count, n - marked - drawn + count
-    possible = (left >= 0) & (right >= 0) & (missing >= 0)
-    below = [factorial[np.where(possible, part, 0)] for part in (left, right, missing)]
-    above = factorial[marked] + factorial[n - marked] + factorial[drawn] + factorial[n - drawn] - factorial[n]
-    return np.exp(np.where(possible, above - factorial[count] - sum(below), -np.inf))
+def _counts(
+    number: Int[np.ndarray, " head"], marked: Bool[np.ndarray, " head"], present: Bool[np.ndarray, " head"]
+) -> tuple[Int[np.ndarray, " group"], Int[np.ndarray, " group"]]:
+    """Heads of each group of a layer, and how many of them are marked."""
+    _, group = np.unique(number[present], return_inverse=True)
+    return np.bincount(group), np.bincount(group, weights=marked[present]).astype(np.int64)

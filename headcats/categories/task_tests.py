@@ -1,5 +1,6 @@
 """What scores say of single tasks, as plain arrays: reductions go over subsets of tasks, thousands of times."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from headcats.rules.rule import Rule
 from headcats.scores.testing import p_above, p_below
 
 _GRIDS = ("effect", "low", "high", "null_effect", "specific_effect", "specific_low", "specific_high", "standard_error")
@@ -14,29 +16,16 @@ _GRIDS = ("effect", "low", "high", "null_effect", "specific_effect", "specific_l
 
 @dataclass(frozen=True)
 class TaskTests:
-    """Effects on single tasks, with one-sided p of "above `least`" and of "below" it.
-
-    Attributes:
-        scores: What they are of, with the dims `(..., task, layer, head)`.
-        least: The effect that p values test.
-        grids: `effect, low, high`, and of `null_effect, specific_effect, specific_low, specific_high, standard_error`
-            what the scores have.
-        p_above: P of "the effect is at most `least`".
-        p_below: P of "the effect is at least `least`".
-        doubtful: Where a p cannot be trusted.
-        n_items: Query items of each task.
-        smallest_p: Smallest two-sided p of each task.
-        noise_correlation: Between tasks.
-    """
+    """Effects on single tasks, with one-sided p of "above `least`" and of "below" it."""
 
     scores: xr.Dataset
     least: float
     grids: Mapping[str, Float[np.ndarray, "task layer head"]]
-    p_above: Float[np.ndarray, "task layer head"]
-    p_below: Float[np.ndarray, "task layer head"]
-    doubtful: Bool[np.ndarray, "task layer head"]
+    p_above: Float[np.ndarray, "task layer head"]  # of "the effect is at most `least`"
+    p_below: Float[np.ndarray, "task layer head"]  # of "the effect is at least `least`"
+    doubtful: Bool[np.ndarray, "task layer head"]  # p cannot be trusted
     n_items: Int[np.ndarray, " task"]
-    smallest_p: Float[np.ndarray, " task"]
+    smallest_p: Float[np.ndarray, " task"]  # two-sided
     noise_correlation: Float[np.ndarray, "task task"]
 
     @classmethod
@@ -59,3 +48,16 @@ class TaskTests:
         """Category -> places of its tasks."""
         index = self.scores.get_index("task")
         return {category: index.get_indexer(names) for category, names in tasks.items()}
+
+
+def numbered_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> dict[str, list[str]]:
+    """Category -> its tasks with any number, also of those variables that the rule reads and the scores have at all."""
+    numbered = scores["effect"].notnull().any(("layer", "head"))
+    for name in rule.reads if rule is not None else ():
+        if name in scores:
+            numbered = numbered & scores[name].notnull().any(("layer", "head"))
+    tasks = {}
+    for entry in json.loads(scores.attrs["categories"]):
+        rows = (scores["category"] == entry["name"]) & numbered
+        tasks[entry["name"]] = [str(task) for task in scores["task"].values[rows.values]]
+    return tasks

@@ -21,7 +21,7 @@ from headcats.evidence.comparison.agreement import agreement, half_agreement, pa
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.models import category_structure
-from headcats.evidence.comparison.protocols import judge_runs
+from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
@@ -132,7 +132,7 @@ def compare_command(
 
 def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: int) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    protocols = judge_runs(
+    protocols = judge_protocols(
         runs,
         rule=reading.rule,
         min_tasks=reading.min_tasks,

@@ -20,8 +20,8 @@ from headcats.categories.run_maps import block_title
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
+from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.revisions import judge_training
-from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.maps import not_judged

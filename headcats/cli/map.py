@@ -9,9 +9,9 @@ import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.base.registry import lookup
-from headcats.categories.every_head import every_head
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
+from headcats.categories.outcome import every_head
 from headcats.cli import arguments
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished, warn

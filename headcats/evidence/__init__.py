@@ -1,5 +1,4 @@
-"""What speaks for a category: its tasks beside relabelled ones, by the effects of heads and by ablating them on fresh
-prompts; and what its heads depend on: protocols, prompts, models.
+"""Tests of categories: relabelled tasks, held-out ablation, and what heads depend on: protocols, prompts, models.
 
 Loaded at first use, so that comparing saved results needs no torch.
 """

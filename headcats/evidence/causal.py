@@ -1,7 +1,6 @@
 """Causal test: do a category's heads damage its own tasks more than the tasks of other categories?
 
-On every task, sets of heads that were chosen without it are ablated. A labelling of the tasks says which of these sets
-is whose, so the damage by all sets that any labelling picks is measured once. docs/relabelling.md derives the test.
+The damage by every set of heads that any labelling picks is measured once; docs/relabelling.md derives the test.
 """
 
 import numpy as np
@@ -22,10 +21,7 @@ def is_damaged(damage: Damages) -> Bool[np.ndarray, " task"]:
 
 
 def relative_damage(damage: Damages) -> Damages:
-    """Damage in units of its root mean square over all sets and labellings, task by task.
-
-    A task that every set damages twice as much counts the same, so a category whose tasks break easily gains nothing.
-    """
+    """Damage over its root mean square over sets and labellings, task by task: fragile tasks count like others."""
     numbers = ~np.isnan(damage)
     squares = np.where(numbers, damage, 0.0) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -41,11 +37,9 @@ def unit_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "l
 
 
 def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
-    """Damage by a category's heads on its own tasks minus the mean over the other categories of that on theirs.
+    """Relative damage by a category's heads on its own units minus the mean over other categories; NaN without heads.
 
-    In relative damage, a mean over units, and times the root of the number of the category's units, so that categories
-    of different sizes compare. Tasks that do not count are NaN in `damage`. NaN for a category without heads here or
-    elsewhere.
+    Times the root of the number of its units, so that categories of different sizes compare.
     """
     by_unit, members = unit_damage(relative_damage(damage), labellings), labellings.unit_members
     own_minus_others = np.diagonal(minus_other_categories(mean_over(by_unit, members)), 0, 1, 2)

@@ -1,7 +1,4 @@
-"""The heads of a category that are tested on a task: those with the largest effect beyond other categories.
-
-They are chosen without the task.
-"""
+"""Heads of a category that are tested on a task: the largest effects beyond other categories, chosen without it."""
 
 from collections.abc import Sequence
 
@@ -32,11 +29,7 @@ def category_effects(
 def specific_effects(
     effects: Effects, members: Float[np.ndarray, "labelling task category"]
 ) -> Float[np.ndarray, "labelling category head"]:
-    """Mean effect on a category's tasks minus the mean over the other categories of their mean effects.
-
-    In steps of a millionth of the largest effect, so that heads that differ by less are ties. NaN for a category
-    without tasks, or where no other category has one.
-    """
+    """Mean effect on a category's tasks minus the mean over other categories of theirs, in the same steps."""
     return _in_steps(minus_other_categories(_means(effects, members)), effects)
 
 
@@ -59,8 +52,7 @@ def most_specific(
 ) -> Int[np.ndarray, "*row place"]:
     """Places of the 4 heads with the largest values, the largest first, at most half of any layer (but one).
 
-    Of ties those with the largest effect on the `category`, then the first. -1 where no head is left, and for rows
-    without numbers.
+    Of ties those with the largest effect on the `category`, then the first; -1 where no head is left.
     """
     ranks = np.lexsort((-category, -specific), axis=-1).argsort(axis=-1)
     left = np.where(np.isnan(specific), -np.inf, -ranks)
@@ -79,11 +71,7 @@ def most_specific(
 
 
 def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head]) -> list[Chosen]:
-    """Sets of heads that any labelling picks, task by task.
-
-    Heads are chosen on comparable tasks, so never on the task itself, nor on tasks of its category that share its
-    words. The empty set stands where a category has no such task.
-    """
+    """Sets of heads that any labelling picks, task by task, chosen on comparable tasks; empty where there are none."""
     layers = np.array([head.layer for head in heads])
     members = labellings.members
     chosen = []

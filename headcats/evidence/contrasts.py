@@ -1,8 +1,7 @@
 """Categories against each other on shared input words: a difference that vocabulary cannot explain.
 
-Tasks of a category share words that other categories' tasks lack, so a head that responds to kinds of words looks
-specific. But a prompt of `country -> capital` whose distractor task is `country -> French name` asks about words of
-both tasks, and so does its mirror image: between these two the words are the same and the task differs.
+Prompts of `country -> capital` whose distractor task is `country -> French name` ask about words of both tasks, and so
+do their mirror images: between the two the words are the same and the task differs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +31,10 @@ def contrasts(
 ) -> xr.Dataset:
     """Damage by a category's heads on its own prompts, minus that on another category's, both on shared words.
 
-    Own side: prompts of the category's tasks whose distractor task is of the other category. Other side: prompts of the
-    other category's tasks whose distractor task is of this one. Each side is the mean over its tasks of the mean drop
-    on these prompts, as a share of the task's mean gap. `heads` is task -> category -> heads. Descriptive.
-
-    `interaction` adds the differences of both categories' heads: a fragile task raises one difference and lowers the
-    other, so it is 0 where the same heads serve both, and above 0 where each category's heads matter more for their own
-    prompts. Attribute `why`: a clause for the case that no pair has any prompt. Variables: docs/schema.md.
-    `category_of` knows every task that may be a distractor.
+    Own side: prompts of the category's tasks whose distractor task is of the other category; other side: the mirror
+    image. Each is the mean over tasks of the mean drop, as a share of the task's mean gap. Descriptive. `interaction`
+    adds the differences of both categories' heads: 0 where the same heads serve both, whatever task is fragile.
+    Attribute `why`: a clause for the case that no pair has any prompt. Variables: docs/schema.md.
     """
     cells = [_cell(category, rival, heads, measured, category_of) for category in categories for rival in categories]
     grids = {

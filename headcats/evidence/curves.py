@@ -48,13 +48,10 @@ def sets_of(designed: Sequences, task: str) -> set[HeadSet]:
 
 
 def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categories: Sequence[str]) -> xr.Dataset:
-    """Damage after the first 1, 2, ... heads of each category.
+    """Damage after the first 1, 2, ... heads of each category, NaN where no task has so many (docs/schema.md).
 
-    On every task the heads are those that were chosen without it, so a task drops out where its list ends; `n_tasks`
-    counts the rest. Side "others" is the mean over the other categories of the means over their tasks; random heads are
-    ablated on the category's own tasks alone.
-
-    Variables: docs/schema.md. NaN where no task has so many heads.
+    Heads were chosen without the task, which drops out where its list ends. Side "others" is the mean over the other
+    categories of the means over their tasks; random heads are ablated on the category's own tasks alone.
     """
     tasks = [task for task in designed if task in measured]
     longest = max((len(members) for task in tasks for members, _ in designed[task].values()), default=0)
@@ -101,11 +98,7 @@ def _grown(
 
 
 def _random_sequences(heads: HeadSet, n_heads: Mapping[int, int], *, seed: int) -> list[HeadSet]:
-    """Sequences without any of `heads`, whose k-th head is of the same layer as the k-th of `heads`.
-
-    Where a layer has no head left, one of the nearest layer takes its place (the lower one of two); where no head at
-    all is left, the sequence ends.
-    """
+    """Sequences of other heads, the k-th of the same layer as the k-th of `heads`, else of the nearest."""
     drawn = []
     for number in range(RANDOM_SEQUENCES):
         draws = stream(seed, *map(str, heads), "growing sequence", str(number))

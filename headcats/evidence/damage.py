@@ -27,33 +27,20 @@ METRIC = "log_prob"
 
 @dataclass(frozen=True)
 class TaskDamage:
-    """Damage of sets of heads on the held-out prompts of one task.
-
-    Attributes:
-        task: The task.
-        category: Its category.
-        drop: Clean minus ablated log-probability of the answer, in nats, one column per set.
-        gap: Clean minus corrupted log-probability.
-        items: Query of each prompt.
-        distractor_tasks: Distractor task of each prompt.
-        columns: Set of heads -> its column.
-    """
+    """Damage of sets of heads on the held-out prompts of one task, in nats of log-probability."""
 
     task: str
     category: str
-    drop: Float[np.ndarray, "prompt set"]
-    gap: Float[np.ndarray, " prompt"]
-    items: tuple[str, ...]
+    drop: Float[np.ndarray, "prompt set"]  # clean minus ablated, positive = the heads help
+    gap: Float[np.ndarray, " prompt"]  # clean minus corrupted
+    items: tuple[str, ...]  # query of each prompt
     distractor_tasks: tuple[str, ...]
     columns: Mapping[HeadSet, int] = field(repr=False)
 
     def shares(
         self, sets: Sequence[HeadSet], *, prompts: Bool[np.ndarray, " prompt"] | None = None
     ) -> Float[np.ndarray, " set"]:
-        """Mean drop of each set over all or some of the prompts, as a share of the task's mean gap.
-
-        Positive = the heads help. NaN without prompts; 0 for the empty set.
-        """
+        """Mean drop of each set over some prompts, as a share of the mean gap, positive = it helps; NaN without any."""
         drop = self._drops(sets)
         if prompts is not None:
             drop = drop[prompts]
@@ -75,9 +62,7 @@ def measure_damage(
 ) -> TaskDamage:
     """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
 
-    Reference prompts usually are those of the whole suite, so that task information is removed. Prompts with a token
-    role that they lack are left out, unless that is most of them. `batches`: one per prompt length. A DataError for
-    no prompts, roles without reference, or no clear gap between clean and corrupted prompts.
+    A DataError for no prompts, roles that the reference lacks in most of them, or no clear gap.
     """
     ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
     task = next((batch.task for batch in batches), "")

@@ -21,10 +21,7 @@ from headcats.results.finding import Finding, by_category, line
 
 
 def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
-    """One finding per category, and how often meaningless labels would be supported.
-
-    `table` is the node `relabelling`, `damage` the node `specificity`.
-    """
+    """One finding per category from the nodes `relabelling` and `specificity`, and the error rate of other labels."""
     n = table.sizes["relabelling"] + 1
     tasks, units = table.sizes["task"], table.sizes["unit"]
     if n < LEAST_LABELLINGS:

@@ -11,12 +11,12 @@ from jaxtyping import Float
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
-from headcats.evidence.category_test import Heads, heads_of_labels, tested_categories
 from headcats.evidence.causal import DAMAGED
 from headcats.evidence.chosen_heads import category_effects, chosen_sets, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
+from headcats.evidence.specificity import Heads, heads_of_labels, tested_categories
 from headcats.models.adapter import HookedModel
 from headcats.models.additive import not_additive
 from headcats.models.head import Head
@@ -31,20 +31,11 @@ MOST_RELABELLINGS = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the test of categories.
+    """Options of the test of categories; an OptionError for more relabellings than can be held."""
 
-    Attributes:
-        positions: Where heads are ablated: "last" or "all".
-        relabellings: Labellings of the tasks beside the true one.
-        seed: Seed of relabellings and of random heads.
-
-    Raises:
-        OptionError: More relabellings than can be held.
-    """
-
-    positions: str = "last"
-    relabellings: int = 200
-    seed: int = 0
+    positions: str = "last"  # where heads are ablated: "last" or "all"
+    relabellings: int = 200  # beside the true labels
+    seed: int = 0  # of relabellings and of random heads
 
     def __post_init__(self) -> None:
         why = "the result of each is held in memory"
@@ -53,49 +44,31 @@ class Options:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Prompts that heads are tested on.
+    """Prompts that heads are tested on, with the category and vocabulary of every task."""
 
-    Attributes:
-        batches: Task -> its prompts, about query items that heads were not chosen by.
-        category_of: Task -> category, for every task of the suite (any may be a distractor).
-        vocabularies: Task -> every query item that its prompts may ask about, scored or not.
-        reference: Prompts of the means that replace z.
-    """
-
-    batches: Mapping[str, Sequence[PromptBatch]]
-    category_of: Mapping[str, str]
-    vocabularies: Mapping[str, Collection[str]]
-    reference: Reference
+    batches: Mapping[str, Sequence[PromptBatch]]  # about query items that heads were not chosen by
+    category_of: Mapping[str, str]  # of every task of the suite, as any may be a distractor
+    vocabularies: Mapping[str, Collection[str]]  # every query item that prompts may ask about
+    reference: Reference  # prompts of the means that replace z
 
 
 @dataclass(frozen=True)
 class LabelledStudy:
-    """Study that heads are chosen by, with the labels of its tasks.
+    """Study that heads are chosen by, with the labels of its tasks."""
 
-    Attributes:
-        tasks: Tasks with numbers on both halves of the items.
-        heads: Heads with numbers.
-        effects: Effects on both halves; heads are chosen by the first.
-        labellings: Labels of the tasks, the true ones first.
-        left_out: Task -> why it is not one of `tasks`.
-    """
-
-    tasks: list[str]
+    tasks: list[str]  # with numbers on both halves of the items
     heads: list[Head]
-    effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]]
+    effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]]  # heads are chosen by the first
     labellings: Labellings
-    left_out: dict[str, str]
+    left_out: dict[str, str]  # task -> why
 
 
 def examine(
     model: HookedModel, held: HeldOut, halves: tuple[xr.Dataset, xr.Dataset], *, options: Options
 ) -> xr.DataTree:
-    """Test every category of the scores on prompts that its heads were not chosen by.
+    """Test every category of the scores on prompts that its heads were not chosen by; nodes: docs/schema.md.
 
-    `halves` are the scores of both halves of the query items; the held-out prompts are about the second. Nodes
-    `relabelling`, `specificity`, `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence
-    a line), `options` (JSON), `left_out` (JSON: task -> why it was not tested). A DataError with these reasons if no
-    task can be.
+    `halves` are the scores of both halves of the query items; the held-out prompts are about the second.
     """
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)

@@ -1,7 +1,7 @@
 """Other labels for the same tasks: what a verdict on categories is measured against.
 
-If categories mean nothing, any label could have been any other task's. Tasks that ask about the same words are alike
-for that reason alone, so blocks of them keep their labels together; docs/relabelling.md derives the test.
+Tasks that ask about the same words are alike for that reason alone, so blocks of them keep their labels together;
+docs/relabelling.md derives the test.
 """
 
 import math
@@ -26,14 +26,10 @@ class Labellings:
     """Labels of tasks, and others that are as likely if labels mean nothing.
 
     Attributes:
-        labels: Category of every task, as a place in the list of categories; the true labels come first. No two rows
-            divide the tasks alike.
-        units: Number of the unit of every task: what counts as one replicate. A block of one category is a unit; of a
-            block with several categories every task is.
-        comparable: Whether one task may say something about the other: not within a unit, nor where tasks of different
-            blocks are linked by shared words.
+        labels: Place of every task's category; the true labels come first. No two rows divide the tasks alike.
+        units: Unit of every task, one replicate each: a block of one category, or a task of a block with several.
+        comparable: True if one task may say something about the other: of other units that share no words.
         possible: Number of ways to divide the tasks that could have been drawn, the true one among them.
-        n_categories: Length of the list of categories.
     """
 
     labels: Int[np.ndarray, "labelling task"]
@@ -64,10 +60,7 @@ class Labellings:
 
 
 def shared_words(vocabularies: Sequence[Collection[str]]) -> Float[np.ndarray, "task task"]:
-    """Share of the query items of one task that another one has, too: of the task with fewer items, 0 to 1.
-
-    Of all that prompts may ask about. Of those that were drawn, the share would fall with the number of prompts.
-    """
+    """Share of one task's vocabulary that another one has, too: of the task with fewer items, 0 to 1."""
     words = [set(of_task) for of_task in vocabularies]
     return np.array(
         [[len(one & other) / max(1, min(len(one), len(other))) for other in words] for one in words]
@@ -75,11 +68,7 @@ def shared_words(vocabularies: Sequence[Collection[str]]) -> Float[np.ndarray, "
 
 
 def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray, " task"]:
-    """Number of each task's block: tasks that share at least a third of their words, on average over pairs.
-
-    Average linkage (Sokal & Michener 1958): a chain of tasks that share words with the next one alone is no block.
-    Labels play no part.
-    """
+    """Number of each task's block: tasks that share a third of their words, by average linkage, labels aside."""
     if len(shared) < 2:
         return np.zeros(len(shared), dtype=int)
     distance = 1 - shared[np.triu_indices(len(shared), k=1)]
@@ -94,8 +83,8 @@ def draw_labellings(
 ) -> Labellings:
     """The labels of some tasks and up to `n` others, drawn without repetition; `shared` as in `shared_words`.
 
-    A block with several categories exchanges labels between its tasks. Blocks of one category exchange theirs as
-    wholes. So the same blocks have several categories in every labelling.
+    A block with several categories exchanges labels between its tasks, blocks of one category exchange theirs as
+    wholes.
     """
     blocks = vocabulary_blocks(shared)
     groups = [np.flatnonzero(blocks == block) for block in range(blocks.max(initial=-1) + 1)]
@@ -126,10 +115,7 @@ def draw_labellings(
 
 
 def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:
-    """For every labelling and category, the share of labellings with a category whose statistic is as large.
-
-    One-sided; the labelling itself counts as one of them. NaN without a statistic.
-    """
+    """Share of labellings, itself included, with a category whose statistic is as large; NaN without a statistic."""
     reaching = (maxima(statistic)[:, None, None] >= statistic - _TIE).sum(axis=0)
     return np.where(np.isnan(statistic), np.nan, reaching / max(1, len(statistic)))
 

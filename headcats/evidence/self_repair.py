@@ -1,9 +1,8 @@
 """Do other heads make up for ablated ones? Single against joint damage, direct against total effects.
 
 The direct effect of a head is what its output alone tells the unembedding: in the clean run `(z_new - z) W_O` is added
-to the residual stream after the last block, so that nothing else can react (Rushing & Nanda 2024, arXiv 2402.15390).
-The total effect is that of the ablation. If it is smaller than the direct effect, later layers repair the head; if
-joint damage exceeds the sum of single damages, the heads stand in for each other.
+behind the last block (Rushing & Nanda 2024, arXiv 2402.15390). If the total effect is smaller, later layers repair the
+head; if joint damage exceeds the sum of single damages, the heads stand in for each other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,15 +40,11 @@ def self_repair(
     notes: Mapping[int, Finding],
     positions: str = "last",
 ) -> xr.Dataset:
-    """Signs of repair among the heads of each category, on its own tasks.
+    """Signs of repair among the heads of each category, on its own tasks; they describe and test nothing.
 
-    The heads of a category were chosen with all of its tasks: this describes them and tests nothing. `measured` has
-    every set of `sets_of`; `direct` is task -> head -> direct effect, and `notes` layer -> why its heads have none.
-    Direct effects are at the last position, so where heads were ablated at "all", `repaired` is NaN and `note` gives
-    the reason.
-
-    Variables: docs/schema.md. Shares of the gap, means over the category's tasks; redundancy is positive where heads
-    stand in for each other.
+    `measured` has every set of `sets_of`; `direct` is task -> head -> direct effect at the last position, and `notes`
+    layer -> why its heads have none. Variables: docs/schema.md, in shares of the gap; redundancy is positive where
+    heads stand in for each other.
     """
     note = "" if positions == "last" else str(NOT_COMPARABLE)
     most = max((len(heads) for heads in tested.values()), default=0)
@@ -89,9 +84,8 @@ def direct_effects(
 ) -> dict[Head, float]:
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
-    The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
-    have a direct effect: see `headcats.models.additive`. Prompts with a token role that the reference lacks are left
-    out; where these are most of a batch, UncoveredRoles is raised.
+    Of heads whose output reaches the residual stream as `z W_O`; prompts with roles that the reference lacks are left
+    out.
     """
     if not heads or not batches:
         return dict.fromkeys(heads, float("nan"))

@@ -1,8 +1,7 @@
 """Signature: are the effects of the heads on tasks of one category more alike than on tasks of different categories?
 
-Free of forward passes. Every task has a row of effects on each half of the query items. Rows are scaled to norm 1, what
-all tasks share is projected out, and rows of one half are compared with those of the other, whose noise is independent.
-docs/relabelling.md says why.
+Rows of effects, one a task and half of the query items, are scaled to norm 1, what all tasks share is projected out,
+and rows of one half are compared with those of the other, whose noise is independent. docs/relabelling.md says why.
 """
 
 import numpy as np
@@ -18,11 +17,10 @@ Rows = Float[np.ndarray, "task head"]
 
 
 def similarity(first: Rows, second: Rows) -> Float[np.ndarray, "task task"]:
-    """Cosines between the residual rows of tasks, of one half with the other; symmetric, in -1 to 1.
+    """Cosines between the residual rows of tasks, of one half with the other; symmetric, in -1 to 1, 0 for zeros.
 
-    Effects of one half in `first` and of the other in `second`, in any unit. The shared profile of a half is the mean
-    of its unit rows, weighted by their precision: `sqrt(r) / (1 - r + .02)`, where r is the cosine between both halves
-    of a task. 0 for a row of zeros.
+    The shared profile of a half is the mean of its unit rows weighted by `sqrt(r) / (1 - r + .02)`, where r is the
+    cosine between both halves of a task.
     """
     halves = _unit(first), _unit(second)
     reliability = np.clip((halves[0] * halves[1]).sum(axis=1), 0, 1)
@@ -48,8 +46,7 @@ def contrast(
 ) -> tuple[Float[np.ndarray, "labelling category"], Float[np.ndarray, "labelling category"]]:
     """Mean cosine of pairs of a category's units minus that of its units with others, and the same as a statistic.
 
-    The statistic is scaled by the numbers of pairs, so that categories of different sizes compare. NaN where a category
-    has no pair of either kind.
+    The statistic is scaled by the numbers of pairs, so that categories of different sizes compare; NaN without a pair.
     """
     members = labellings.unit_members
     sums, counts = (

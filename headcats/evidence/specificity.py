@@ -1,4 +1,4 @@
-"""Damage by every category's heads to the tasks of every category, with the true labels."""
+"""Both tests of the categories, and the damage by each category's heads to the tasks of every category."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,50 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.causal import Damages, unit_damage
+from headcats.evidence.causal import Damages, is_damaged, unit_damage
+from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.relabelling import Labellings
+from headcats.evidence.signature import similarity
+from headcats.evidence.verdicts import relabelling_table
 from headcats.statistics.distributions import t_quantile
 from headcats.sweeps.tree import HeadSet
 
+Heads = dict[str, dict[str, HeadSet]]
+"""Task -> category -> heads of the category, chosen without the task."""
 _SPECIFICITY = ("specificity", "specificity_low", "specificity_high")
+
+
+def heads_of_labels(chosen: Mapping[str, Chosen], categories: Sequence[str]) -> Heads:
+    """Heads that the true labels pick."""
+    return {
+        task: {name: sets[which[0, place]] for place, name in enumerate(categories)}
+        for task, (sets, which) in chosen.items()
+    }
+
+
+def tested_categories(
+    effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]],
+    labellings: Labellings,
+    chosen: Mapping[str, Chosen],
+    shares: Mapping[str, Float[np.ndarray, " set"]],
+    *,
+    categories: Sequence[str],
+    measured: Mapping[str, TaskDamage],
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """The nodes `relabelling` and `specificity` (docs/schema.md) from effects of heads on both halves of the items."""
+    damage = np.stack(
+        [
+            damage_by_labelling(shares[task], sets, which) if task in shares else np.full(which.shape, np.nan)
+            for task, (sets, which) in chosen.items()
+        ],
+        axis=1,
+    )
+    damaged = is_damaged(damage)
+    damage[:, ~damaged] = np.nan
+    table = specificity(damage, labellings, heads_of_labels(chosen, categories), measured, categories=categories)
+    tested = relabelling_table(similarity(*effects), damage, labellings, tasks=list(chosen), specificity=table)
+    return tested.assign(damaged=("task", damaged)), table
 
 
 def specificity(
@@ -25,13 +62,11 @@ def specificity(
     *,
     categories: Sequence[str],
 ) -> xr.Dataset:
-    """Damage by category of heads and category of tasks, with the true labels, in shares of the gap.
+    """Damage by category of heads and category of tasks, with the true labels, in shares of the gap; NaN is left out.
 
-    Specificity of a category = its own cell minus the mean of the other cells of its row. `advantage` compares its
-    heads, on its own tasks, with those of the category whose heads do the most damage there; it describes and tests
-    nothing. Means and intervals (95 %) are over units: tasks, or blocks of tasks that share words. Intervals are by
-    Student's t, for differences between categories with Welch's degrees of freedom. `damage` is NaN for
-    tasks that do not count; `heads` is task -> category -> heads. Variables: docs/schema.md, "Evidence nodes".
+    Specificity = a category's own cell minus the mean of the other cells of its row; `advantage` describes its heads
+    beside the most damaging other ones on its tasks. Means and 95 % intervals (Student's t, Welch's degrees of freedom)
+    are over units. Variables: docs/schema.md, "Evidence nodes".
     """
     values, labels = unit_damage(damage[:1], labellings)[0], labellings.unit_labels[0]
     places = range(len(categories))
@@ -67,8 +102,7 @@ def specificity(
 def t_contrast(groups: Sequence[Float[np.ndarray, " _"]], weights: Sequence[float]) -> tuple[float, float, float]:
     """Weighted sum of the means of some groups, and its 95 % interval by Student's t with Welch's degrees of freedom.
 
-    A group of a single value is taken to vary like the others. NaN without a number in every group; an interval of NaN
-    where all groups have a single one.
+    A group of a single value is taken to vary like the others; NaN for an empty group, and for the interval of singles.
     """
     if not all(map(len, groups)):
         return math.nan, math.nan, math.nan

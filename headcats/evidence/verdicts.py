@@ -1,9 +1,8 @@
 """Verdicts on categories, by one rule for every study, without options.
 
-A category is supported if both its signature and its causal statistic are larger than all but 5 % of the largest ones
-that relabelled tasks have in any category (family-wise p <= .05), and the 95 % interval of its specificity is above 0.
-It is not supported if that interval lies below what would be notable. Everything else is inconclusive, also where fewer
-than 20 labellings exist, since then no p could reach .05.
+Supported: signature and causal statistic have a family-wise p <= .05 among relabelled tasks, and the 95 % interval of
+the specificity is above 0. Not supported: that interval is below what would be notable. Else inconclusive, also with
+fewer than 20 labellings, of which no p could reach .05.
 """
 
 import math
@@ -38,11 +37,10 @@ def relabelling_table(
     tasks: list[str],
     specificity: xr.Dataset,
 ) -> xr.Dataset:
-    """Both statistics, their family-wise p, their error rate and the verdicts.
+    """Both statistics, their family-wise p and the verdicts; `damage` is NaN for tasks that do not count.
 
-    Every drawn labelling also takes its turn as the observed one among the other drawn ones: `turn_supported` says
-    whether it would have had a supported category, `error_rate` how many had. `damage` is NaN for tasks that do not
-    count. Variables: docs/schema.md, "Evidence nodes".
+    Every drawn labelling takes its turn as the observed one: `turn_supported` is true where a category would be
+    supported, `error_rate` their share. Variables: docs/schema.md, "Evidence nodes".
     """
     between = between_units(cosines, labellings)
     difference, signature = contrast(between, labellings)
@@ -107,11 +105,9 @@ def _supported_in_turn(*statistics: Float[np.ndarray, "labelling category"]) -> 
 
 
 def _units_needed(row: xr.Dataset, n_categories: int) -> float:
-    """Units with which a one-sided t test would find what the weaker statistic shows, with 80 % probability.
+    """Units with which a one-sided t test would find the weaker statistic with 80 % probability; a rough guide.
 
-    At a level of .05 divided by the number of categories, from mean and standard deviation over the category's
-    units; a rough guide. NaN where no p is above .05, for fewer than 3 units, a mean of at most 0, or where their
-    present number would be enough for that test: there it is the relabelled tasks that reach as much.
+    At a level of .05 divided by the number of categories; NaN for p <= .05, below 3 units, and where there are enough.
     """
     needed = []
     for name in TESTS:

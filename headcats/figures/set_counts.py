@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.base.errors import OptionError, pluralize
-from headcats.categories.shared import exact_sets
+from headcats.categories.exact_sets import exact_sets
 from headcats.figures.colours import FAINT, TEXT, Palette, entry_of, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale

@@ -4,6 +4,7 @@ import shutil
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 from counting import SUITE
@@ -14,7 +15,7 @@ import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories import map_tables as module
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import kept_map, kept_scores, map_tables
+from headcats.categories.map_tables import kept_map, kept_scores, map_tables, with_descriptors
 from headcats.models.adapter import HookedModel
 from headcats.results import kept as keeping
 from headcats.results.folder import ResultsFolder
@@ -27,7 +28,7 @@ from headcats.results.tables import read_table, table_bytes
 from headcats.rules.rule import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-TABLES = {"scores", "members", "overlap", "equal_tasks", "differences", "sizes"}
+TABLES = {"scores", "members", "overlap", "equal_tasks", "differences"}
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +268,30 @@ def test_copies_are_neither_pushed_nor_merged(finished_and_mapped: Path, tmp_pat
     assert not [name for name in _files(finished_and_mapped, manifest) if ".kept" in str(name)]
     merge([finished_and_mapped], out=tmp_path / "merged")
     assert not (tmp_path / "merged" / ".kept").exists()
+
+
+@pytest.fixture
+def descriptors() -> xr.Dataset:
+    of_tasks = np.arange(12.0).reshape(3, 2, 2)
+    return xr.Dataset(
+        {"entropy": (("layer", "head"), np.ones((2, 2))), "direct_logit": (("task", "layer", "head"), of_tasks)},
+        coords={"task": ["a", "b", "c"], "category": ("task", ["x", "y", "x"]), "layer": [0, 1], "head": [0, 1]},
+    )
+
+
+def members(**attrs: str) -> xr.Dataset:
+    coords = {"category": ["y", "x", "z"], "layer": [0, 1], "head": [0, 1]}
+    return xr.Dataset({"member": (("category", "layer", "head"), np.zeros((3, 2, 2)))}, coords=coords, attrs=attrs)
+
+
+def test_direct_logits_are_means_over_the_tasks_of_a_category(descriptors: xr.Dataset) -> None:
+    described = with_descriptors(members(), descriptors)
+    assert described.entropy.dims == ("layer", "head")
+    assert described.direct_logit.sel(category="x").values.tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    assert described.direct_logit.sel(category="y").values.tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    assert described.direct_logit.sel(category="z").isnull().all()
+
+
+def test_groups_of_heads_have_none(descriptors: xr.Dataset) -> None:
+    groups = members(unit="kv_group")
+    assert with_descriptors(groups, descriptors) is groups

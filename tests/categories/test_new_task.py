@@ -6,7 +6,6 @@ import xarray as xr
 from categories.test_differences import scores_of
 from scipy import stats
 
-from headcats.base.errors import DataError
 from headcats.categories.new_task import NEW_TASK, new_task_effects
 
 
@@ -70,8 +69,3 @@ def test_what_has_no_number_is_nan() -> None:
     assert bare["new_task_low"].notnull().values.tolist() == over["new_task_low"].notnull().values.tolist()
     assert bare[["these_tasks_low", "task_sd"]].to_array().isnull().all()
     assert tuple(bare) == NEW_TASK
-
-
-def test_something_else_is_refused_by_name() -> None:
-    with pytest.raises(DataError, match=r"hc\.categories\.new_task_effects takes the scores"):
-        new_task_effects(xr.Dataset())

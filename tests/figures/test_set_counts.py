@@ -7,7 +7,7 @@ from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
 from figures.reading import caption
 
 from headcats.base.errors import DataError, OptionError
-from headcats.categories.shared import exact_sets
+from headcats.categories.exact_sets import exact_sets
 from headcats.figures import data, set_counts
 
 

@@ -13,10 +13,9 @@ import xarray as xr
 
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
-from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
+from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named, check_same_heads
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names
-from headcats.results.head_axes import noun, unit_of
 from headcats.scores.items import first_half, of_items
 from headcats.statistics.agreement import pairwise
 
@@ -31,22 +30,20 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     """Jaccard index and rank correlation between several memberships of the same heads, category by category.
 
     `jaccard = |A and B| / |A or B|` over the heads that are `in`; undecided heads are in neither. `spearman` is over
-    the category effects of the heads with a number in both, so it also sees agreement below the threshold. `expected`
-    is the mean Jaccard index of two random sets of the same sizes, drawn from all heads whatever their layer: a high
-    index of two sets that hold most heads says little.
+    the category effects, so it also sees agreement below the threshold. `expected` is the mean Jaccard index of two
+    random sets of the same sizes, drawn from all heads whatever their layer.
 
     Args:
-        members: Name of a protocol -> what `hc.categorize` returns, or `hc.overlap` of that sign. Categories are
+        members: Name of a protocol -> what `hc.categorize` returns, or `hc.overlap` of that sign; categories are
             matched by name.
         sign: "helping" or "suppressing" heads; the two are never merged.
 
     Returns:
-        Dims `category, protocol, other`: `jaccard`, `expected`, `spearman`, `both` (heads in both) and `n_heads` (heads
-        with a number in both); `size, n_tasks (category, protocol)`: heads in, and tasks with numbers.
-        `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
-        than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`:
+        `jaccard, expected, spearman, both` (heads in both), `n_heads` (with a number in both) `(category, protocol,
+        other)`; `size, n_tasks (category, protocol)`. `jaccard` is NaN where both are empty or one has no numbers in
+        the category, `spearman` below 3 heads or where an effect is constant. Coordinates along `protocol`:
         `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
-        the memberships name (`plan` as `hc.evidence.judge_protocols` gives it: JSON, part of the plan -> value).
+        the memberships name (`plan`: JSON, part of the plan -> value, see `hc.evidence.judge_protocols`).
 
     Raises:
         OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
@@ -103,8 +100,8 @@ def half_agreement(
 ) -> xr.Dataset:
     """Jaccard index and rank correlation between the categories of two random halves of the query items.
 
-    All prompts of an item, in every task, are in the same half. A half has half the items, so its intervals are wider
-    than those of the full run and fewer heads are `in`: a lower bound of the agreement of two samples of full size.
+    All prompts of an item, in every task, are in the same half. Fewer heads are `in` by half of the items: a lower
+    bound of the agreement of two samples of full size.
 
     Args:
         results: As `hc.load` returns them.
@@ -115,11 +112,11 @@ def half_agreement(
         sign: "helping" or "suppressing" heads.
 
     Returns:
-        Over splits, by `category`: means `jaccard, spearman, expected` (of random sets of the same sizes), with `_min`
-        and `_max`. Every split: `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half,
-        category)`, and `reason (split)`: why a split could not be judged, or "" (its numbers are NaN, its sizes 0).
-        `n_splits (category)`: splits with a Jaccard index, which is NaN where both halves are empty. `n_heads
-        (category)`: heads with a number in both halves, in the split with the most.
+        By `category`: means over splits `jaccard, spearman, expected` (of random sets of the same sizes), with `_min`
+        and `_max`; `n_splits` with a Jaccard index, NaN where both halves are empty; `n_heads` with a number in both
+        halves, in the split with the most. Every split: `split_jaccard, split_spearman, split_expected (split,
+        category)`, `size (split, half, category)`, and `reason (split)`: why it could not be judged (numbers NaN, sizes
+        0), or "".
 
     Raises:
         OptionError: `splits` below 1, or another `sign`.
@@ -185,12 +182,9 @@ def half_agreement(
 
 
 def pairs(agreement: xr.Dataset) -> pd.DataFrame:
-    """One row per category and pair of protocols.
+    """One row per category and pair of protocols; `differ_in` names the parts of their protocols that are not the same.
 
-    Columns: `category, sign, first, second, differ_in, heads_first, heads_second, both, jaccard, expected, spearman,
-    n_heads`. `differ_in` names the parts of the protocols that are not the same: "metric", "positions",
-    "corruption", "seed", "tasks"; "" where no part differs. `heads_first`, `heads_second` and `both` are
-    missing where a protocol has no number in the category.
+    Heads are missing (not 0) where a protocol has no number in the category.
     """
     parts = {part: agreement[part].values for part in PARTS if part in agreement.coords}
     names = [str(name) for name in agreement["protocol"].values]
@@ -252,23 +246,12 @@ def _plan(text: str) -> dict[str, Any]:
 def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
     if not members:
         raise DataError("There is no protocol to compare.")
-    first_name = next(iter(members))
-    first = members[first_name]
-    common = [str(category) for category in first["category"].values]
-    for name, table in members.items():
-        units = [noun(unit_of(judged)) for judged in (first, table)]
-        if units[0] != units[1]:
-            raise DataError(f"{first_name} judges every {units[0]}, {name} every {units[1]}: they cannot be compared.")
-        for axis in ("layer", "head"):
-            if first[axis].values.tolist() != table[axis].values.tolist():
-                counts = f"{first.sizes[axis]} in {first_name}, {table.sizes[axis]} in {name}"
-                raise DataError(f"The protocols have different {axis}s ({counts}); heads cannot be compared.")
-        common = [category for category in common if category in table["category"].values.tolist()]
+    check_same_heads(members)
+    categories = {name: table["category"].values.astype(str).tolist() for name, table in members.items()}
+    first, *others = categories.values()
+    common = [category for category in first if all(category in names for names in others)]
     if not common:
-        listed = [
-            f"{name} has {first_names([str(category) for category in table['category'].values], 4)}"
-            for name, table in members.items()
-        ]
+        listed = [f"{name} has {first_names(names, 4)}" for name, names in categories.items()]
         raise DataError(
             f"The protocols have no category in common: {first_names(listed, 3, '; ')}. Compare runs of one suite."
         )

@@ -10,8 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, OptionError
+from headcats.evidence.comparison.method_grid import method_scores
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of
+from headcats.results.kept import kept
+from headcats.results.run_results import RunResults
 from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
@@ -27,15 +30,13 @@ _AT_A_TIME = 2**22  # numbers
 def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int = DRAWS, seed: int = 0) -> xr.Dataset:
     """Rank correlation and overlap of the strongest heads between methods, group by group.
 
-    `rank_correlation` is Spearman's, over the heads that have a number in both methods; the sign of a strength counts,
-    so a head that hurts stands below one that does nothing. Methods that both favour some layers agree without knowing
-    a single head: `layer_correlation` is the mean correlation when the heads of each layer are permuted, and `p_value`
-    says how rarely such a permutation is as far above (or below) it, two-sided. Heads are not drawn from any
-    population, so there is no interval.
+    `rank_correlation` is Spearman's over the heads with a number in both; a head that hurts ranks below one that does
+    nothing. Methods that merely favour the same layers agree too: `layer_correlation` is the mean correlation when the
+    heads of each layer are permuted, and `p_value` (two-sided) says how rarely a permutation is as far from it. Heads
+    are no sample, so there is no interval.
 
-    The top set of a method are its `top` largest strengths above 0, with all heads that tie with the last of them.
-    `top_overlap = |A and B| / |A or B|`; `top_chance` is its mean over random sets of the same sizes (hypergeometric),
-    drawn from all heads whatever their layer.
+    The top set of a method are its `top` largest strengths above 0, with ties. `top_overlap = |A and B| / |A or B|`;
+    `top_chance` is its mean over random sets of the same sizes (hypergeometric), whatever their layer.
 
     Args:
         strength: What `hc.evidence.method_scores` returns: `strength (method, group, layer, head)`.
@@ -47,7 +48,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
         `rank_correlation, layer_correlation, p_value, q_value, top_overlap, top_chance, n_heads (group, method,
         other)`: NaN where a method has no number in the group or is constant there, q by Benjamini-Hochberg over groups
         x pairs. `top_size (group, method)`; `in_top` and `rank (group, method, layer, head)`, 1 for the strongest, ties
-        sharing their mean; `spread (group, layer, head)`: largest minus smallest rank of a head, NaN below two methods.
+        sharing their mean; `spread (group, layer, head)`: largest minus smallest rank, NaN below two methods.
         Coordinates and attributes of `strength`, with `top`, `draws`, `reading` (sentences, one a line).
 
     Raises:
@@ -112,6 +113,15 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     return table.assign_attrs(reading="\n".join(map(str, _findings(table, disagreements(table, n=2)))))
 
 
+def run_agreement(run: RunResults, *, metric: str | None = None) -> xr.Dataset:
+    """`method_agreement` of all methods of a run, kept beside its blocks; `metric` is that of causal ones."""
+
+    def compute() -> dict[str, xr.Dataset]:
+        return {"agreement": method_agreement(method_scores(run.tree, metric=metric))}
+
+    return kept(run, f"agreement of methods in {metric}", ("agreement",), compute)["agreement"]
+
+
 def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
     """The heads that methods rank most differently, group by group.
 
@@ -121,8 +131,7 @@ def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
 
     Returns:
         Columns `group, head` ("L1H2"), `spread, high, high_rank, low, low_rank`: the methods that rank it highest and
-        lowest, and where. Heads with the largest spread first, those of lower layers where it is the same; groups with
-        fewer than two methods have none.
+        lowest, and where. The largest spread first, then lower layers; none for groups with fewer than two methods.
 
     Example:
         >>> import headcats as hc

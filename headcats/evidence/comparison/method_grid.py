@@ -11,14 +11,15 @@ import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.base.registry import unknown_name_message
-from headcats.categories.argument_checks import RESULTS, check_is
+from headcats.categories.argument_checks import RESULTS, check_is, check_same_heads
 from headcats.results.declaration import Strength, declaration_of
-from headcats.results.head_axes import HEAD, KV_GROUP, kv_head_of, noun, unit_attrs
+from headcats.results.head_axes import HEAD, KV_GROUP, kv_head_of, unit_attrs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")
+IS_CONTROL = "a control: it says what an effect is made of, not which heads serve a task"
 
 
 class _MethodGrid(NamedTuple):
@@ -46,22 +47,21 @@ def method_scores(
     | causal methods | mean over the group's tasks of the effect, in shares of the gap; signed, positive = helps |
     | others | as `hc.methods.<name>.declaration.strength` says: a mean over seeds, a largest score of several |
 
-    The units differ, so only the order of heads within a method can be compared. Tasks without a clear gap have no
-    effect and do not count. A largest score grows with the number of relations.
+    The units differ, so only the order of heads within a method can be compared. Tasks without a clear gap do not
+    count. A largest score grows with the number of relations.
 
     Args:
         results: As `hc.load` returns them.
-        methods: Names (`denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but
-            controls and approximations.
+        methods: Names (`denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but controls and
+            approximations.
         groups: Groups in the order wanted; None takes all.
         metric: Metric of the causal methods; None takes the study's first.
 
     Returns:
         `strength (method, group, layer, head)`, NaN where a method says nothing of a group or head; `n (method, group)`
-        tasks, relations or seeds behind it, 0 where there is none. Coordinates along `method`: `kind` ("causal",
-        "weights", "gates", "probe"), `reduction` (how the number came about) and `metric`. Select with
-        `.sel({"method": name})`: xarray has an option `method` of its own. Attributes `left_out` (JSON, method -> why
-        it is not here), `categories` (JSON, names and colours) and `sign`.
+        tasks, relations or seeds behind it. Coordinates along `method`: `kind` ("causal", "weights", "gates", "probe"),
+        `reduction` (how the number came about) and `metric`. Select with `.sel({"method": name})`: xarray has an option
+        `method` of its own. Attributes `left_out` (JSON, method -> why it is not here), `categories` and `sign`.
 
     Raises:
         UnknownNameError: A method, group or metric that the results do not hold.
@@ -97,7 +97,9 @@ def method_scores(
     if not by_label:
         reasons = "".join(f"\n- {label}: {reason}" for label, reason in left_out.items())
         raise DataError(f"No method of these results says how much a head matters:{reasons or ' nothing is scored.'}")
-    _check_same_heads(by_label)
+    check_same_heads(
+        {name: grid.strength.assign_attrs(unit_attrs(Label.parse(name).unit)) for name, grid in by_label.items()}
+    )
     names = _group_names(results, by_label)
     for group in groups or ():
         if group not in names:
@@ -144,7 +146,7 @@ def _of_another(unit: str, label: str) -> str:
 def _unsuitable(run: RunResults, label: str) -> str:
     """Why a method is not compared unless it is named."""
     if run.declarations[label].control_of:
-        return "a control: it says what an effect is made of, not which heads serve a task"
+        return IS_CONTROL
     if run.approximation(Label.parse(label)):
         return "an approximation: estimates, no patched effects; name the method to compare it"
     return ""
@@ -193,24 +195,6 @@ def _joint(label: str, block: xr.Dataset) -> _MethodGrid:
 
 def _grid(values: xr.DataArray, group: str) -> xr.DataArray:
     return values.rename({group: "group"}).transpose(*_DIMS).reset_coords(drop=True).astype(np.float64)
-
-
-def _check_same_heads(grids: dict[str, _MethodGrid]) -> None:
-    first = next(iter(grids))
-    for label in grids:
-        units = [Label.parse(name).unit for name in (first, label)]
-        if units[0] != units[1]:
-            raise DataError(
-                f"{first} and {label} score different things, a {noun(units[0])} and a {noun(units[1])} at a time: "
-                "compare methods of one unit."
-            )
-    for label, axis in itertools.product(grids, ("layer", "head")):
-        expected, places = (grids[name].strength[axis].values.tolist() for name in (first, label))
-        if places != expected:
-            raise DataError(
-                f"{first} and {label} have different {axis}s ({len(expected)} and {len(places)}): they are of "
-                "different models, and their heads cannot be compared."
-            )
 
 
 def _group_names(results: xr.DataTree, grids: dict[str, _MethodGrid]) -> list[str]:

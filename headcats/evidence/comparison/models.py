@@ -17,9 +17,8 @@ _COUNTS = ("size", "undecided", "in_k", "in_k_least", "in_k_most")
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Sizes, sharing and depth of the categories of several models, side by side.
 
-    Heads are not matched between models, so models may have different shapes: all numbers are shares of the model's own
-    heads or of its depth. Overlaps of helping and of suppressing heads (`hc.overlap(..., sign="suppressing")`) are
-    never compared.
+    Heads are not matched between models, so these may have different shapes: all numbers are shares of the model's own
+    heads or of its depth.
 
     Args:
         overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol and of one sign.
@@ -28,11 +27,11 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         `size, share, undecided, mean_layer, depth (model, category)`: heads in the category, their share of the model's
         scored heads, undecided heads, the mean of the members' layers, and that mean from 0 (first layer) to 1 (last).
         `n_heads (model)`; `in_k, share_k, expected_k (model, k)`: heads in exactly k categories; `jaccard, expected
-        (model, category, other)`: within a model. Undecided heads count as out; `in_k_least, in_k_most, jaccard_least,
-        jaccard_most` are the bounds of `hc.overlap`. `correlation, n_pairs (model, other_model)`: Pearson correlation
-        over pairs of categories of their Jaccard indices, NaN below 3 pairs or where one is constant; on few pairs (6
-        for 4 categories) it says little alone. Categories without numbers are NaN (sizes 0). Coordinate `approximation
-        (model)`: "" where effects are exact. Attributes: the protocol, and `sign`.
+        (model, category, other)`; the bounds of `hc.overlap`, `in_k_least, in_k_most, jaccard_least, jaccard_most`, for
+        undecided heads, which count as out. `correlation, n_pairs (model, other_model)`: Pearson correlation of Jaccard
+        indices over pairs of categories, NaN below 3 pairs or where one is constant; on few pairs it says little.
+        Categories without numbers are NaN (sizes 0). Coordinate `approximation (model)`, "" where effects are exact.
+        Attributes: the protocol, and `sign`.
 
     Raises:
         DataError: No overlaps, or overlaps that differ in method, positions, metric, rule, effect or sign.

@@ -14,7 +14,8 @@ from headcats.base.registry import unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.evidence.comparison.runs import TASKS, Runs, named_runs
+from headcats.evidence.comparison.method_grid import IS_CONTROL
+from headcats.evidence.comparison.runs import TASKS, Runs, judge_each, named_runs
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import line
 from headcats.results.head_axes import HEAD
@@ -53,7 +54,7 @@ class _Protocol(NamedTuple):
 
 
 def judge_protocols(
-    results: Mapping[str, xr.DataTree],
+    results: Mapping[str, xr.DataTree] | Runs,
     *,
     rule: Rule | None = None,
     min_tasks: int | str = "half",
@@ -64,13 +65,9 @@ def judge_protocols(
     """Categories under every protocol in results of one model: each method@positions with each metric.
 
     A protocol is named `denoising_patch@last, logit_diff`, followed by the parts of its plan that differ from the first
-    results: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`. With a second corruption beside a denoising
-    patch, the task-specific effect is a protocol of its own (`, task_specific`). A protocol that cannot be judged (too
-    few items for the rule, no task with a gap in that metric) is listed with the reason.
-
-    Controls (`second_corruption_patch`, `other_item_patch`) are left out. Approximations are marked in their name, and
-    left out if at least two exact protocols remain and `method` does not name one. So are effects of groups of heads
-    beside those of single ones.
+    results: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`; task-specific effects are a protocol of
+    their own (`, task_specific`). Left out are controls, effects of groups of heads beside those of single ones, and,
+    unless `method` names one, approximations beside at least two exact protocols.
 
     Args:
         results: Name (a folder) -> results of one model, as `hc.load` returns them.
@@ -107,25 +104,14 @@ def judge_protocols(
     References:
         Zhang & Nanda (2024), arXiv 2309.16042: metrics and corruptions change which heads are found.
     """
-    check_named(results, RESULTS, by="hc.evidence.judge_protocols", of="run")
+    if isinstance(results, Runs):
+        runs = results
+    else:
+        check_named(results, RESULTS, by="hc.evidence.judge_protocols", of="run")
+        runs = named_runs({folder: RunResults(tree) for folder, tree in results.items()})
     check_rule(rule, by="hc.evidence.judge_protocols")
-    if not results:
+    if not runs:
         raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
-    runs = named_runs({folder: RunResults(tree) for folder, tree in results.items()})
-    return judge_runs(runs, rule=rule, min_tasks=min_tasks, method=method, positions=positions, metric=metric)
-
-
-def judge_runs(
-    runs: Runs,
-    *,
-    rule: Rule | None = None,
-    min_tasks: int | str = "half",
-    method: str | None = None,
-    positions: str | None = None,
-    metric: str | None = None,
-) -> JudgedProtocols:
-    """`judge_protocols` of runs."""
-    rule = fdr() if rule is None else rule
     if not runs.corresponds:
         raise DataError(
             f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Compare the "
@@ -133,45 +119,36 @@ def judge_runs(
         )
     plans = _plan_differences(runs)
     protocols = list(_protocols(runs, plans))
-    selected = [
-        protocol
+    selected = {
+        protocol.name: protocol
         for protocol in protocols
         if method in (None, protocol.label.method, str(protocol.label))
         and positions in (None, protocol.label.positions)
         and metric in (None, protocol.metric)
-    ]
+    }
     if not selected:
         raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
-    _log.info("Judging %s.", pluralize(sum(not protocol.control for protocol in selected), "protocol"))
-    members: dict[str, xr.Dataset] = {}
-    left_out = {name: str(line("several.copy", first=first)) for name, first in runs.copies.items()}
-    units = [protocol.label.unit for protocol in selected if not protocol.control]
-    messages: dict[str, dict[str, None]] = {}
-    for protocol in selected:
+    effects = [protocol for protocol in selected.values() if not protocol.control]
+    _log.info("Judging %s.", pluralize(len(effects), "protocol"))
+    has_heads = any(protocol.label.unit == HEAD for protocol in effects)
+
+    def judge(name: str) -> xr.Dataset:
+        protocol = selected[name]
         if protocol.control:
-            left_out[protocol.name] = "a control: it says what an effect is made of, not which heads serve a task"
-            continue
-        if protocol.label.unit != HEAD and HEAD in units:
-            left_out[protocol.name] = "its effects are of groups of heads, those of the others of single heads"
-            continue
-        reading = MapSpec(protocol.label, protocol.metric, protocol.effect, rule, min_tasks)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", StatisticsWarning)
-            try:
-                scores = read_scores(runs[protocol.folder], reading)
-                # Agreement needs no resamples, and no data without effects.
-                table = judge_scores(without_draws(scores), reading)
-            except DataError as error:
-                left_out[protocol.name] = str(error)
-                continue
-            finally:
-                for warned in caught:
-                    messages.setdefault(str(warned.message), {})[protocol.name] = None
+            raise DataError(IS_CONTROL)
+        if protocol.label.unit != HEAD and has_heads:
+            raise DataError("its effects are of groups of heads, those of the others of single heads")
+        reading = MapSpec(protocol.label, protocol.metric, protocol.effect, rule or fdr(), min_tasks)
+        # Agreement needs no resamples, and no data without effects.
+        table = judge_scores(without_draws(read_scores(runs[protocol.folder], reading)), reading)
         plan = plans[protocol.folder]
-        members[protocol.name] = table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
-    left_out |= _approximations_beside_exact(members, method)
+        return table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
+
+    members, not_judged, messages = judge_each(selected, judge)
+    copies = {name: str(line("several.copy", first=first)) for name, first in runs.copies.items()}
+    left_out = copies | not_judged | _approximations_beside_exact(members, method)
     for message, names in messages.items():
-        protocols_warned = f" ({_summarized(list(names), len(members))})" if set(names) != set(members) else ""
+        protocols_warned = f" ({_summarized(names, len(members))})" if set(names) != set(members) else ""
         warnings.warn(message + protocols_warned, StatisticsWarning, stacklevel=2)
     members = {name: table for name, table in members.items() if name not in left_out}
     if not members:

@@ -17,7 +17,7 @@ from headcats.categories.argument_checks import check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables, read_scores
 from headcats.evidence.comparison.revision_changes import with_changes
-from headcats.evidence.comparison.runs import Runs, read_runs
+from headcats.evidence.comparison.runs import Runs, judge_each, read_runs
 from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule
 
@@ -42,17 +42,14 @@ def over_revisions(
 ) -> xr.Dataset:
     """The heads of every category at every revision, those that come and go, and whether their effects differ.
 
-    Each revision is judged as it would be alone. **A head that comes or goes is a change of the call**: in the category
-    at a revision and not at the one before, which is no evidence of a difference, since a head can be just above the
-    cut-off and then just below it. So the difference is tested for every head, whether or not its call changes:
-    `difference = mean effect over the category's tasks at the revision - the same at the revision before`, over the
-    tasks that both have on the same prompts, with items as the unit, paired (a studentized bootstrap whose draws are
-    pooled, as in `hc.score`). q is Benjamini-Hochberg over heads x categories x revisions. Tasks are fixed: the test
-    speaks of these. A task whose prompts differ, since other tasks may corrupt it at one of the two revisions, is left
-    out and counted.
+    **A head that comes or goes is a change of the call**, which is no evidence of a difference: it can be just above
+    the cut-off and then just below it. So the difference is tested for every head: `difference = mean effect over the
+    category's tasks at the revision - the same at the revision before`, over the tasks that both have on the same
+    prompts (others are counted), items as the unit, paired (a studentized bootstrap whose draws are pooled, as in
+    `hc.score`), tasks fixed. q is Benjamini-Hochberg over heads x categories x revisions.
 
-    A task that a revision cannot do is skipped there. A category without a scored task is not judged: NaN, never 0
-    heads; the next revision is then compared with the last one that is judged.
+    A category without a scored task is not judged: NaN, never 0 heads; the next revision is then compared with the last
+    one that is judged.
 
     Args:
         series: A series, as `hc.run_series` and `hc.load` return it, or its folder; or several results of one model
@@ -67,13 +64,13 @@ def over_revisions(
         `member, effect, low, high, q_value, mean_effect (revision, category, layer, head)` as in `hc.categorize`, with
         `mean_low, mean_high` (95 % interval of the mean on these tasks); `size, undecided (revision, category)`, NaN
         where not judged; `n_tasks, min_tasks, n_skipped (revision, category)`; `task_effect, task_low, task_high,
-        task_q (revision, task, layer, head)` as in `hc.score`, NaN where skipped; `skipped (revision, task)`: why, or
-        "". Of changes, `(revision, category, layer, head)`: `change` (1 comes, -1 goes), `difference, difference_low,
-        difference_high, difference_p, difference_q` (q is NaN where p cannot be trusted), `change_found`: the call
-        changes and the difference has `difference_q <= alpha` and its sign; `before (revision, category)`: the revision
-        compared with, "" for the first; `n_compared, n_other_prompts (revision, category)`: tasks in the test, and left
-        out of it. Coordinates `step (revision)`, NaN where a name holds none, and `task_category (task)`. Attributes of
-        the scores, with `rule`, `alpha`, `model`, and `not_judged` (JSON: revision -> why).
+        task_q (revision, task, layer, head)` as in `hc.score`; `skipped (revision, task)`: why, or "". Of changes,
+        `(revision, category, layer, head)`: `change` (1 comes, -1 goes), `difference, difference_low, difference_high,
+        difference_p, difference_q` (NaN where p cannot be trusted), `change_found`: the call changes and the difference
+        has `difference_q <= alpha` and its sign; `before (revision, category)`: the revision compared with, "" for the
+        first; `n_compared, n_other_prompts (revision, category)`: tasks in the test, and left out of it. Coordinates
+        `step (revision)`, NaN where a name holds none, and `task_category (task)`. Attributes of the scores, with
+        `rule`, `alpha`, `model`, and `not_judged` (JSON: revision -> why).
 
     Raises:
         DataError: No series, one without a scored task, or revisions that cannot be compared.
@@ -127,15 +124,7 @@ def course(
     not_judged: Mapping[str, str] = MappingProxyType({}),
     alpha: float = 0.05,
 ) -> xr.Dataset:
-    """The table of `over_revisions` for any runs of the same heads, each compared with the last one that is judged.
-
-    Args:
-        judged: Name of a run -> `scores` and `members` of its map.
-        runs: All runs, in order.
-        reading: Method, metric and rule of the maps.
-        not_judged: Name of a run without a map -> why.
-        alpha: As in `over_revisions`.
-    """
+    """The table of `over_revisions` for runs of the same heads; `judged` is name -> `scores` and `members` of a map."""
     names, first = list(runs.names), next(iter(judged.values()))
     entries = {entry["name"]: entry for run in runs.values() for entry in json.loads(run.attrs["categories"])}
     by_category = _by_category(judged, names=names, categories=list(entries))
@@ -172,26 +161,17 @@ def _judged(
     runs: Mapping[str, RunResults], reading: MapSpec
 ) -> tuple[dict[str, dict[str, xr.Dataset]], dict[str, str]]:
     """Revision -> tables of its map, and revision -> why it has none; warnings once each."""
-    judged: dict[str, dict[str, xr.Dataset]] = {}
-    not_judged: dict[str, str] = {}
-    messages: dict[str, list[str]] = {}
-    for name, run in runs.items():
+
+    def judge(name: str) -> dict[str, xr.Dataset]:
+        run = runs[name]
         if reading.label not in run.scored:
-            not_judged[name] = f"not scored by {reading.label}" if run.scored else "every task is skipped"
-            continue
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", StatisticsWarning)
-            try:
-                tables = map_tables(_with_scored_categories(run), reading)
-            except DataError as error:
-                not_judged[name] = str(error)
-                continue
-        for warned in caught:
-            messages.setdefault(str(warned.message), []).append(name)
+            raise DataError(f"not scored by {reading.label}" if run.scored else "every task is skipped")
+        tables = map_tables(_with_scored_categories(run), reading)
         if reason := str(tables["members"].attrs.get("not_judged", "")):
-            not_judged[name] = reason
-        else:
-            judged[name] = tables
+            raise DataError(reason)
+        return tables
+
+    judged, not_judged, messages = judge_each(runs, judge)
     for message, names in messages.items():
         warnings.warn(f"{message} ({', '.join(names)})", StatisticsWarning, stacklevel=4)
     return judged, not_judged

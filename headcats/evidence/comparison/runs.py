@@ -2,15 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.results.loading import open_results, open_series
 from headcats.results.place import HUB, Place, find_place
@@ -25,27 +26,19 @@ _LONGEST = 40
 _STEP = re.compile(r"(?:step|checkpoint|ckpt|epoch)[-_]?(\d+)", re.IGNORECASE)
 _OF_POINTS = ("model name", "model revision", "model weights_hash", "model source")
 _POINT = tuple[str, str | None]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
 class Runs(Mapping[str, RunResults]):
-    """Results by name, in order, without categories of the suite that none of them has tried.
-
-    Attributes:
-        results: Name -> results.
-        model: Name of the model that all are of over its training; "" where they are no training.
-        steps: Name -> training step, of those that have one.
-        copies: Name of a run that is left out -> the one whose results it repeats.
-        planned: Names of all revisions of a series, in order, also of those without results yet.
-        series: Folder of the series; None where runs were named one by one.
-    """
+    """Results by name, in order, without categories of the suite that none of them has tried."""
 
     results: Mapping[str, RunResults]
-    model: str = ""
+    model: str = ""  # that all are of over its training; "" where they are no training
     steps: Mapping[str, int] = field(default_factory=dict)
-    copies: Mapping[str, str] = field(default_factory=dict)
-    planned: tuple[str, ...] = ()
-    series: Place | None = None
+    copies: Mapping[str, str] = field(default_factory=dict)  # run left out -> the one whose results it repeats
+    planned: tuple[str, ...] = ()  # all revisions of a series, also those without results yet
+    series: Place | None = None  # None where runs were named one by one
 
     def __getitem__(self, name: str) -> RunResults:
         return self.results[name]
@@ -86,10 +79,7 @@ class Runs(Mapping[str, RunResults]):
 
     @cached_property
     def differences(self) -> dict[str, list[Any]]:
-        """Parts of plan and model that differ, such as "plan seed", "model name" or "tasks" -> value in each run.
-
-        Of one model over its training without those that tell its points apart.
-        """
+        """Parts of plan and model that differ, such as "plan seed" or "tasks" -> value in each run."""
         manifests = [run.manifest_or_empty for run in self.values()]
         records = {
             "plan": [manifest.plan.complete() for manifest in manifests],
@@ -105,15 +95,9 @@ class Runs(Mapping[str, RunResults]):
 
 
 def read_runs(results: Any, *, by: str) -> Runs:
-    """Runs from results in memory, a folder or an address, a series, or several of them in a list or by name.
+    """Read results in memory, a folder or an address, a series, or several of them in a list or by name.
 
-    Of several, a run that repeats the results of an earlier one is named as a copy; checkpoints of one model, by
-    revision or in folders such as `step1000/`, are put in the order of their steps.
-
-    Raises:
-        DataError: Something else than results, none, or a series among several.
-        OptionError: The same results twice.
-        StorageError: A folder that holds no results or cannot be read.
+    A DataError for something else, an OptionError for the same results twice, a StorageError for an unreadable folder.
     """
     if isinstance(results, Runs):
         return results
@@ -163,6 +147,23 @@ def named_runs(results: Mapping[str, RunResults]) -> Runs:
     if len(steps) == len(distinct):
         distinct = {name: distinct[name] for name in sorted(distinct, key=steps.__getitem__)}
     return Runs(distinct, Path(models.pop()).name, steps, copies)
+
+
+def judge_each(
+    names: Iterable[str], judge: Callable[[str], _T]
+) -> tuple[dict[str, _T], dict[str, str], dict[str, list[str]]]:
+    """Judge by name: what came of it, why nothing did, and warning -> names that gave it."""
+    judged, reasons, messages = dict[str, _T](), dict[str, str](), dict[str, list[str]]()
+    for name in names:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", StatisticsWarning)
+            try:
+                judged[name] = judge(name)
+            except DataError as error:
+                reasons[name] = str(error)
+        for message in dict.fromkeys(str(warned.message) for warned in caught):
+            messages.setdefault(message, []).append(name)
+    return judged, reasons, messages
 
 
 def _of_series(record: SeriesRecord, results: Mapping[str, RunResults], place: Place | None) -> Runs:

@@ -15,8 +15,8 @@ from headcats.base.errors import HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_scores
+from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.evidence.comparison.run_agreement import run_agreement
 from headcats.reports.page.saved import (
     Robustness,
     Saved,

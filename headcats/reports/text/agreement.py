@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.replicates import replicated
+from headcats.categories.combined import replicated
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.results.finding import (
     Finding,

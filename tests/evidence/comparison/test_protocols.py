@@ -209,7 +209,7 @@ def test_heads_and_groups_are_not_compared():
     }
     with pytest.raises(DataError, match="group, denoising_patch@last every head"):
         hc.evidence.agreement(members)
-    with pytest.raises(DataError, match="groups and of heads"):
+    with pytest.raises(DataError, match="judges every group"):
         hc.categories.replicated(members)
 
 
@@ -219,7 +219,7 @@ def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():
     assert strength["method"].values.tolist() == ["denoising_patch@last"]
     assert "groups of heads" in json.loads(strength.attrs["left_out"])[GROUPS]
     assert "unit" not in strength.attrs
-    with pytest.raises(DataError, match="a group and"):
+    with pytest.raises(DataError, match="judges every group"):
         hc.evidence.method_scores(results, methods=[GROUPS, "denoising_patch@last"])
     ablation = "mean_ablation:unit=kv_group@all"
     attrs = {GROUPS: {"unit": "kv_group"}, ablation: {"unit": "kv_group"}}

@@ -66,7 +66,7 @@ def _usual() -> dict[str, xr.Dataset]:
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
     reading = MapSpec.parse(method=attrs["method"], positions=attrs["positions"], **options)
-    tested = "sizes" in found and not {"min_tasks", "sign"} & set(options)
+    tested = "differences" in found and not {"min_tasks", "sign"} & set(options)
     return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
 
 

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
-from reports.by_id import by_id
-from reports.text.test_maps import findings, reading_of, results, tables
+from reports.text.test_maps import findings, results, tables
 
 from headcats.base.errors import StatisticsWarning
 from headcats.categories.differences import effect_differences
-from headcats.categories.map_tables import with_tests
-from headcats.categories.required_tasks import sizes_by_min_tasks
-from headcats.reports.text.over_tasks import difference_table, differing_heads, required_tasks
+from headcats.reports.text.over_tasks import difference_table, differing_heads
 
 
 def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() -> None:
@@ -36,17 +33,3 @@ def test_nothing_differs_and_nothing_can_be_tested() -> None:
         single = effect_differences(scores.isel(task=[0, 3]))
     assert not list(differing_heads(single))
     assert not list(difference_table(single))
-
-
-def test_sizes_by_number_of_tasks_mark_the_one_of_the_map() -> None:
-    tree_of = results()
-    found = with_tests(tables(tree_of), reading_of(tree_of))
-    shown = by_id(required_tasks(found, reading_of(tree_of)))["map.required_tasks"]
-    size = sizes_by_min_tasks(found["scores"])["size"].values
-    assert shown.columns == ("tasks needed", "1", "2", "3")
-    assert shown.rows == (
-        ("Algorithmic", f"{size[0, 0]:.0f}", f"{size[0, 1]:.0f}*", f"{size[0, 2]:.0f}"),
-        ("Knowledge", f"{size[1, 0]:.0f}", f"{size[1, 1]:.0f}*", "-"),
-    )
-    suppressing = by_id(required_tasks(found, reading_of(tree_of, sign="suppressing")))["map.required_tasks"]
-    assert [row[2] for row in suppressing.rows] == ["0*", "1*"]

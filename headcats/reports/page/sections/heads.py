@@ -18,7 +18,6 @@ from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not,
 from headcats.reports.page.python_lines import figure_lines
 from headcats.reports.page.sections.joint_heads import requested_heads
 from headcats.reports.text.maps import head_findings, unit_note
-from headcats.reports.text.over_tasks import required_tasks
 from headcats.results.finding import Table, interval_text, line, number_text, table
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 
@@ -51,10 +50,7 @@ def heads(material: Material) -> Iterator[Part]:
     undecided = (overlap["member"] == 0) & overlap["effect"].notnull()
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
-    yield Folded(
-        line("map.criteria"),
-        (*head_findings(result), *required_tasks(material.tables, material.spec)),
-    )
+    yield Folded(line("map.criteria"), (*head_findings(result),))
     code = functools.partial(figure_lines, material, material.spec)
     draw = functools.partial(overlap_map, overlap, title=material.spec.title)
     # Colours alone tell few categories apart: of more there is no such figure.
