@@ -1,8 +1,7 @@
 """Head gating on a bundled model: how long it takes, and how well the small preset agrees with the paper's.
 
-Prints, for a category of a suite: the time of some seeds together against one by one, the time and the findings of a
-preset, toggle curves, and the rank correlation of one seed's scores with those of the paper's preset (which takes
-minutes). `python benchmarks/gating.py --help` names what to leave out.
+Prints, for a category of a suite: the time and the findings of a preset, toggle curves, and the rank correlation of one
+seed's scores with those of the paper's preset (which takes minutes).
 """
 
 import argparse
@@ -20,7 +19,6 @@ import headcats as hc
 from headcats.base.registry import lookup
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.papers.head_gating.over_seeds import always_any
-from headcats.papers.head_gating.settings import GatingSettings
 from headcats.papers.head_gating.toggling import toggle_curves
 from headcats.prompts.answered import AnsweredText
 
@@ -35,7 +33,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--model", default="mini", help="as hc.load_model takes it (default mini)")
     add("--suite", default="icl")
     add("--category", default="Translation", help="data set (default Translation)")
-    add("--work", nargs="+", choices=("together", "preset", "toggle", "compare"), default=("together", "preset"))
+    add("--work", nargs="+", choices=("preset", "toggle", "compare"), default=("preset",))
     add("--preset", default="chg-mini")
     add("--seeds", type=int, default=10, help="random starts (default 10)")
     add("--demos", type=int, default=5, help="demonstrations per prompt (default 5)")
@@ -64,22 +62,6 @@ def study_inputs(chosen: argparse.Namespace) -> SuiteInputs:
 def some_texts(inputs: SuiteInputs, n: int, purpose: str) -> list[AnsweredText]:
     """As many texts of every task."""
     return [text for task in inputs.pairs for text in inputs.texts(task, n=n, purpose=purpose)]
-
-
-def together(inputs: SuiteInputs) -> None:
-    """Three seeds in one call against three calls of one seed, a few updates each."""
-    texts, settings = some_texts(inputs, 64, "benchmark"), GatingSettings(batch=32, updates=10)
-    seconds = []
-    for n_seeds in (1, 3, 1, 3):
-        started = time.process_time()
-        for seed in range(3 // n_seeds):
-            hc.methods.head_gating(inputs.model, texts, preset=settings, n_seeds=n_seeds, seed=seed)
-        seconds.append(time.process_time() - started)
-    alone, batch = min(seconds[::2]), min(seconds[1::2])
-    print(
-        f"Processor time of 3 seeds one by one {alone:.1f} s, in one call {batch:.1f} s: ratio {batch / alone:.2f}",
-        flush=True,
-    )
 
 
 def fitted(inputs: SuiteInputs, chosen: argparse.Namespace, *, preset: str, seeds: int) -> xr.Dataset:
@@ -141,15 +123,11 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(chosen.threads)
     inputs = study_inputs(chosen)
-    if "together" in chosen.work:
-        together(inputs)
-    gates = None
-    if {"preset", "toggle", "compare"} & set(chosen.work):
-        gates = fitted(inputs, chosen, preset=chosen.preset, seeds=chosen.seeds)
-        show(gates)
-    if "toggle" in chosen.work and gates is not None:
+    gates = fitted(inputs, chosen, preset=chosen.preset, seeds=chosen.seeds)
+    show(gates)
+    if "toggle" in chosen.work:
         toggle(inputs, gates)
-    if "compare" in chosen.work and gates is not None:
+    if "compare" in chosen.work:
         compare(gates, fitted(inputs, chosen, preset="chg2025", seeds=1))
 
 

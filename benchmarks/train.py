@@ -1,8 +1,7 @@
-"""Train a bundled model, measure it, and choose the seed that is shipped.
+"""Train a bundled model and measure it.
 
-python benchmarks/train.py mini --seed 0 --out DIR             train one seed, or go on from DIR's checkpoint
-python benchmarks/train.py mini --evaluate DIR                 compute the numbers of DIR's card again
-python benchmarks/train.py mini --ship DIR DIR DIR --out DIR   apply the selection rule, write the model card
+python benchmarks/train.py mini --seed 0 --out DIR   train one seed, or go on from DIR's checkpoint
+python benchmarks/train.py mini --evaluate DIR       compute the numbers of DIR's card again
 
 Training keeps eight models on its way in DIR/checkpoints, each a folder in Hugging Face layout.
 """
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import torch
 from training import mini, mini_cognitive
-from training.recipe import evaluate, ship, train
+from training.recipe import evaluate, train
 
 RECIPES = {"mini": mini.RECIPE, "mini-cognitive": mini_cognitive.RECIPE}
 
@@ -26,20 +25,17 @@ def main() -> None:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--seed", type=int, help="train this seed into --out")
     action.add_argument("--evaluate", type=Path, metavar="DIR", help="print the numbers of a written folder as JSON")
-    action.add_argument("--ship", type=Path, nargs="+", metavar="DIR", help="choose among trained folders, into --out")
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--eager", action="store_true", help="do not compile the forward pass (no C++ compiler needed)")
     options = parser.parse_args()
     if options.out is None and options.evaluate is None:
-        parser.error("--seed and --ship need --out DIR")
+        parser.error("--seed needs --out DIR")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     torch.set_num_threads(options.threads)
     recipe = RECIPES[options.model]
     if options.evaluate is not None:
         print(json.dumps(evaluate(recipe, options.evaluate), indent=1))
-    elif options.ship is not None:
-        ship(recipe, options.ship, options.out)
     else:
         train(recipe, options.seed, options.out, compiled=not options.eager)
 

@@ -19,17 +19,11 @@ CALIBRATION_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Timing:
-    """Repetitions of one side.
+    """Repetitions of one side."""
 
-    Attributes:
-        found: The numbers of the last one.
-        first: Seconds of the call before the repetitions; for ours on the whole work, with the self-check in it.
-        seconds: Of each repetition, as measured.
-    """
-
-    found: Found
-    first: float
-    seconds: list[float]
+    found: Found  # the numbers of the last one
+    first: float  # seconds of the call before the repetitions; for ours on the whole work, with the self-check in it
+    seconds: list[float]  # of each repetition, as measured
 
     @property
     def best(self) -> float:
@@ -40,15 +34,7 @@ class Timing:
 def timings(
     job: Job, sides: dict[str, Side], *, repeat: int, patience: float, note: Callable[[str], None]
 ) -> dict[str, Timing]:
-    """Time the sides in turn, `repeat` times, so that a slow minute of the machine hits all of them.
-
-    Args:
-        job: The work.
-        sides: Who does it.
-        repeat: Repetitions.
-        patience: Seconds after which a side is not repeated again.
-        note: Told what is going on.
-    """
+    """Time the sides in turn, `repeat` times, so that a slow minute of the machine hits all of them."""
     # One head and one prompt are enough to warm up the slow sides; ours does the whole work.
     short = job.of(job.heads[:1], alone=job.alone[:1])
     first, found = {}, {}

@@ -59,11 +59,6 @@ def peaks(job: Job, rehearsal: Job, sides: dict[str, Side]) -> dict[str, int]:
 
     The slow sides replace two heads: each forward pass takes the same again. Batched hooks would take more where the
     plan lets them do more heads at a time.
-
-    Args:
-        job: The work.
-        rehearsal: A tiny one, done before the count starts: what is loaded at the first use is nobody's share.
-        sides: Who does it.
     """
     short, rehearsal = (one.of(one.heads[:2], alone=one.alone[:1]) for one in (job, rehearsal))
     measured = _on_gpu if job.model.device.type == "cuda" else _in_fork

@@ -27,45 +27,25 @@ _TEXT = frozenset({"work", "side", "path", "timed"})
 
 @dataclass(frozen=True)
 class Row:
-    """One side of one work.
-
-    Attributes:
-        shape: Name of the shape.
-        work: Name of the work.
-        title: The work and its sizes, for reading.
-        side: Name of the side.
-        side_title: The side, for reading.
-        path: Path of the sweep that ran, for ours.
-        seconds: Least seconds for the whole work.
-        baseline: Seconds of TransformerLens' patching.
-        ours: Seconds of headcats with the clean run given.
-        share: Operations that the side's algorithm needs, by the best GEMM rate around the work and its seconds.
-        peak: Bytes beside the model, the tokens and the clean run; None where not measured.
-        difference: Largest absolute difference of a number from TransformerLens' own, in nats.
-        done: Share of the work that was timed; the seconds are scaled by it.
-        repetitions: How often.
-        first: Seconds of ours at the first call on a model, self-check included.
-        gemm: Operations per second of the calibration before and after the work.
-        effect: Largest absolute change of the metric that replacing a head makes, for scale.
-    """
+    """One side of one work."""
 
     shape: str
     work: str
-    title: str
-    side: str
-    side_title: str
-    path: str
-    seconds: float
-    baseline: float
-    ours: float
-    share: float
-    peak: int | None
-    difference: float
-    done: float
+    title: str  # the work and its sizes, for reading
+    side: str  # name of the side
+    side_title: str  # the side, for reading
+    path: str  # path of the sweep that ran, for ours
+    seconds: float  # least seconds for the whole work
+    baseline: float  # seconds of TransformerLens' patching
+    ours: float  # seconds of headcats with the clean run given
+    share: float  # operations that the side's algorithm needs, by the best GEMM rate around the work and its seconds
+    peak: int | None  # bytes beside the model, the tokens and the clean run; None where not measured
+    difference: float  # largest absolute difference of a number from TransformerLens' own, in nats
+    done: float  # share of the work that was timed; the seconds are scaled by it
     repetitions: int
-    first: float
-    gemm: tuple[float, float]
-    effect: float
+    first: float  # seconds of ours at the first call on a model, self-check included
+    gemm: tuple[float, float]  # operations per second of the calibration before and after the work
+    effect: float  # largest absolute change of the metric that replacing a head makes, for scale
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -11,15 +11,10 @@ from headcats.scale.shape import ModelShape
 
 @dataclass(frozen=True)
 class Shape(ModelShape):
-    """Sizes of a model and of its usual batch.
+    """Sizes of a model and of its usual batch."""
 
-    Attributes:
-        prompts: Prompts of a batch.
-        length: Tokens of a prompt, unless the work says otherwise.
-    """
-
-    prompts: int = 16
-    length: int = 48
+    prompts: int = 16  # prompts of a batch
+    length: int = 48  # tokens of a prompt, unless the work says otherwise
 
     @property
     def layout(self) -> str:

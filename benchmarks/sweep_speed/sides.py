@@ -31,15 +31,11 @@ from sweep_speed.works import INTERVENTION, Job
 
 @dataclass(frozen=True)
 class Found:
-    """What a side found.
+    """What a side found."""
 
-    Attributes:
-        values: The metric with one head replaced; NaN where the side was not asked.
-        path: The path that ran, for ours.
-    """
-
+    # the metric with one head replaced; NaN where the side was not asked
     values: Float[Tensor, "prompt *position layer head"]
-    path: str = ""
+    path: str = ""  # the path that ran, for ours
 
     @property
     def done(self) -> float:
@@ -49,19 +45,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Side:
-    """One way to do the work.
-
-    Attributes:
-        title: For the table.
-        run: Does the work.
-        flops: Operations that its algorithm needs for all heads.
-        warm_up: Whether it runs code that no other side has run.
-    """
+    """One way to do the work."""
 
     title: str
-    run: Callable[[Job], Found]
-    flops: Callable[[Job], int]
-    warm_up: bool = True
+    run: Callable[[Job], Found]  # does the work
+    flops: Callable[[Job], int]  # operations that its algorithm needs for all heads
+    warm_up: bool = True  # whether it runs code that no other side has run
 
 
 @torch.no_grad()

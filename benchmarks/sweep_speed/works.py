@@ -24,27 +24,16 @@ INTERVENTION = find_intervention("denoising_patch")
 
 @dataclass(frozen=True)
 class Work:
-    """One line of the benchmark.
-
-    Attributes:
-        title: For the table.
-        metric: Name of the metric.
-        positions: Where z is replaced: at "last", at "all" together, or at "each" on its own.
-        length: Tokens of a prompt; None takes the shape's own.
-        shared: Share of the first tokens that are the same in the clean and the corrupted prompt.
-        one_by_one: Whether the loop over single prompts is timed too.
-        answer: Tokens of answers and distractors.
-        prompts: Number of them; None takes the shape's own.
-    """
+    """One line of the benchmark."""
 
     title: str
     metric: str = "logit_diff"
-    positions: str = "last"
-    length: int | None = None
-    shared: float = 0.0
-    one_by_one: bool = False
-    answer: int = 1
-    prompts: int | None = None
+    positions: str = "last"  # where z is replaced: at "last", at "all" together, or at "each" on its own
+    length: int | None = None  # tokens of a prompt; None takes the shape's own
+    shared: float = 0.0  # share of the first tokens that are the same in the clean and the corrupted prompt
+    one_by_one: bool = False  # whether the loop over single prompts is timed too
+    answer: int = 1  # tokens of answers and distractors
+    prompts: int | None = None  # number of them; None takes the shape's own
 
 
 WORKS = {
@@ -69,23 +58,14 @@ def works_of(shape: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Job:
-    """A work on a model, with what every side is given before the clock starts: the clean run.
-
-    Attributes:
-        model: The model.
-        shape: Its shape.
-        work: The work.
-        heads: Heads that the slow sides replace; the fast ones replace all.
-        alone: Prompts that the loop over single prompts takes.
-        memory: Limit of our sweeps, as in `hc.sweep`.
-    """
+    """A work on a model, with what every side is given before the clock starts: the clean run."""
 
     model: HookedModel
     shape: Shape
     work: Work
-    heads: Sequence[tuple[int, int]]
-    alone: Sequence[int]
-    memory: str | None = None
+    heads: Sequence[tuple[int, int]]  # heads that the slow sides replace; the fast ones replace all
+    alone: Sequence[int]  # prompts that the loop over single prompts takes
+    memory: str | None = None  # limit of our sweeps, as in `hc.sweep`
 
     @property
     def length(self) -> int:

@@ -76,12 +76,7 @@ def compiled_model() -> Any:
 
 
 def tokens(task: str, inputs: list[str]) -> torch.Tensor:
-    """`<bos> TASK x0 x1 x2 x3 q` as ids.
-
-    Args:
-        task: The task that is asked.
-        inputs: Five letters each.
-    """
+    """`<bos> TASK x0 x1 x2 x3 q` as ids."""
     number = {word: place for place, word in enumerate(circuits()["words"])}
     return torch.tensor([[number["<bos>"], number[task], *map(number.__getitem__, letters)] for letters in inputs])
 
@@ -95,13 +90,7 @@ def prompts(task: str) -> PromptBatch:
 
 
 def true_effects(task: str, *, method: str, positions: str) -> xr.DataArray:
-    """(prompt, layer, head): effects by tracr's RASP interpreter, in shares of the gap.
-
-    Args:
-        task: One of the tasks that are asked.
-        method: `denoising_patch` or `noising_patch`.
-        positions: `all` or `last`.
-    """
+    """(prompt, layer, head): effects by tracr's RASP interpreter, in shares of the gap."""
     config, of_task = circuits()["config"], circuits()["tasks"][task]
     effects = np.zeros((len(of_task["prompts"]), config["n_layers"], config["n_heads"]))
     of_expression = of_task["effects"][method][positions]

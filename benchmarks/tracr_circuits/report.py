@@ -19,15 +19,9 @@ RULE = hc.rules.fdr(alpha=0.05, min_effect=0.05)
 
 
 def report(*, tasks: Sequence[str] | None = None, note: Callable[[str], None] = lambda text: None) -> Part:
-    """Sweep tasks, and let the default rule call the heads of each.
+    """Sweep tasks, and let the default rule call the heads of each: one row per task, method and positions.
 
-    Args:
-        tasks: Default: all.
-        note: Is told how far it is.
-
-    Returns:
-        One row per task, method and positions: heads that serve the task (`true`: at these positions; by tracr's RASP
-        interpreter), heads that were called (`found`), and the largest difference of an effect from the truth.
+    `true`: heads that serve the task at these positions, by tracr's RASP interpreter; `found`: those that were called.
     """
     model, rows, tasks = adapt(compiled_model()), [], tasks or list(circuits()["tasks"])
     manifest = Manifest(
@@ -53,11 +47,7 @@ def report(*, tasks: Sequence[str] | None = None, note: Callable[[str], None] = 
 
 
 def shares(sweep: xr.Dataset) -> xr.DataArray:
-    """(prompt, layer, head): effects in shares of the mean gap.
-
-    Args:
-        sweep: What `hc.sweep` returns.
-    """
+    """(prompt, layer, head): effects in shares of the mean gap."""
     sweep = sweep.isel(metric=0).astype("float64")
     difference = sweep.patched - sweep.corrupted if sweep.attrs["base"] == "corrupted" else sweep.clean - sweep.patched
     effect = difference / (sweep.clean - sweep.corrupted).mean("prompt")

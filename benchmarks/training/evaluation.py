@@ -24,25 +24,15 @@ BATCH = 256
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """Material to measure a model with.
+    """Material to measure a model with."""
 
-    Attributes:
-        pairs: Task -> (input, output) pairs.
-        seed: Seed of the prompts made of them.
-        n_demos: Most demonstrations of a prompt.
-    """
-
-    pairs: Mapping[str, Sequence[WordPair]]
-    seed: int
-    n_demos: int
+    pairs: Mapping[str, Sequence[WordPair]]  # task -> (input, output) pairs
+    seed: int  # seed of the prompts made of them
+    n_demos: int  # most demonstrations of a prompt
 
     @cache  # noqa: B019 - an evaluation makes few sets, and both its numbers and its gate read these prompts
     def prompts(self, task: str, *, n: int, corruption: str) -> list[PromptPair]:
-        """`n` pairs of clean and corrupted prompts, as `headcats run` makes them.
-
-        Raises:
-            DataError: No other task answers enough of the inputs differently.
-        """
+        """`n` pairs of clean and corrupted prompts, as `headcats run` makes them."""
         distractors = {name: pairs for name, pairs in self.pairs.items() if name != task}
         return build_pairs(
             task,
@@ -86,12 +76,10 @@ def prompt_accuracy(
 def measure(
     logits: Logits, tokenizer: PreTrainedTokenizerFast, material: EvaluationSet, *, n: int, n_corrupted: int
 ) -> dict[str, dict[str, Any]]:
-    """All numbers of the card on few-shot tasks, per task.
+    """All numbers of the card on few-shot tasks, per task, to four decimals.
 
-    Returns:
-        Task -> `k` (accuracy after 0 to `n_demos` demonstrations) and, per corruption that the task has, `accuracy` and
-        `probability` (mean, of the right answer) on `n_corrupted` corrupted prompts, `clean_accuracy` and
-        `clean_probability` on their clean twins, and `n`, the number of prompts. To four decimals.
+    `k`: accuracy after 0 to `n_demos` demonstrations; per corruption, accuracy and mean probability of the right answer
+    on corrupted prompts and on their clean twins.
     """
     measured: dict[str, dict[str, Any]] = {}
     for task, by_demonstrations in accuracy_table(logits, tokenizer, material, n=n).items():
@@ -131,13 +119,7 @@ def encode(texts: Sequence[str], tokenizer: PreTrainedTokenizerFast) -> Int[Tens
 def accuracy_by_demonstrations(
     logits: Logits, sequences: Sequence[Sequence[WordPair]], tokenizer: PreTrainedTokenizerFast
 ) -> Float[np.ndarray, " k"]:
-    """Share of right answers (argmax over the vocabulary) after k = 0, 1, 2, ... demonstrations.
-
-    Args:
-        logits: The model.
-        sequences: (input, output) pairs of one task; the k-th of each is the query after k demonstrations.
-        tokenizer: Its tokenizer.
-    """
+    """Share of right answers (argmax over the vocabulary) after k = 0, 1, 2, ... demonstrations."""
     tokens = encode(["".join(f"{word} → {output}\n" for word, output in pairs) for pairs in sequences], tokenizer)
     input_length = (tokens.shape[1] - 1) // len(sequences[0]) - 3
     answers = torch.from_numpy(answer_positions(len(sequences[0]), input_length=input_length))

@@ -52,20 +52,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of one length whose loss is taken at the same positions.
+    """Sequences of one length whose loss is taken at the same positions."""
 
-    Attributes:
-        name: What the log calls them.
-        tokens: Token ids.
-        answers: Positions whose next token is learned.
-        weight: Weight of their mean loss in the loss of the step.
-        counted: Which answers of each sequence count; all of them where it is `None`.
-    """
-
-    name: str
-    tokens: Int[np.ndarray, "sequence pos"]
-    answers: Int[np.ndarray, " answer"]
-    weight: float
+    name: str  # what the log calls them
+    tokens: Int[np.ndarray, "sequence pos"]  # token ids
+    answers: Int[np.ndarray, " answer"]  # positions whose next token is learned
+    weight: float  # weight of their mean loss in the loss of the step
+    # which answers of each sequence count; all of them where it is `None`
     counted: Bool[np.ndarray, "sequence answer"] | None = None
 
 
@@ -84,15 +77,10 @@ class Progress:
 
 @runtime_checkable
 class Sequences(Protocol):
-    """Source of training sequences.
+    """Source of training sequences."""
 
-    Attributes:
-        draws: Source of all its random choices; a checkpoint holds its state.
-        weights: Task name -> how often it is drawn, relative to the others of its kind.
-    """
-
-    draws: np.random.Generator
-    weights: dict[str, float]
+    draws: np.random.Generator  # source of all its random choices; a checkpoint holds its state
+    weights: dict[str, float]  # task name -> how often it is drawn, relative to the others of its kind
 
     def batches(self) -> list[Batch]:
         """What the next step learns from."""
@@ -100,12 +88,7 @@ class Sequences(Protocol):
 
 
 class Fit:
-    """One training run.
-
-    Attributes:
-        model: The model in training; a plain `LlamaForCausalLM`.
-        progress: Where the run stands.
-    """
+    """One training run."""
 
     def __init__(
         self,
@@ -117,14 +100,7 @@ class Fit:
         compiled: bool = True,
         log: Callable[[str], object] = lambda line: None,
     ) -> None:
-        """Args:
-        settings: Sizes and optimiser.
-        sequences: Source of training sequences.
-        n_tokens: Size of the vocabulary.
-        seed: Seed of the weights.
-        compiled: Compile the forward pass (needs a C++ compiler); the numbers differ by rounding only.
-        log: Called with one line of text now and then.
-        """
+        """A compiled forward pass needs a C++ compiler; its numbers differ by rounding only."""
         torch.manual_seed(seed)
         self.settings, self.sequences, self.log = settings, sequences, log
         self.model: LlamaForCausalLM = make_model(
@@ -155,16 +131,9 @@ class Fit:
         checkpoint: Path | None = None,
         after_step: Callable[[LlamaForCausalLM, int], object] = lambda model, n_steps: None,
     ) -> bool:
-        """Train in cycles until `passed`.
+        """Train in cycles until `passed`, the gate after each cycle; True if it was passed within `most_cycles`.
 
-        Args:
-            check: Quick accuracy per task, called every `check_every` steps; lagging tasks are then drawn more often.
-            passed: The gate, called after each cycle.
-            checkpoint: File to resume from and to write at every check and cycle end.
-            after_step: Called after every step with the model and the number of steps taken in all cycles.
-
-        Returns:
-            Whether the gate was passed within `most_cycles`.
+        Tasks that lag behind in `check` are drawn more often from then on; `checkpoint` is resumed.
         """
         if checkpoint is not None and checkpoint.exists():
             self.load(checkpoint)

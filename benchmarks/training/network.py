@@ -50,16 +50,7 @@ def answer_logits(
     n_heads: int,
     dtype: torch.dtype,
 ) -> Float[Tensor, "sequence answer token"]:
-    """Logits at the positions `answers` (the same in every sequence), which the last layer computes alone.
-
-    Args:
-        parameters: `dict(LlamaForCausalLM.named_parameters())`.
-        tokens: Token ids; nothing after the last of `answers` is needed.
-        answers: Positions whose next token is wanted.
-        n_layers: Number of layers.
-        n_heads: Heads per layer.
-        dtype: Type of the matrix products; the residual stream stays in float32.
-    """
+    """Logits at the positions `answers` (the same in every sequence), which the last layer computes alone."""
     embedding = parameters["model.embed_tokens.weight"]
     n_pos, d_model = tokens.shape[1], embedding.shape[1]
     d_head = d_model // n_heads

@@ -1,7 +1,7 @@
-"""What the training of one bundled model declares, and what is done with it: train a seed, measure, ship."""
+"""What the training of one bundled model declares, and what is done with it: train a seed, measure."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.card import Report
 from training.evaluation import logits_of
 from training.fit import Fit, Logits, Sequences, Settings
-from training.shipped import as_shipped, copy_selected, load, write, write_json
+from training.shipped import as_shipped, load, write, write_json
 
 CHECKPOINT_STEPS = (63, 125, 250, 500, 1000, 2000, 4000, 8000)
 """Steps of all cycles after which the model is kept.
@@ -26,29 +25,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Recipe:
-    """The training of one bundled model.
+    """The training of one bundled model."""
 
-    Attributes:
-        settings: Sizes and optimiser, the same for every seed.
-        tokenizer: Makes the tokenizer.
-        sequences: The training sequences of a seed.
-        check: Quick accuracy per task, taken during training.
-        gate: What is measured after a cycle, on the model as it would be shipped.
-        failures: Tasks for which a gate's result is not good enough, with their accuracy.
-        measure: The numbers of the card.
-        report: What `train_report.json` holds on the material: sizes of the samples, categories, examples.
-        card: The model card of a report.
-    """
-
-    settings: Settings
-    tokenizer: Callable[[], PreTrainedTokenizerFast]
-    sequences: Callable[[PreTrainedTokenizerFast, int], Sequences]
+    settings: Settings  # sizes and optimiser, the same for every seed
+    tokenizer: Callable[[], PreTrainedTokenizerFast]  # makes the tokenizer
+    sequences: Callable[[PreTrainedTokenizerFast, int], Sequences]  # the training sequences of a seed
+    # quick accuracy per task, taken during training
     check: Callable[[Logits, PreTrainedTokenizerFast], dict[str, float]]
+    # what is measured after a cycle, on the model as it would be shipped
     gate: Callable[[Logits, PreTrainedTokenizerFast], dict[str, Any]]
+    # tasks for which a gate's result is not good enough, with their accuracy
     failures: Callable[[Mapping[str, Any]], dict[str, float]]
-    measure: Callable[[Logits, PreTrainedTokenizerFast], dict[str, Any]]
-    report: Callable[[], dict[str, Any]]
-    card: Callable[[Report], str]
+    measure: Callable[[Logits, PreTrainedTokenizerFast], dict[str, Any]]  # the numbers of the card
 
 
 def train(recipe: Recipe, seed: int, out: Path, *, compiled: bool) -> None:
@@ -56,9 +44,6 @@ def train(recipe: Recipe, seed: int, out: Path, *, compiled: bool) -> None:
 
     The folder can be loaded from the first check on; it then holds the model as it is. A checkpoint in it is resumed.
     Its folder `checkpoints` holds a model folder for each of `CHECKPOINT_STEPS`: `step63`, `step125`, ...
-
-    Raises:
-        SystemExit: The gate was not passed within the cycles of the settings.
     """
     out.mkdir(parents=True, exist_ok=True)
     tokenizer, settings = recipe.tokenizer(), recipe.settings
@@ -104,17 +89,3 @@ def evaluate(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """The card's numbers of a written folder, computed with the model as `transformers` loads it."""
     model, tokenizer = load(folder)
     return recipe.measure(logits_of(model), tokenizer)
-
-
-def ship(recipe: Recipe, folders: Sequence[Path], out: Path) -> None:
-    """Copy the lowest seed that passed its gate to `out`, with its card and the report on all seeds.
-
-    Raises:
-        SystemExit: No seed passed.
-    """
-    seed, reports = copy_selected(folders, out)
-    model, tokenizer = load(out)
-    sizes = {"n_parameters": model.num_parameters(), "n_tokens": len(tokenizer)}
-    report = {"shipped": seed, **sizes, **recipe.report(), **evaluate(recipe, out), "seeds": reports}
-    write_json(out / "train_report.json", report)
-    (out / "README.md").write_text(recipe.card(report), encoding="utf-8")

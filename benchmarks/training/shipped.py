@@ -1,21 +1,11 @@
-"""Folders of trained models: written in the Hugging Face layout, read back, and chosen among."""
+"""Folders of trained models: written in the Hugging Face layout and read back."""
 
 import json
-import shutil
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM, PreTrainedTokenizerFast
-
-SHIPPED_FILES = (
-    "model.safetensors",
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-)
 
 
 def as_shipped(model: LlamaForCausalLM) -> LlamaForCausalLM:
@@ -44,46 +34,6 @@ def load(folder: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     return model.eval(), AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def selected(reports: Sequence[Mapping[str, Any]]) -> int:
-    """Index of the report of the lowest seed number that passed its gate.
-
-    Raises:
-        SystemExit: No seed passed.
-    """
-    passed = [index for index, report in enumerate(reports) if report["passed"]]
-    if not passed:
-        raise SystemExit("No seed passed its gate, so none is shipped.")
-    return min(passed, key=lambda index: reports[index]["seed"])
-
-
-def copy_selected(folders: Sequence[Path], out: Path) -> tuple[int, list[Any]]:
-    """Copy the lowest seed that passed its gate to `out`.
-
-    Returns:
-        Its seed number, and the reports of all seeds in order, with numbers of four decimals.
-
-    Raises:
-        SystemExit: No seed passed.
-    """
-    reports = {folder: json.loads((folder / "train_report.json").read_text(encoding="utf-8")) for folder in folders}
-    ordered = sorted(reports, key=lambda folder: reports[folder]["seed"])
-    selection = ordered[selected([reports[folder] for folder in ordered])]
-    out.mkdir(parents=True, exist_ok=True)
-    for name in SHIPPED_FILES:
-        # Contents only: the weights are saved readable by their owner alone.
-        shutil.copyfile(selection / name, out / name)
-    return reports[selection]["seed"], [_rounded(reports[folder]) for folder in ordered]
-
-
 def write_json(path: Path, content: Any) -> None:
     """Write JSON that people can read."""
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def _rounded(value: Any) -> Any:
-    """The same nested lists and dictionaries with numbers of four decimals."""
-    if isinstance(value, dict):
-        return {name: _rounded(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, 4) if isinstance(value, float) else value

@@ -21,10 +21,6 @@ def make_tokenizer(words: Iterable[str], *, n_positions: int) -> PreTrainedToken
     Text is cut at arrows, newlines and commas, each a token of its own, and the spaces around a piece are dropped:
     `x → y` and `x→y` are the same tokens. A piece with inner spaces (`Addis Ababa`) is one word. Nothing is prepended:
     whoever encodes a prompt puts the boundary token first.
-
-    Args:
-        words: The vocabulary; ids follow the sorted order after the special tokens.
-        n_positions: Longest prompt of the model, in tokens.
     """
     return _tokenizer(
         [*SPECIAL_TOKENS, *sorted(set(words) - set(SPECIAL_TOKENS))],
@@ -42,10 +38,6 @@ def make_space_tokenizer(words: Iterable[str], *, n_positions: int) -> PreTraine
 
     Text is cut at arrows and newlines, each a token of its own, and at spaces, which are dropped: ` word` is the token
     `word`. Decoding puts single spaces between words, and none at a newline. Nothing is prepended.
-
-    Args:
-        words: The vocabulary, words without spaces; ids follow the sorted order after the special tokens.
-        n_positions: Longest prompt of the model, in tokens.
     """
     special = [token for token in SPECIAL_TOKENS if token != COMMA]
     return _tokenizer(

@@ -14,7 +14,6 @@ import planned
 import pytest
 import recovery
 import same_numbers
-import shared_runs
 import xarray as xr
 from recovery_parts import session as recovery_session
 from sweep_speed.sides import SIDES
@@ -40,16 +39,11 @@ def script(name: str, *arguments: str) -> None:
         "commands.py {run} --rounds 1",
         "function_probe.py --quick",
         "gating.py --demos 0 --seeds 1 --threads 1 --work preset toggle",
-        "half_precision.py --shape tiny-gqa --positions last --tasks --repeat 1",
         "kept_pairs.py --prompts 4",
         "probe_positions.py --quick",
         "prompt_lengths.py --shape tiny --prompts 4 --repeat 1 --threads 1",
         "relation_checks.py --model mini-cognitive --suite cognitive --demos 1 --prompts 4",
-        "relations.py --shape tiny --repeat 1",
-        pytest.param("report_size.py --layers 4 --heads 4 --tasks 4 --prompts 8", marks=pytest.mark.browser),
         "steering.py --heads 2 --tasks country_capital past_tense",
-        "storage.py --n-prompts 2",
-        "token_probe.py --representations mlp_post --questions 20",
     ],
 )
 def test_it_ends_well(command, counting_run):
@@ -58,13 +52,6 @@ def test_it_ends_well(command, counting_run):
 
 def test_tensors_take_within_a_fifth_of_what_was_planned():
     assert 0.8 < planned.main(["--shape", "tiny-gqa", "--tasks", "2", "--prompts", "16"]) < 1.2
-
-
-def test_methods_of_a_run_share_its_unpatched_runs_and_no_more():
-    methods = ["denoising_patch@last", "noising_patch@last"]
-    together, (first, second) = shared_runs.main(["--tasks", "plural", "--prompts", "8", "--methods", *methods])
-    assert together["unpatched runs"] == first["unpatched runs"] == second["unpatched runs"] > 0
-    assert together["rows that are replaced"] == first["rows that are replaced"] + second["rows that are replaced"] > 0
 
 
 def test_a_number_that_changed_in_its_last_bit_differs(tmp_path):

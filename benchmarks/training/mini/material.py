@@ -25,11 +25,6 @@ def suite_pairs(seed: int) -> dict[str, list[WordPair]]:
     }
 
 
-def suite_categories() -> dict[str, str]:
-    """Task name -> category, in the order of the suite."""
-    return {task.name: task.category for task in suite(SUITE).tasks}
-
-
 def suite_tokenizer() -> PreTrainedTokenizerFast:
     """The tokenizer over every word of the suite."""
     words = set[str]().union(*map(words_of, suite_pairs(CHECK_SEED).values()))

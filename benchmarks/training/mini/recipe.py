@@ -16,8 +16,7 @@ from transformers import PreTrainedTokenizerFast
 from training.evaluation import accuracy_table, measure
 from training.fit import Logits
 from training.gate import CHECK_PROMPTS, CHECK_SEED, GATE_PROMPTS, GATE_SEED, below_gate, few_shot_gate
-from training.mini.card import write_card
-from training.mini.material import evaluation_set, suite_categories, suite_sequences, suite_tokenizer
+from training.mini.material import evaluation_set, suite_sequences, suite_tokenizer
 from training.mini.sequences import MiniSettings
 from training.recipe import Recipe
 
@@ -47,6 +46,4 @@ RECIPE = Recipe(
     gate=gate,
     failures=below_gate,
     measure=card_numbers,
-    report=lambda: {"n": GATE_PROMPTS, "categories": suite_categories()},
-    card=write_card,
 )

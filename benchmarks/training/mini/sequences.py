@@ -64,12 +64,7 @@ def held_out(lists: Int[np.ndarray, "list 3"]) -> Bool[np.ndarray, " list"]:
 
 
 class Sequences:
-    """Draws training sequences as token ids.
-
-    Attributes:
-        draws: Source of all its random choices.
-        weights: Task name -> how often it is drawn, relative to the others of its kind (table or list).
-    """
+    """Draws training sequences as token ids."""
 
     def __init__(
         self,
@@ -80,13 +75,7 @@ class Sequences:
         *,
         settings: MiniSettings,
     ) -> None:
-        """Args:
-        tables: Table tasks, name -> (input, output) pairs.
-        list_words: Words that the list tasks use.
-        vocabulary: Word -> token id; it holds every word above, the special tokens and the numbers 0 to 99.
-        draws: Source of all random choices.
-        settings: How many sequences of each kind a step has.
-        """
+        """The vocabulary holds all words of the tasks, the special tokens and the numbers 0 to 99."""
         self.draws, self._settings = draws, settings
         self._boundary, self._newline, self._arrow, self._comma = (
             vocabulary[special] for special in ("<|endoftext|>", "\n", "→", ",")

@@ -23,12 +23,10 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
-from headcats.tasks.suites import suite
 from training.evaluation import accuracy_table, measure, prompt_accuracy
 from training.fit import Logits
 from training.gate import CHECK_PROMPTS, CHECK_SEED, GATE_PROMPTS, GATE_SEED, below_gate, few_shot_gate
-from training.mini_cognitive.card import write_card
-from training.mini_cognitive.material import evaluation_set, questions, suite_sequences, suite_tokenizer
+from training.mini_cognitive.material import evaluation_set, suite_sequences, suite_tokenizer
 from training.mini_cognitive.sentences import sentence_accuracy
 from training.mini_cognitive.sequences import CognitiveSettings
 from training.recipe import Recipe
@@ -85,16 +83,6 @@ def card_numbers(logits: Logits, tokenizer: PreTrainedTokenizerFast) -> dict[str
     }
 
 
-def material_report() -> dict[str, Any]:
-    """Sizes of the samples, the function of every task, and an example of every question."""
-    return {
-        "n": GATE_PROMPTS,
-        "n_corrupted": CORRUPTED_PROMPTS,
-        "categories": {task.name: task.category for task in suite("cognitive").tasks},
-        "examples": {task: halves["taught"][0] for task, halves in questions().items()},
-    }
-
-
 RECIPE = Recipe(
     settings=CognitiveSettings(),
     tokenizer=suite_tokenizer,
@@ -103,6 +91,4 @@ RECIPE = Recipe(
     gate=gate,
     failures=failures,
     measure=card_numbers,
-    report=material_report,
-    card=write_card,
 )

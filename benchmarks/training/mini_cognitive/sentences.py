@@ -20,16 +20,7 @@ LONGEST_SENTENCE = 14
 def sentence_accuracy(
     logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """Share of the questions of `sentences` whose greedy answer holds the right exact answer.
-
-    Args:
-        logits: The model.
-        tokenizer: Its tokenizer.
-        n: So many `taught` and so many `untaught` questions of every task; all of them where it is `None`.
-
-    Returns:
-        Task -> accuracy on the questions that were `taught` and on those that were `untaught`.
-    """
+    """Share of right greedy answers to `sentences`: task -> on `n` `taught` and on `n` `untaught` questions."""
     tasks = {task.name: task for task in suite("sentences").tasks}
     return {
         task: {half: _share_right(logits, tokenizer, pairs[:n], tasks[task].exact) for half, pairs in halves.items()}

@@ -55,12 +55,7 @@ class CognitiveSettings(Settings):
 
 
 class CognitiveSequences:
-    """Draws training sequences as token ids.
-
-    Attributes:
-        draws: Source of all random choices.
-        weights: Few-shot task -> how often it is drawn, relative to the others with inputs of its length.
-    """
+    """Draws training sequences as token ids."""
 
     def __init__(
         self,
@@ -71,13 +66,7 @@ class CognitiveSequences:
         *,
         settings: CognitiveSettings,
     ) -> None:
-        """Args:
-        tasks: Few-shot tasks, name -> (input, output) pairs; within a task all inputs have the same number of words.
-        questions: Tasks that are answered in a sentence, name -> (question, sentence).
-        vocabulary: Word -> token id.
-        draws: Source of all random choices.
-        settings: How many sequences of each kind a step has.
-        """
+        """`tasks`: name -> (input, output) pairs, inputs of one length; `questions`: name -> (question, sentence)."""
         self.draws, self._settings = draws, settings
         self._boundary, self._newline, self._arrow = (vocabulary[special] for special in ("<|endoftext|>", "\n", "→"))
         self._pairs = {
