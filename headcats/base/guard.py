@@ -49,12 +49,7 @@ class Guard:
     code: Any
 
     def __call__(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        """Call `function`, a part of the item.
-
-        Raises:
-            ExtensionError: The item is not headcats' own and raised anything but an error of headcats; memory that runs
-                out is left to those who can halve the work.
-        """
+        """Call `function`, a part of the item."""
         if is_built_in(self.code):
             return function(*arguments, **options)
         try:
@@ -130,11 +125,7 @@ def copied(value: Any) -> Any:
 
 
 def function_name(kind: str, function: Any) -> str:
-    """The name under which a decorator registers a function.
-
-    Raises:
-        OptionError: Anything but a function with a name, such as a lambda.
-    """
+    """The name under which a decorator registers a function."""
     name = getattr(function, "__name__", "")
     if not callable(function) or not isinstance(name, str) or name in ("", "<lambda>"):
         raise OptionError(f"A {kind} is registered by the name of its function: write `def`; got {function!r:.80}.")

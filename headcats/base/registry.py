@@ -52,34 +52,19 @@ _tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}
 
 
 def register(kind: Kind, name: str, item: Any) -> Any:
-    """Store `item` under `name`, replacing an item of that name (as when a notebook cell is run again).
-
-    Raises:
-        DataError: See `check_name`.
-    """
+    """Store `item` under `name`, replacing an item of that name (as when a notebook cell is run again)."""
     check_name(kind, name)
     _tables[kind][name] = item
     return item
 
 
 def register_later(kind: Kind, name: str, path: str) -> None:
-    """Register an item that is imported at its first look-up.
-
-    Args:
-        kind: Kind of item.
-        name: Its name.
-        path: Where it is, as `package.module:name`.
-    """
+    """Register an item that is imported at its first look-up."""
     register(kind, name, _Deferred(path))
 
 
 def check_name(kind: Kind, name: object) -> None:
-    """Refuse a name that cannot be a node of results, part of a file name or a word on the command line.
-
-    Raises:
-        DataError: `name` is no text, is empty, starts with '.', '-' or '_', holds a slash, space, ':', '@' or ',', or
-            cannot be stored (see `unstorable`).
-    """
+    """Refuse a name that cannot be a node of results, part of a file name or a word on the command line."""
     if (
         not isinstance(name, str)
         or not name
@@ -108,11 +93,7 @@ def unstorable(text: str, *, most: int | None = None) -> str:
 
 
 def lookup(kind: Kind, name: str) -> Any:
-    """The item of that name.
-
-    Raises:
-        UnknownNameError: The message lists near matches and all names.
-    """
+    """The item of that name."""
     table = _table(kind)
     if name in table:
         if isinstance(table[name], _Deferred):
@@ -128,13 +109,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
-    """Message for an unknown name: near matches and names that begin with it, then all candidates.
-
-    Args:
-        kind: Kind of name, such as "task of suite 'icl'" or "option in study.toml": Unknown task 'x' of suite 'icl'.
-        name: The unknown name.
-        candidates: The existing names.
-    """
+    """Message for an unknown name: near matches and names that begin with it, then all candidates."""
     candidates = list(map(str, candidates))
     noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
     begun = [candidate for candidate in candidates if len(str(name)) > 1 and candidate.startswith(str(name))]
@@ -168,15 +143,7 @@ def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:
 
 
 def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Read the names of a package's `__init__.pyi`; each is imported at its first use.
-
-    Args:
-        package: Name of the package.
-        stub: Its `__init__.py`; the stub lies beside it.
-
-    Returns:
-        The package's `__getattr__`, and its public names.
-    """
+    """Read the names of a package's `__init__.pyi`; each is imported at its first use."""
     homes: dict[str, str] = {}
     for node in ast.parse(Path(stub).with_suffix(".pyi").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
@@ -195,16 +162,7 @@ def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[st
 
 
 def preset_of(method: str, preset: str | T, presets: Mapping[str, T]) -> T:
-    """The settings of a preset of a method; settings themselves are returned unchanged.
-
-    Args:
-        method: Name of the method, for the message.
-        preset: Name of a preset, or settings.
-        presets: Name -> settings, at least one.
-
-    Raises:
-        UnknownNameError: No such preset; the message lists near matches.
-    """
+    """The settings of a preset of a method; settings themselves are returned unchanged."""
     if isinstance(preset, type(next(iter(presets.values())))):
         return preset
     if not isinstance(preset, str) or preset not in presets:

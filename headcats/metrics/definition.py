@@ -144,17 +144,7 @@ def metric_name(metric: str | Metric) -> str:
 
 
 def metric_traits(name: str | Metric) -> MetricTraits:
-    """Traits of the metric of that name; the defaults where it was not decorated with `@metric`.
-
-    Args:
-        name: Name of a metric, or the function itself, of logits `[row, vocab]` and targets.
-
-    Returns:
-        The traits.
-
-    Raises:
-        UnknownNameError: A name that is no registered metric.
-    """
+    """Traits of the metric of that name; the defaults where it was not decorated with `@metric`."""
     return getattr(lookup("metric", name) if isinstance(name, str) else name, "traits", MetricTraits())
 
 
@@ -171,25 +161,7 @@ def measure(
     rest: Rest | None = None,
     of: Int[Tensor, " row"] | None = None,
 ) -> Float[Tensor, "metric row"]:
-    """Several metrics of the same logits, computed a part of the rows at a time.
-
-    Args:
-        names: Metrics: names, or functions that need not be registered. Each function gets copies, so that what it
-            does in place changes no other number.
-        logits: In any dtype.
-        targets: What rows are compared with.
-        rest: What the later tokens of answers add in each row of logits; None takes that of `targets`.
-        of: The row of `targets` that belongs to each row of logits; None: as they stand.
-
-    Returns:
-        One row of numbers per metric, each in its own unit.
-
-    Raises:
-        UnknownNameError: A name that is no registered metric.
-        ExtensionError: A metric of yours that raises something, which is its cause, or gives anything but one real
-            number per row.
-        ModelError: NaN logits, which some metrics would read as a perfect answer.
-    """
+    """Several metrics of the same logits, computed a part of the rows at a time."""
     metrics: list[Metric] = [lookup("metric", name) if isinstance(name, str) else name for name in names]
     # The logits of a model that is spread over devices need not be where its tokens are.
     targets = targets.to(logits.device)

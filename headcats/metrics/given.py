@@ -12,12 +12,7 @@ _FORM = "f(logits, targets), with logits [row, vocab] at the last position and h
 
 
 def check_metrics(metrics: Any) -> Metrics:
-    """The metrics of a sweep.
-
-    Raises:
-        UnknownNameError: A name that is not registered.
-        OptionError: No list, an empty one, anything that is no metric, or two metrics of one name.
-    """
+    """The metrics of a sweep."""
     if isinstance(metrics, str) or callable(metrics) or not metrics:
         raise OptionError(
             f"metrics must be a list of names or functions, such as ['logit_diff'] or [my_metric]; got {metrics!r}."
@@ -33,12 +28,7 @@ def check_metrics(metrics: Any) -> Metrics:
 
 
 def registered_name(metric: str | Metric) -> str:
-    """The name by which a study knows a metric; a function is registered under its own, as `@metric` does.
-
-    Raises:
-        UnknownNameError: A name that is not registered.
-        OptionError: Anything that is no metric, or a function with the name of a metric of headcats.
-    """
+    """The name by which a study knows a metric; a function is registered under its own, as `@metric` does."""
     if isinstance(metric, str):
         lookup("metric", metric)
         return metric

@@ -21,9 +21,6 @@ def aligned_places(
     the same places, and at the last token of any prompts. Otherwise tokens belong together that have the same role
     (`x1[0/2]` with `x1[0/2]`); where nothing is masked, any place will do.
 
-    Raises:
-        UnmatchedPrompts: Masked tokens whose role the source prompt does not have, or prompts of unequal length without
-            roles. The message shows both prompts: as the text that `tokenizer` makes of them, or as ids without one.
     """
     lengths = [getattr(batch, side).shape[1] for side in (base, source)]
     roles, others = batch.roles_of(base), batch.roles_of(source)

@@ -25,17 +25,7 @@ _WORDS = ("answer", "distractor")
 def usable_pairs(
     pairs: Iterable[WordPair], tokenizer: Any, *, template: Template, answers: str = "whole"
 ) -> tuple[list[WordPair], DropReport]:
-    """The word pairs whose output can be scored after the query, and what was dropped and why.
-
-    Args:
-        pairs: Input and output words.
-        tokenizer: That of the model.
-        template: How a query and its answer are written.
-        answers: "whole", "first_token", or "single", which drops outputs of several tokens.
-
-    Raises:
-        OptionError: The tokenizer does not know the template's fixed text.
-    """
+    """The word pairs whose output can be scored after the query, and what was dropped and why."""
     pairs, report, unknown = list(pairs), DropReport(), unknown_id(tokenizer)
     check_writable(template, tokenizer, pairs)
     queries = encode(tokenizer, [template.query(word) for word, _ in pairs])
@@ -71,22 +61,6 @@ def encode_pairs(
     token, and at roles that have as many tokens in both. A second corruption with an unknown word, or that is the
     clean or the corrupted prompt, is left out.
 
-    Args:
-        pairs: Prompts with different keys.
-        tokenizer: That of the model.
-        task: Name of their task.
-        n_ctx: Most tokens that the model reads; the last token of an answer is predicted, not read.
-        answers: "whole": answer and distractor of any number of tokens. "first_token": the first token of each.
-            "single": answers or distractors of several tokens are dropped.
-        bos: That of the template of the pairs: where BOS stands (see `headcats.prompts.tokens.BOS`).
-
-    Returns:
-        Batches in order of first appearance. Clean, corrupted and second prompts of a batch have one length each, their
-        tokens align in all of them or in none, and only in a batch of its own has an answer or distractor several
-        tokens. The report counts the pairs kept, and those dropped by reason.
-
-    Raises:
-        DataError: Two pairs have one key.
     """
     key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
     if count > 1:

@@ -15,11 +15,6 @@ def token_labels(ends: Sequence[int], spans: Mapping[str, Span], *, n_bos: int, 
 
     BOS has the role "bos", text outside every role "other". No labels at all for a prompt without roles.
 
-    Args:
-        ends: The character at which each token of the text ends.
-        spans: Role -> its characters.
-        n_bos: BOS tokens in front of the text.
-        n_shared: Tokens behind the text with which answer and distractor both begin.
     """
     if not spans:
         return ()

@@ -151,12 +151,7 @@ _WRITTEN = {
 
 
 def find_template(name: str) -> Template:
-    """The registered template of that name.
-
-    Raises:
-        UnknownNameError: There is none.
-        ExtensionError: Something else is registered under the name.
-    """
+    """The registered template of that name."""
     template = lookup("template", name)
     if not isinstance(template, Template):
         raise ExtensionError(f"Template {name!r} must be a Template; got a {type(template).__name__}.")

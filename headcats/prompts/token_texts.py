@@ -13,10 +13,6 @@ def token_texts(tokenizer: Any, ids: Sequence[int], *, text: str) -> list[str]:
     A character of several tokens is the text of the first of them, and the others are "". Blanks that a tokenizer
     loses stand before the token behind them. Tokens that are not those of the text are decoded one by one.
 
-    Args:
-        tokenizer: That of the model.
-        ids: Token ids without BOS.
-        text: What they were made of, or longer.
     """
     ((encoded, ends),) = encode_with_ends(tokenizer, [text])
     if encoded[: len(ids)] != list(ids):

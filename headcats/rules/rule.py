@@ -89,19 +89,7 @@ class Rule:
     least_effect: float = 0.0
 
     def __call__(self, scores: xr.Dataset) -> xr.DataArray:
-        """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out.
-
-        Args:
-            scores: What `hc.score` returns, or a table like it.
-
-        Returns:
-            As described.
-
-        Raises:
-            DataError: What the rule itself refuses.
-            ExtensionError: A rule of yours that raises something, which is its cause, or gives something else than 1, 0
-                and -1.
-        """
+        """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out."""
         effect = scores["effect"]
         guard = Guard("Rule", self.name, self.judge)
         outcome = guard(self.judge, scores)
@@ -226,14 +214,6 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
 
     Task-specific effects likewise. `rule(negate(scores))` finds suppressing heads.
 
-    Args:
-        scores: What `hc.score` returns.
-
-    Returns:
-        The same variables with the same dims, in the same unit.
-
-    Raises:
-        DataError: rows are categories, whose p values are one-sided; `hc.categorize` judges both directions itself.
     """
     if "category" in scores["effect"].dims:
         raise DataError(

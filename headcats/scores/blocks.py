@@ -12,11 +12,7 @@ from headcats.results.run_results import RunResults, tables_of
 
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
-    """`{"approximation": kind}` of blocks that are first-order approximations, {} of exact ones.
-
-    Raises:
-        DataError: The blocks differ in this.
-    """
+    """`{"approximation": kind}` of blocks that are first-order approximations, {} of exact ones."""
     kinds = {task: str(block.attrs.get("approximation", "")) for task, block in blocks.items()}
     first, expected = next(iter(kinds.items()))
     for task, kind in kinds.items():
@@ -29,15 +25,7 @@ def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
 
 
 def find_blocks(run: RunResults, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
-    """Task -> block of one method, and its positions.
-
-    Raises:
-        UnknownNameError: No such method, or a joint method.
-        OptionError: Ambiguous or missing positions.
-
-    Warns:
-        StatisticsWarning: Tasks without such a block.
-    """
+    """Task -> block of one method, and its positions."""
     tasks, labels = run.tasks, run.scored
     methods = list(dict.fromkeys(label.method for label in labels))
     if method not in methods:
@@ -66,12 +54,7 @@ def find_blocks(run: RunResults, *, method: str, positions: str | None) -> tuple
 
 
 def instead_of_scores(run: RunResults, method: str) -> str:
-    """Advice where scores of single tasks are asked of a method that has none; "" for any other method.
-
-    Args:
-        run: The run.
-        method: As the user wrote it, with or without options: "attribution_patch:steps=8".
-    """
+    """Advice where scores of single tasks are asked of a method that has none; "" for any other method."""
     name = Label.parse(method).name
     tables = tables_of(name, run.joint_blocks)
     by_name = {Label.parse(label).name: about for label, about in reversed(run.declarations.items())}

@@ -48,9 +48,6 @@ def task_specific(
 
     Tasks without a control, or whose control shares no prompt with them, are left out.
 
-    Raises:
-        OptionError: The method has no control that brings a wrong task.
-        DataError: No task has donors of a second corruption on its own prompts.
     """
     if not control and not (missing := controls_of(method).get("task")):
         able = {about.control_of for about in registered_declarations().values() if about.control == "task"}
@@ -82,8 +79,6 @@ def beside(
     Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
     told to.
 
-    Raises:
-        DataError: The control has other layers or heads.
     """
     for dim in ("layer", "head"):
         if not np.array_equal(block[dim].values, control[dim].values):
@@ -103,11 +98,7 @@ def beside(
 def control_table(
     blocks: dict[str, xr.Dataset], controls: dict[str, Control], table: xr.Dataset, *, metric: str, seed: int
 ) -> dict[str, xr.DataArray]:
-    """The variables that controls add to a table of total effects; nothing for controls that were not run.
-
-    Warns:
-        StatisticsWarning: Tasks without a control that others have, or whose control shares no prompt with them (NaN).
-    """
+    """The variables that controls add to a table of total effects; nothing for controls that were not run."""
     dims, shape = ("task", "layer", "head"), tuple(table.sizes[dim] for dim in ("layer", "head"))
     tasks = [str(task) for task in table["task"].values]
     names = ("specific_effect", "specific_low", "specific_high", "null_effect")

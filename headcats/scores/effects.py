@@ -14,12 +14,7 @@ Grid = dict[str, Any]
 
 
 def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[PromptEffects, Grid]:
-    """Differences `[prompt, layer x head]` and gaps of one block, and its heads.
-
-    Raises:
-        DataError: Not a block of a causal method.
-        UnknownNameError: No such metric.
-    """
+    """Differences `[prompt, layer x head]` and gaps of one block, and its heads."""
     lacking = sorted({"patched", "clean", "corrupted", "item", "metric"} - set(block.variables))
     if lacking or block.attrs.get("base") not in ("clean", "corrupted"):
         raise DataError(
@@ -47,11 +42,7 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
 
 
 def same_grid(grids: dict[str, Grid]) -> Grid:
-    """The heads that all tasks have.
-
-    Raises:
-        DataError: They differ.
-    """
+    """The heads that all tasks have."""
     first, expected = next(iter(grids.items()))
     for task, grid in grids.items():
         for axis in expected:

@@ -19,11 +19,7 @@ def first_half(item: str, *, seed: int) -> bool:
 
 
 def of_items(results: xr.DataTree, keep: Callable[[str], bool]) -> xr.DataTree:
-    """Results of the query items for which `keep` is true, without tasks that have none left.
-
-    Raises:
-        DataError: No prompt is left in any task.
-    """
+    """Results of the query items for which `keep` is true, without tasks that have none left."""
     nodes: dict[str, xr.Dataset] = {"/": results.to_dataset()}
     run = RunResults(results)
     for task, labels in run.tasks.items():

@@ -9,17 +9,7 @@ _FIRST = (*_ABOUT, "category", *_DIMS, "effect", "low", "high", "p_value", "q_va
 
 
 def score_table(scores: xr.Dataset) -> pd.DataFrame:
-    """Every number of scores that belongs to a task, a head, or both.
-
-    Args:
-        scores: What `hc.score` returns.
-
-    Returns:
-        Columns `method, positions, metric, category, task, layer, head, effect, low, high, p_value, q_value`, then the
-        other variables of the scores by their names, in their units; those of a task (`n`, `gap`, ...) are the same in
-        all its rows. Approximated effects say so in `approximation`. A head that a layer lacks is a row without
-        numbers. Draws and pairs of tasks (`resampled`, `null_t`, ...) have no column.
-    """
+    """Every number of scores that belongs to a task, a head, or both."""
     names = [str(name) for name, values in scores.variables.items() if values.dims and set(values.dims) <= set(_DIMS)]
     frame = scores[[name for name in names if name not in _DIMS]].to_dataframe(dim_order=list(_DIMS)).reset_index()
     frame = frame.assign(**{name: scores.attrs[name] for name in _ABOUT if name in scores.attrs})

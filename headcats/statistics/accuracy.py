@@ -33,14 +33,6 @@ def clustered_accuracy(right: Bool[np.ndarray, " text"], cluster: Shaped[np.ndar
     of freedom less than there are clusters. Where all answers are right (or wrong) the clusters show no variance; each
     then counts as one text. So few clusters give a wide interval, never one of width 0.
 
-    Args:
-        right: Whether each text was classified correctly.
-        cluster: What each text belongs to: its query item for a probe that is tested on new items, its task for one
-            that is tested on new tasks.
-
-    Returns:
-        All NaN without texts; without an interval for a single cluster.
-
     References:
         Wilson (1927), J. Am. Stat. Assoc. 22, 209-212; Korn & Graubard (1998), Survey Methodology 24, 193-201.
     """

@@ -35,16 +35,7 @@ def rank_correlation(first: Float[np.ndarray, " head"], second: Float[np.ndarray
 def pairwise(
     inside: Bool[np.ndarray, "set head"], values: Float[np.ndarray, "set head"]
 ) -> dict[str, Shaped[np.ndarray, "set set"]]:
-    """Several sets of the same heads, each compared with each.
-
-    Args:
-        inside: Heads of each set.
-        values: What each set was chosen by; NaN where a head has no number.
-
-    Returns:
-        `jaccard` and `expected`, its mean by chance over the heads with a number in one of both (NaN where one has no
-        number at all); `correlation` of ranks over the `n_heads` with a number in both; `both`: heads in both sets.
-    """
+    """Several sets of the same heads, each compared with each."""
     finite = np.isfinite(values)
     has_numbers = np.outer(finite.any(axis=1), finite.any(axis=1))
     table = {"jaccard": np.where(has_numbers, jaccards(inside), np.nan)}

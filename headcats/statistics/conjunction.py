@@ -19,12 +19,6 @@ def partial_conjunction(
     Stouffer's sum, which finds heads that matter in all tasks, a fifth to Simes', which finds those that matter in
     hardly more than r: `min(p_Stouffer / .8, p_Simes / .2)`, at most 1. NaN counts as 1.
 
-    Args:
-        p_values: One-sided, uniform or larger without the effect; independent or positively dependent between tasks.
-        r: How many tasks.
-        correlation: Of the noise between tasks; where it raises the variance of Stouffer's sum, it counts. None:
-            independent.
-
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222; Simes (1986), Biometrika 73, 751-754; Strube (1985),
         Psychol. Bull. 97, 334-341, for correlated tests.

@@ -30,13 +30,6 @@ def paired_differences(pairs: Mapping[str, Sequence[tuple[Estimate, Estimate]]],
     cancels. Draws are pooled over heads and comparisons, as those of effects are (docs/tests_of_heads.md): calibrated
     on average over them.
 
-    Args:
-        pairs: Name of a comparison -> first and second estimate of each of its tasks, on the same prompts.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        Name -> differences. `doubtful` as for effects: p cannot be trusted. A comparison with a task of a single item
-        has p 1.
     """
     scatter = {name: _scatter(of_tasks) for name, of_tasks in pairs.items()}
     null = pooled_null(scatter, seed=seed)

@@ -69,15 +69,7 @@ class PooledNull:
 
 
 def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: int, jobs: int = 1) -> PooledNull:
-    """The null distribution for every task, from the scatter of items around the effects of all tasks.
-
-    Args:
-        scatter: Task -> what each item adds to the deviation of an effect, in shares of the gap: rows sum to 0. NaN for
-            heads without a number. Tasks with a single item have no distribution and get that of t with one degree of
-            freedom.
-        seed: Seed of the draws.
-        jobs: Threads; the draws are the same.
-    """
+    """The null distribution for every task, from the scatter of items around the effects of all tasks."""
     errors = {task: standard_errors(values) for task, values in scatter.items()}
     pool = np.concatenate([errors[task][scatters(values)] for task, values in scatter.items()] or [[]])
     pool = pool[np.isfinite(pool)]

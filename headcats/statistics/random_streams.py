@@ -15,9 +15,6 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     `stream(0, "capitals", "bootstrap")` is the same on every machine, in every process and NumPy release that keeps
     PCG64's stream; names are hashed with their lengths, so `("ab", "c")` and `("a", "bc")` differ.
 
-    Args:
-        seed: The study's seed; any integer.
-        names: Usually a task name and a purpose; compared exactly, as Unicode text.
     """
     digest = hashlib.blake2b(digest_size=32)
     for part in (str(int(seed)), *names):

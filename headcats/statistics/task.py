@@ -77,13 +77,6 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
     t interval of the gap over items lies above 0, every head is (the ratio means nothing). With a single item there is
     no scatter, and no interval of the gap either, unless all its prompts agree.
 
-    Args:
-        prompts: Differences and gaps of the task's prompts.
-        task: Name that the random streams derive from.
-        seed: Seed of the study.
-
-    Raises:
-        DataError: no prompts.
     """
     if not len(prompts.gap):
         raise DataError(f"Task {task!r} has no prompts to estimate from.")

@@ -18,16 +18,7 @@ _Case = TypeVar("_Case")
 def contrast(
     template: str, clean: Mapping[str, str], changed: Mapping[str, str], *, item: str, answers: tuple[str, str], of: str
 ) -> PromptPair:
-    """A prompt pair from a template with named fields, each of which stands once and is a role.
-
-    Args:
-        template: Text with fields: `The {subject} near the {attractor}`.
-        clean: Words of all fields.
-        changed: Those that the corrupted prompt has instead.
-        item: The case.
-        answers: Answer and distractor, without a space in front.
-        of: What prompts are balanced by where few are drawn, as by distractor tasks.
-    """
+    """A prompt pair from a template with named fields, each of which stands once and is a role."""
     (text, spans), (other, other_spans) = _filled(template, clean), _filled(template, {**clean, **changed})
     return PromptPair(
         key=text,

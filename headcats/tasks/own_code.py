@@ -13,11 +13,7 @@ from headcats.results.whole_file import regular
 
 
 def load_object(source: str) -> tuple[Any, str]:
-    """The object, and where it is: as `source`, with the full path of a file. A file is run once, until it changes.
-
-    Raises:
-        DataError: There is no such module, file or name, or its code fails; the message says which.
-    """
+    """The object, and where it is: as `source`, with the full path of a file. A file is run once, until it changes."""
     place, _, name = source.rpartition(":")
     try:
         if place.endswith(".py"):

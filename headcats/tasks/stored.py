@@ -49,8 +49,6 @@ def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
 
     `source` says where the text is.
 
-    Raises:
-        StorageError: The text is damaged.
     """
     stored = parse_suite(text, source=source)
     try:

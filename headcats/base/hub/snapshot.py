@@ -26,8 +26,6 @@ def fetch_snapshot(
     `choose` picks the files to fetch from all names. `first` is a file that every copy has: a cached copy with it
     serves where the hub cannot be asked.
 
-    Raises:
-        HubProblem: Nothing was fetched, or a file did not arrive whole; nothing of it is kept in the cache then.
     """
     try:
         cached = _cached(name, kind, revision, first)

@@ -23,8 +23,6 @@ def upload(
     Files of the data set that are not among `files` are deleted where `replaces` says so. Of a `private` one, a public
     data set of that name is refused before anything is sent. A `revision` is a branch, made if there is none.
 
-    Raises:
-        HubProblem: The files of the data set are as they were.
     """
     if get_token() is None:
         tokens = f"{constants.ENDPOINT}/settings/tokens"

@@ -13,15 +13,7 @@ from headcats.tasks.files.table_file import parquet_records, separated_records
 
 
 def file_records(path: Path, *, inside: str = "") -> Records:
-    """The rows of a JSON, JSON Lines, CSV, TSV or Parquet file; of JSON with every field that any record has.
-
-    Args:
-        path: The file.
-        inside: Field of a JSON object under which its list of records may stand, ignoring case.
-
-    Raises:
-        DataError: No such file, another format, or one that cannot be read.
-    """
+    """The rows of a JSON, JSON Lines, CSV, TSV or Parquet file; of JSON with every field that any record has."""
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}; expected a file of {', '.join(SUFFIXES)}.")
     check_safe(path)

@@ -28,11 +28,7 @@ ITEM = ("item",)
 
 
 def by_meaning(columns: Sequence[str], *, file: str) -> dict[str, str]:
-    """Name without case and surrounding space -> name in the file.
-
-    Raises:
-        DataError: A column that is there twice.
-    """
+    """Name without case and surrounding space -> name in the file."""
     names: dict[str, str] = {}
     for column in columns:
         bare = str(column).strip().casefold().replace(" ", "_")
@@ -43,11 +39,7 @@ def by_meaning(columns: Sequence[str], *, file: str) -> dict[str, str]:
 
 
 def find(names: Mapping[str, str], synonyms: Sequence[str], *, file: str) -> str | None:
-    """The column with one of these meanings; None without any.
-
-    Raises:
-        DataError: Several could be it.
-    """
+    """The column with one of these meanings; None without any."""
     candidates = [name for name in synonyms if name in names]
     if len(candidates) > 1 and candidates[0] != synonyms[0]:
         raise DataError(

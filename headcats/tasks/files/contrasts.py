@@ -37,11 +37,7 @@ class Contrasts:
 
 
 def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | None:
-    """The task; None if no column means clean, or none corrupted.
-
-    Raises:
-        DataError: The columns of the answers are missing, or could be several.
-    """
+    """The task; None if no column means clean, or none corrupted."""
     names = by_meaning(records.columns, file=records.file)
     clean, corrupted, answer, wrong, item = (
         find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED, ANSWER, WRONG, ITEM)

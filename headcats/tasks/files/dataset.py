@@ -27,23 +27,14 @@ def is_saved_dataset(folder: Path) -> bool:
 
 
 def saved_records(folder: Path) -> Records:
-    """A dataset that `save_to_disk` has written.
-
-    Raises:
-        DataError: It cannot be read, or has several splits.
-    """
+    """A dataset that `save_to_disk` has written."""
     import datasets
 
     return _records(lambda: datasets.load_from_disk(str(folder)), folder.name, "name the folder of one")
 
 
 def hub_records(address: str) -> Records:
-    """A dataset of the hub, downloaded if it is not in the cache: `hf://datasets/user/name[/config[/split]]`.
-
-    Raises:
-        DataError: Another form of address, no such dataset, neither a network nor a copy in the cache, or several
-            configs or splits and none named.
-    """
+    """A dataset of the hub, downloaded if it is not in the cache: `hf://datasets/user/name[/config[/split]]`."""
     parts = address.removeprefix(HUB).rstrip("/").split("/")
     if not (address.startswith(HUB) and 2 <= len(parts) <= 4 and all(parts) and all(map(_NAME.fullmatch, parts[:2]))):
         raise DataError(

@@ -12,11 +12,7 @@ from headcats.tasks.files.records import ABSENT, Records
 
 
 def json_content(path: Path) -> Any:
-    """Content of a JSON file; of JSON Lines, whatever the suffix, the list of its lines, None for empty ones.
-
-    Raises:
-        DataError: An empty file, one that is not in UTF-8, or neither JSON nor JSON Lines.
-    """
+    """Content of a JSON file; of JSON Lines, whatever the suffix, the list of its lines, None for empty ones."""
     with reading(path):
         content = path.read_text(encoding="utf-8-sig")
     if not content.strip():
@@ -63,8 +59,6 @@ def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = (
     """Entries that are all objects with the fields of the first, or all lists of two (input, output); None is an empty
     row, and a field that another object lacks is `ABSENT`. `fields` of objects are read besides those of the first.
 
-    Raises:
-        DataError: No entry, or none of either kind; while rows are read, an entry of another kind.
     """
     first = next((entry for entry in entries if entry is not None), None)
     if isinstance(first, dict) and first:

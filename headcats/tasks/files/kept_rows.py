@@ -87,19 +87,7 @@ def keep_rows(
     wrong: int | None = None,
     item: int | None = None,
 ) -> KeptRows:
-    """Drop rows without texts, all rows with the same input and another output, and repeated ones.
-
-    Args:
-        rows: The rows; their first text is the input, and all have as many texts.
-        file: Name of the file, for messages.
-        place: Number of a row -> its place in messages.
-        output: Which of the texts is the output.
-        wrong: Which is the wrong output, if there is one (see `repeated_rows`).
-        item: Which rows are drawn by; the input if None.
-
-    Raises:
-        DataError: No row is left, or text that is not valid Unicode.
-    """
+    """Drop rows without texts, all rows with the same input and another output, and repeated ones."""
     n_rows, report, left = 0, DropReport(), iter(rows)
     store = PackedTexts()
     # Lists of arrays: one that grows leaves holes in the memory.

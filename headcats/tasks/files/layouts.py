@@ -32,11 +32,7 @@ LAYOUTS = (
 
 
 def file_content(path: Path, settings: FileSettings) -> FileContent:
-    """Read the tasks of one file: one, unless a registered layout gives several.
-
-    Raises:
-        DataError: A file that cannot be read, whose layout is unknown, or without a usable row.
-    """
+    """Read the tasks of one file: one, unless a registered layout gives several."""
     check_safe(path)
     suffix = path.suffix.lower()
     if suffix in JSON:
@@ -77,11 +73,7 @@ def _is_records(value: Any) -> bool:
 
 
 def record_content(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileContent:
-    """The one task of a table of prompts, questions with options, or word pairs.
-
-    Raises:
-        DataError: Columns of no known layout, or rows that cannot be used.
-    """
+    """The one task of a table of prompts, questions with options, or word pairs."""
     records = with_answers(records, tokenizer=settings.tokenizer)
     names = {str(column).strip().casefold() for column in records.columns}
     of_years = "label" in names and not names & {"answer", "wrong", "distractor", "wrong_answer", "corrupted_label"}

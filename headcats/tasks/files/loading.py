@@ -61,8 +61,6 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
 
     A file alone takes its settings from a suite.toml beside it.
 
-    Raises:
-        DataError: Nothing is there, a file cannot be used (the message names it), or a folder without data.
     """
     text = os.fspath(source)
     if text.startswith("hf://"):

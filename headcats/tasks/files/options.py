@@ -65,11 +65,7 @@ class OptionPrompts:
 
 
 def option_task(records: Records, *, answer: str = "") -> FileTask | None:
-    """The task; None if the columns are of no layout with options. `answer` is one of `ANSWERS`, a letter if "".
-
-    Raises:
-        DataError: Options that are counted from 1, or one question in all where its answer is a text.
-    """
+    """The task; None if the columns are of no layout with options. `answer` is one of `ANSWERS`, a letter if ""."""
     names = by_meaning(records.columns, file=records.file)
     layout = next((layout for layout in WITH_OPTIONS if set(layout) <= names.keys()), None)
     if layout is None:

@@ -48,9 +48,6 @@ class Records:
         Whole numbers become text where every row has one, and a list of one text that text. Of a longer list the first
         text is taken in the columns `several`; elsewhere the row is dropped.
 
-        Raises:
-            DataError: A cell that is neither or `ABSENT`, or a column of both numbers and text; the message names the
-                row.
         """
         columns = {name: self.columns.index(name) for name in names}
         cells = _Cells(self.place, columns, strip=strip, several=several)

@@ -17,8 +17,6 @@ def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str
 
     Its `relation_type` is the category. Templates of a suite.toml go first.
 
-    Raises:
-        DataError: Samples without subject or object, or templates that are not a list of text.
     """
     samples = content["samples"]
     if not isinstance(samples, list):

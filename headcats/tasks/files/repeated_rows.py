@@ -20,11 +20,6 @@ def repeated_rows(
     With wrong outputs, as finished prompts have them, two outputs of an input contradict each other only if one is
     wrong elsewhere: the same prompt with another pair of answers is another row.
 
-    Args:
-        texts: The texts of all rows, the input first.
-        inputs: Hashes of the inputs: only rows that share one are read and compared.
-        output: Which text is the output.
-        wrong: Which text is the wrong output, if there is one.
     """
     repeated: dict[str, list[int]] = {CONTRADICTORY: [], DUPLICATE: []}
     for rows in _sharing(inputs):

@@ -66,11 +66,7 @@ class SuiteSettings:
 
 
 def read_settings(folder: Path) -> SuiteSettings:
-    """The settings of a folder, none if it has no `suite.toml`.
-
-    Raises:
-        DataError: Not TOML, an unknown key, a value of the wrong kind, or a file that is not in the folder.
-    """
+    """The settings of a folder, none if it has no `suite.toml`."""
     path = folder / NAME
     if not path.is_file():
         return SuiteSettings()

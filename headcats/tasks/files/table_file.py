@@ -23,12 +23,7 @@ _DELIMITERS = (";", _TAB, ",", "|")
 
 
 def separated_records(path: Path, *, delimiter: str) -> Records:
-    """A file of cells between delimiters, below a line of column names; every cell is text.
-
-    Raises:
-        DataError: No line, not UTF-8, or another delimiter; while rows are read, one with more or fewer cells than
-            there are columns.
-    """
+    """A file of cells between delimiters, below a line of column names; every cell is text."""
     with reading(path), _open(path) as file:
         header = next(_rows(file, path, delimiter), (1, []))[1]
     if not header:
@@ -77,8 +72,6 @@ def parquet_records(path: Path) -> Records:
 
     A text that is in the file once may stand in every row, so what they would take is summed before they are made.
 
-    Raises:
-        DataError: pyarrow cannot read it, or it would take a hundred times its size, beyond 256 MB, in memory.
     """
     from pyarrow import parquet
 

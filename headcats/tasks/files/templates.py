@@ -29,8 +29,6 @@ class TemplatePrompts:
         file: Name of the file, for messages.
         keys: Number of a row -> key of its prompt; without them the subject is the key.
 
-    Raises:
-        DataError: A template without `{}`, or one object in all.
     """
 
     rows: KeptRows

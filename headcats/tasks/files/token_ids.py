@@ -11,11 +11,7 @@ COLUMNS = {"correct_idx": "answer", "incorrect_idx": "wrong"}
 
 
 def with_answers(records: Records, *, tokenizer: str) -> Records:
-    """The records with the text of the ids in columns `answer` and `wrong`; as they are, if they hold no such ids.
-
-    Raises:
-        DataError: There are ids and no tokenizer, one that cannot be loaded, or an id that it lacks.
-    """
+    """The records with the text of the ids in columns `answer` and `wrong`; as they are, if they hold no such ids."""
     names = by_meaning(records.columns, file=records.file)
     if not COLUMNS.keys() <= names.keys() or set(COLUMNS.values()) <= names.keys():
         return records

@@ -45,11 +45,7 @@ class YearPrompts:
 
 
 def year_task(records: Records) -> FileTask | None:
-    """The task of the columns clean, corrupted and label; None if one of them is missing.
-
-    Raises:
-        DataError: A label that is not the two digits of a year of its prompt.
-    """
+    """The task of the columns clean, corrupted and label; None if one of them is missing."""
     names = by_meaning(records.columns, file=records.file)
     clean, corrupted = (find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED))
     if clean is None or corrupted is None or LABEL not in names:
