@@ -108,10 +108,7 @@ def source_text(code: Any) -> str:
 
 
 def copied(value: Any) -> Any:
-    """A copy of what one item could write into and another one reads: arrays, tables, and collections of them.
-
-    What has a method `copied` is asked for it. Models and everything else come back as they are.
-    """
+    """Copy arrays, tables and collections, and what has a method `copied` by that; return all else as it is."""
     if isinstance(value, dict):
         return {key: copied(entry) for key, entry in value.items()}
     if type(value) in (list, tuple):
@@ -142,10 +139,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def own_traceback(error: ExtensionError) -> str:
-    """The traceback of what an item raised, from its own code on; "" where none of it is Python.
-
-    No traceback can be sent to another process: there it is the note that `noting_traceback` has added.
-    """
+    """The traceback of an item from its own code on, or as `noting_traceback` has noted it elsewhere; else ""."""
     cause, place = error.__cause__, None if error.__cause__ is None else error.__cause__.__traceback__
     while place is not None and _is_ours(place):
         place = place.tb_next

@@ -62,10 +62,7 @@ Scores = tuple[Float[Tensor, " place"], Float[Tensor, " place"]]
 def later_scores(
     score: Callable[[Int[Tensor, " place"], Int[Tensor, " place"]], Scores], predicted: Int[Tensor, "*row step"]
 ) -> tuple[Float[Tensor, "*row"], Float[Tensor, "*row"]]:
-    """The scores of `predicted`, summed over steps; -1 stands where an answer has ended.
-
-    `score` takes places of `predicted.flatten()` and the tokens there. NaN is a ModelError.
-    """
+    """Sum the scores of `predicted` (-1: the answer has ended) over steps; NaN is a ModelError."""
     flat = predicted.flatten()
     places = (flat >= 0).nonzero().flatten()
     scores = score(places, flat[places])

@@ -17,10 +17,9 @@ def aligned_places(
 ) -> Int[Tensor, "prompt packed"] | None:
     """For each packed position of the base prompts, the position of the source prompts whose z belongs there.
 
-    None where it is the one at the same place from the end, which is so for prompts of one length whose roles are at
-    the same places, and at the last token of any prompts. Otherwise tokens belong together that have the same role
-    (`x1[0/2]` with `x1[0/2]`); where nothing is masked, any place will do.
-
+    None where it is the one at the same place from the end. Otherwise tokens of the same role belong together
+    (`x1[0/2]` with `x1[0/2]`); where nothing is masked, any place will do. Raises UnmatchedPrompts for a masked token
+    whose role the source prompt lacks; the message shows both prompts, as text if there is a tokenizer.
     """
     lengths = [getattr(batch, side).shape[1] for side in (base, source)]
     roles, others = batch.roles_of(base), batch.roles_of(source)

@@ -220,11 +220,10 @@ def few_shot_texts(
     category: str = "",
     purpose: str,
 ) -> list[AnsweredText]:
-    """`n` prompts of random demonstrations and a query, each followed by its right answer.
+    """`n` prompts of random demonstrations and a query, each with its right answer; `purpose` names the random stream.
 
-    Queries cycle through all pairs in random orders, so each is used equally often; the demonstrations of a prompt are
-    different pairs, never the query: fewer pairs than one prompt needs are a DataError. `purpose` names the random
-    stream: two purposes give independent prompts.
+    Queries cycle through all pairs in random orders; the demonstrations of a prompt are different pairs, never the
+    query.
     """
     if len(pairs) < n_demos + 1:
         raise DataError(

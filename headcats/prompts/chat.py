@@ -25,10 +25,7 @@ _WORDS: tuple[WordPair, ...] = (("France", "Paris"), ("3, 4 and 5", "6"), ("Ã©tÃ
 
 
 def chat_template(tokenizer: Any, *, tried: Sequence[Conversation] = ()) -> Template:
-    """The chat template of a tokenizer; an OptionError if it has none, or none that is a `Template`.
-
-    With the prompts that are `tried`, and with words of our own, it must write what the tokenizer writes.
-    """
+    """The chat template of a tokenizer as a `Template`, which writes the prompts `tried` as the tokenizer does."""
     if not getattr(tokenizer, "chat_template", None):
         raise OptionError(
             "The tokenizer of this model has no chat template: leave out --template chat (template='chat'), or set "
@@ -75,10 +72,9 @@ CHAT = _Chat("chat", before="", between="", lead="", after="", bos="written")
 
 
 def as_messages(pairs: Sequence[PromptPair], template: Template) -> list[PromptPair]:
-    """Finished prompts as they are read: as they are, or as messages if the template is that of a conversation.
+    """Finished prompts as they are read: stripped of outer spaces and written as messages by a conversation's template.
 
-    A message is the prompt without the spaces around it, which most chat templates remove. The answer begins the reply:
-    the spaces in front of it make way for the template's lead. Roles move along.
+    The lead of the template replaces the spaces in front of an answer. Roles move along.
     """
     return list(pairs) if template.bos != "written" else [_as_message(pair, template) for pair in pairs]
 

@@ -55,12 +55,10 @@ def build_pairs(
     corruption: str = "other_task",
     distractors: Collection[str] | None = None,
 ) -> list[PromptPair]:
-    """`n` different prompt pairs of one task, with `n_demos` (at least 1) demonstrations.
+    """`n` different prompt pairs of one task, with `n_demos` (at least 1) demonstrations; a DataError for too few.
 
-    They come in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
-    as possible. Distractor tasks are those of the `others` that share enough inputs, and of these the `distractors`
-    alone if they are named. A DataError for too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)`
-    shared inputs differently.
+    Distractor tasks alternate in blocks that hold each once; queries repeat as late as possible. Distractor tasks are
+    the `others` that share enough inputs, and of these the `distractors` alone if they are named.
     """
     options: dict[str, Any] = {"seed": seed, "template": template, "n_demos": n_demos, "corruption": corruption}
     options["distractors"] = distractors
@@ -126,11 +124,7 @@ def each_pair(
 
 
 def distractor_tasks(pairs: Mapping[str, str], others: PairsByTask, *, n_demos: int) -> dict[str, dict[str, str]]:
-    """Possible distractor tasks: name -> its outputs for the shared inputs that it answers differently.
-
-    Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out; without demonstrations nothing shows a task.
-    Sorted by name: a suite's order does not matter.
-    """
+    """Distractor task -> its other outputs for shared inputs; of `2 * (n_demos + 1)` such inputs or more, by name."""
     if not n_demos:
         return {}
     shared = {
@@ -207,10 +201,7 @@ class SecondLabels:
         distractor_task: str,
         draws: np.random.Generator,
     ) -> tuple[str, list[str]] | None:
-        """Name and outputs, in the order of the demonstrations, of a second corruption; None if there is none.
-
-        `labels` are the outputs in the corrupted prompt, `distractor_task` the task that it shows.
-        """
+        """Name and outputs of a second corruption, or None; the first one shows the `labels` of `distractor_task`."""
         inputs, outputs = zip(*demonstrations, strict=True)
         if self._permutes:
             shuffles = (derange(outputs, draws) for _ in range(ATTEMPTS if len(set(outputs)) > 1 else 0))

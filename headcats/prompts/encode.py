@@ -60,7 +60,6 @@ def encode_pairs(
     "answer_start". Prompts are kept whose clean and corrupted tokens do not align: they can be patched at their last
     token, and at roles that have as many tokens in both. A second corruption with an unknown word, or that is the
     clean or the corrupted prompt, is left out.
-
     """
     key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
     if count > 1:
@@ -81,10 +80,7 @@ def encode_pairs(
 
 
 def _unknown(reason: str, report: DropReport, tokenizer: Any, texts: Iterable[str]) -> str:
-    """Phrase that says what the tokenizer lacks, where that is the reason.
-
-    Looked for in the first example alone, the one that the report shows.
-    """
+    """Phrase that says what the tokenizer lacks, where that is the reason; for the first example, which is reported."""
     return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD and reason not in report.examples else ""
 
 

@@ -14,7 +14,6 @@ def token_labels(ends: Sequence[int], spans: Mapping[str, Span], *, n_bos: int, 
     """The role of each token, which is that of its last character: `role`, or `role[i/n]` if n > 1 tokens have it.
 
     BOS has the role "bos", text outside every role "other". No labels at all for a prompt without roles.
-
     """
     if not spans:
         return ()

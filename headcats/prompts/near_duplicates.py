@@ -8,11 +8,11 @@ from headcats.prompts.pair import PromptPair
 
 
 def near_duplicates(pairs: Sequence[PromptPair]) -> list[PromptPair]:
-    """The pairs whose contrast a pair of another item has too, in their order.
+    """Find pairs whose contrast a pair of another item has too.
 
-    Two contrasts are one if answer, distractor, and the words that are replaced in the corrupted prompt, with what
-    replaces them, are the same wherever they stand. Capitals and punctuation do not count. Of prompts of unequal
-    numbers of words, those that stand in one of the two alone are compared.
+    Two contrasts are one if answer, distractor and the replaced words are, wherever they stand, with what replaces
+    them; capitals and punctuation do not count. Prompts of unequal length are compared by the words that one of the two
+    lacks.
     """
     items = defaultdict[tuple[object, ...], set[str]](set)
     contrasts = [_contrast(pair) for pair in pairs]

@@ -145,7 +145,7 @@ class PromptPair:
 def lacks_space(prompt: str, answer: str, *, other: str) -> bool:
     """True if an answer would continue the last word of a prompt, in a script that puts spaces between words.
 
-    A capital letter before a digit (`H` and `2O`) says that this is meant, unless the `other` answer has a space.
+    A capital before a digit (`H` and `2O`) says that this is meant, unless the `other` answer has a space.
     """
     last, first = prompt[-1], answer[0]
     is_spaced = " " in prompt or (other[0] == " " and not other.isspace())

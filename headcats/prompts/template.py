@@ -83,10 +83,7 @@ class Template:
         return list(dict.fromkeys(filter(None, texts)))
 
     def written_by(self, tokenizer: Any, *, tried: Sequence[Conversation] = ()) -> "Template":
-        """The template with this name for a tokenizer: this one, unless the tokenizer brings its own (`chat`).
-
-        `tried` are prompts to be written, with which a tokenizer's own is checked.
-        """
+        """This template, or the tokenizer's own (`chat`), checked with the prompts that are `tried`."""
         return self
 
     def answer(self, output: str) -> str:
@@ -166,10 +163,7 @@ register_later("template", "chat", "headcats.prompts.chat:CHAT")
 def check_writable(
     template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
 ) -> None:
-    """Refuse a template whose fixed text the tokenizer does not know; else every word of every task would be dropped.
-
-    The first few `pairs` are rendered with it. `option` says how a user selects another template, `{name}`.
-    """
+    """Refuse a template whose fixed text the tokenizer does not know; `option` says how a user selects another one."""
     unknown = _unknown_text(template, tokenizer, pairs)
     if not unknown:
         return

@@ -8,11 +8,9 @@ from headcats.prompts.tokens import encode_with_ends
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int], *, text: str) -> list[str]:
-    """The text of each token of `ids`, with which `text` begins; of a whole text they give the text when joined.
+    """The text of each token of `ids`, with which `text` begins; decoded one by one if they are other tokens.
 
-    A character of several tokens is the text of the first of them, and the others are "". Blanks that a tokenizer
-    loses stand before the token behind them. Tokens that are not those of the text are decoded one by one.
-
+    A character of several tokens is the text of the first, the others are ""; lost blanks stand before the next token.
     """
     ((encoded, ends),) = encode_with_ends(tokenizer, [text])
     if encoded[: len(ids)] != list(ids):

@@ -31,10 +31,7 @@ def bos_of(tokenizer: Any) -> list[int]:
 
 
 def written_front(tokenizer: Any) -> list[int]:
-    """The special tokens that the tokenizer itself writes in front of a text; [] if none.
-
-    `bos_token` does not say so: that of some published tokenizers is another token than the one they write, or missing.
-    """
+    """Special tokens that the tokenizer writes in front of a text, not always its `bos_token`; [] if none."""
     # Most write nothing; and some cannot write every text.
     if not tokenizer([""], **_WHOLE)["input_ids"][0]:
         return []
@@ -57,12 +54,7 @@ def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[in
 def encode_with_bos(
     tokenizer: Any, texts: Sequence[str], *, bos: Sequence[str]
 ) -> list[tuple[list[int], list[int], list[int]]]:
-    """The BOS tokens to put in front of each text, and what `encode_with_ends` gives of it.
-
-    `bos` says where each text has it (see `BOS`). With "written", BOS and other tokens together are what the tokenizer
-    makes of the text as it is; with "own", what it makes of it with its special tokens, without any behind the text: a
-    model that has read EOS does not go on.
-    """
+    """The BOS tokens to put in front of each text, by its entry in `bos` (see `BOS`), its token ids and their ends."""
     if not texts:
         return []
     # Without offsets, which only fast tokenizers have, ends are searched for.
@@ -151,10 +143,7 @@ def _count(ids: Sequence[int], taken_off: Collection[int]) -> int:
 
 
 def _ends_by_prefix(text: str, ids: list[int], tokenizer: Any, taken_off: Collection[int]) -> list[int]:
-    """Ends without offsets: token n ends where the shortest prefix of the text ends that begins with the first n.
-
-    Not the shortest with n tokens: `<|im` is several, and `<|im_start|>` is one.
-    """
+    """Ends without offsets: token n ends where the shortest prefix of the text ends that begins with the first n."""
     ends, stop = [], 0
     for count in range(1, len(ids) + 1):
         while stop < len(text) and _encode(tokenizer, [text[:stop]], taken_off=taken_off)[0][:count] != ids[:count]:

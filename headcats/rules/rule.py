@@ -210,11 +210,7 @@ def _is_number(value: object) -> bool:
 
 
 def negate(scores: xr.Dataset) -> xr.Dataset:
-    """Scores with the sign turned round: effect, low, high become -effect, -high, -low; two-sided p stays.
-
-    Task-specific effects likewise. `rule(negate(scores))` finds suppressing heads.
-
-    """
+    """Scores of the opposite sign: effect, low, high become -effect, -high, -low; two-sided p stays."""
     if "category" in scores["effect"].dims:
         raise DataError(
             "Category rows hold one-sided p values and cannot be negated; use `suppressing` of hc.categorize."
@@ -233,11 +229,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def parse_rule(text: str | Rule) -> Rule:
-    """`fdr:alpha=0.05,min_effect=0.1` as a rule; a rule comes back unchanged.
-
-    An UnknownNameError for an unknown rule or option; an OptionError for a value that is no number, and for an option
-    missing or given twice.
-    """
+    """Read `fdr:alpha=0.05,min_effect=0.1` as a rule, checked by name, option and value; a rule stays as it is."""
     if isinstance(text, Rule):
         return text
     name, assignments = parse_call(text)

@@ -44,11 +44,7 @@ def control_blocks(run: RunResults, tasks: list[str], *, method: str, positions:
 def task_specific(
     blocks: dict[str, xr.Dataset], control: Control | None, *, method: str, metric: str
 ) -> dict[str, PromptEffects]:
-    """Task -> clean-donor minus second-corruption effect of every prompt that has both, with its gap.
-
-    Tasks without a control, or whose control shares no prompt with them, are left out.
-
-    """
+    """Task -> clean-donor minus second-corruption effect of every prompt that has both; not of tasks without any."""
     if not control and not (missing := controls_of(method).get("task")):
         able = {about.control_of for about in registered_declarations().values() if about.control == "task"}
         raise OptionError(
@@ -74,12 +70,7 @@ def task_specific(
 def beside(
     block: xr.Dataset, control: xr.Dataset, *, task: str, metric: str
 ) -> tuple[PromptEffects, Float[np.ndarray, "prompt head"]] | None:
-    """A block minus its control, prompt by prompt, and the control's own differences on these prompts.
-
-    Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
-    told to.
-
-    """
+    """A block minus its control, prompt by prompt, and the control's own differences; None if they share no prompt."""
     for dim in ("layer", "head"):
         if not np.array_equal(block[dim].values, control[dim].values):
             raise DataError(

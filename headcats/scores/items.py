@@ -10,11 +10,7 @@ from headcats.statistics.random_streams import stream
 
 
 def first_half(item: str, *, seed: int) -> bool:
-    """True if a query item belongs to the first of two random halves.
-
-    Depends on the item's text and the seed only: `France` is in the same half in every task, so a selection on one half
-    has not seen the words of the other. Halves are equal in expectation only.
-    """
+    """True if a query item is in the first of two random halves, by its text and the seed: the same for every task."""
     return bool(stream(seed, item, "item half").random() < 0.5)
 
 

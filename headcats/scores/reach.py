@@ -24,10 +24,9 @@ def weak_gap(task: str, estimate: Estimate) -> str:
 def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndarray, " task"]:
     """Smallest effect of a median head that is found with 80 % probability if it is the only one, task by task.
 
-    `(standard error + floor) * critical value + standard error * t(.8)`, with the value that the studentized effect has
-    to reach for a two-sided p of `alpha / tests` (or the smallest reachable p, if that is larger: heads are then found
-    together only) and `n_items - 1` degrees of freedom. Where a rule has a `min_effect`, that comes on top.
-    In shares of the gap; NaN where no standard error is known, 0 where only rounding scatters.
+    `(standard error + floor) * critical value + standard error * t(.8)`, with the critical value of a two-sided p of
+    `alpha / tests` (or the smallest reachable one) and `n_items - 1` degrees of freedom; a rule's `min_effect` comes on
+    top. In shares of the gap; NaN where no standard error is known, 0 where only rounding scatters.
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
     level = np.maximum(alpha / max(tests, 1), scores["smallest_p"].values) / 2
@@ -46,11 +45,10 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
 
 
 def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
-    """Fewest query items per task with which a head can be told from the others, be it the only one.
+    """Fewest query items per task, at most 1024, with which a head can be found, be it the only one.
 
-    So many that a single discovery among all tests can reach `alpha`, and that effects are told from each other to
-    within `margin` (in shares of the gap, 0 for any) with 80 % probability: `detectable` of the median task, whose
-    standard errors, with what is added to all of them, fall with the root of the items, by Student's t. At most 1024.
+    A single discovery among all tests can reach `alpha`, and effects within `margin` (shares of the gap, 0 for any) are
+    told apart with 80 % probability: `detectable` of the median task, whose errors fall with the root of the items.
     """
     tests = max(int(scores["p_value"].notnull().sum()), 1)
     # A standard error above `ROUNDING` implies scatter. Heads that scatter with a smaller one are left out: they would

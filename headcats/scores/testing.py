@@ -14,10 +14,7 @@ Effects = Float[np.ndarray, "*draw task layer head"]
 
 
 def p_above(scores: xr.Dataset, least: float) -> Effects:
-    """P of "the effect is at most `least`".
-
-    At least half the smallest two-sided p that the task's items can reach. 1 for a single item; NaN without an effect.
-    """
+    """P of "the effect is at most `least`": 1 for a single item, at least half the smallest p of the task's items."""
     effects = _values(scores, "effect")
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = (effects - least) / (_values(scores, "standard_error") + scores.attrs["error_floor"])

@@ -26,12 +26,10 @@ UNKNOWN = Accuracy(math.nan, math.nan, math.nan)
 
 
 def clustered_accuracy(right: Bool[np.ndarray, " text"], cluster: Shaped[np.ndarray, " text"]) -> Accuracy:
-    """Share of right answers, with a Wilson interval for texts that come in clusters.
+    """Share of right answers, with a Wilson interval for texts that come in clusters (items, or tasks).
 
-    The number of texts in Wilson's formula is replaced by the number of independent texts with the same variance,
-    `p (1 - p) / var(p)`, where `var(p)` is that between clusters, and the normal quantile by that of t with one degree
-    of freedom less than there are clusters. Where all answers are right (or wrong) the clusters show no variance; each
-    then counts as one text. So few clusters give a wide interval, never one of width 0.
+    Wilson's n is `p (1 - p) / var(p)`, var(p) between clusters, and its quantile that of t with one degree of freedom
+    less than clusters. Where all answers are alike, each cluster counts as one text. A single cluster has no interval.
 
     References:
         Wilson (1927), J. Am. Stat. Assoc. 22, 209-212; Korn & Graubard (1998), Survey Methodology 24, 193-201.
@@ -68,9 +66,8 @@ def accuracy_difference_p(
 ) -> float:
     """Two-sided p that two classifiers of the same texts are right equally often: sign flips of clusters.
 
-    Null: in every cluster the two may change places. The statistic is how many more texts the first gets right;
-    `p = (1 + draws with at least as large a difference) / (1 + draws)` over random signs of the clusters' differences.
-    1 where both are right for the same texts; NaN without texts.
+    `p = (1 + draws with at least as large a difference) / (1 + draws)` over random signs of the clusters' differences;
+    1 where both are right for the same texts, NaN without texts.
 
     References:
         Edgington & Onghena (2007), Randomization Tests, 4th ed.

@@ -15,10 +15,7 @@ def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarra
 
 
 def chance_jaccard(first: int, second: int, *, heads: int) -> float:
-    """Mean Jaccard index of two random sets of `first` and `second` among `heads` heads; NaN where both are empty.
-
-    The intersection of such sets is hypergeometric: `E[k / (first + second - k)]`.
-    """
+    """Mean Jaccard index of random sets of these sizes: `E[k / (first + second - k)]`, k hypergeometric."""
     if first + second == 0:
         return float("nan")
     shared = np.arange(max(0, first + second - heads), min(first, second) + 1)

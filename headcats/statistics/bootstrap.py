@@ -5,10 +5,9 @@ from jaxtyping import Float
 
 
 def item_weights(n_items: int, *, draws: int, rng: np.random.Generator) -> Float[np.ndarray, "draw item"]:
-    """Bootstrap weight of every item in every draw, summing to the number of items.
+    """Bootstrap weight of every item in every draw, summing to the number of items; a single item weighs 1.
 
-    Of m items m - 1 are drawn with replacement and weigh m / (m - 1) each: drawing m would understate the variance by
-    (m - 1) / m. A single item weighs 1.
+    Of m items m - 1 are drawn with replacement and weigh m / (m - 1) each: drawing m would understate the variance.
 
     References:
         Rao & Wu (1988), J. Am. Stat. Assoc. 83, 231-241.

@@ -14,10 +14,9 @@ def partial_conjunction(
 ) -> Float[np.ndarray, "..."]:
     """One-sided p of "fewer than r of the n tasks have the effect", from the n - r + 1 largest p values of a cell.
 
-    If fewer than r tasks have it, these include one p value of a task without it, or are all of such tasks, so a test
-    of "none of n - r + 1 tasks has it" is valid. Two are made and the level shared between them, four fifths to
-    Stouffer's sum, which finds heads that matter in all tasks, a fifth to Simes', which finds those that matter in
-    hardly more than r: `min(p_Stouffer / .8, p_Simes / .2)`, at most 1. NaN counts as 1.
+    These include the p of a task without it. `min(p_Stouffer / .8, p_Simes / .2)`, at most 1: Stouffer's sum finds
+    heads of all tasks, Simes' test those of hardly more than r. NaN counts as 1. `correlation` of the noise between
+    tasks counts where it raises the variance of Stouffer's sum; p values must be independent or positively dependent.
 
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222; Simes (1986), Biometrika 73, 751-754; Strube (1985),

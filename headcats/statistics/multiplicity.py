@@ -7,10 +7,7 @@ from jaxtyping import Float
 
 
 def smallest_p(n_items: int, *, draws: int) -> float:
-    """Smallest two-sided p within reach: the larger of n^(1 - n), for n items, and 2 / (draws + 1).
-
-    That often a resample of n items repeats a single one, and then it has no scatter at all.
-    """
+    """Smallest two-sided p within reach: n^(1 - n), how often a resample repeats a single item, or 2 / (draws + 1)."""
     return min(1.0, max(float(n_items) ** (1 - n_items), 2 / (draws + 1)))
 
 

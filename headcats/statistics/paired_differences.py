@@ -25,11 +25,8 @@ def paired_differences(pairs: Mapping[str, Sequence[tuple[Estimate, Estimate]]],
     """Differences of mean effects over fixed tasks, with 95 % intervals and two-sided p: a studentized bootstrap.
 
     `difference = mean over tasks of (effect in the second run - effect in the first)`, each a share of its own run's
-    gap. Items are the unit, and are paired: what an item adds to the deviation of the difference is what it adds in the
-    second run minus what it adds in the first, summed over the tasks that ask about it. Noise that both runs share
-    cancels. Draws are pooled over heads and comparisons, as those of effects are (docs/tests_of_heads.md): calibrated
-    on average over them.
-
+    gap. Items are paired: noise that both runs share cancels. Draws are pooled over heads and comparisons, as those of
+    effects are (docs/tests_of_heads.md). A comparison with a task of a single item has p 1.
     """
     scatter = {name: _scatter(of_tasks) for name, of_tasks in pairs.items()}
     null = pooled_null(scatter, seed=seed)

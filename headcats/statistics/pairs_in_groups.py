@@ -12,11 +12,7 @@ Block = tuple[tuple[int, ...], int]
 
 
 def pairs_by_chance(blocks: Sequence[Block]) -> Float[np.ndarray, " pairs"]:
-    """Probability of 0, 1, ... pairs of marked elements in one group, if those of every block lie at random in it.
-
-    Exact: within a block all choices of so many elements are equally likely (without replacement); blocks are
-    independent of each other, so their distributions are convolved.
-    """
+    """Exact probability of 0, 1, ... pairs of marked elements in one group, if they lie at random in their blocks."""
     total = np.ones(1)
     for sizes, marked in blocks:
         total = np.convolve(total, _of_block(tuple(sorted(sizes)), marked))
@@ -25,10 +21,7 @@ def pairs_by_chance(blocks: Sequence[Block]) -> Float[np.ndarray, " pairs"]:
 
 @functools.lru_cache(maxsize=4096)
 def _of_block(sizes: tuple[int, ...], marked: int) -> Float[np.ndarray, " pairs"]:
-    """Choices of `marked` elements by their pairs, counted group by group, as a share of all choices.
-
-    After each group, `ways[m, p]` is the number of ways to choose m elements of the groups so far with p pairs.
-    """
+    """Share of choices of `marked` elements by pairs; `ways[m, p]` choose m in the groups so far with p pairs."""
     most = sum(math.comb(min(size, marked), 2) for size in sizes)
     ways = np.zeros((marked + 1, most + 1))
     ways[0, 0] = 1.0

@@ -121,10 +121,7 @@ def standard_errors(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray
 def rank_p(
     statistic: Float[np.ndarray, "*cell"], null: Float[np.ndarray, " rank"], rank: Int[np.ndarray, " rank"], draws: int
 ) -> Float[np.ndarray, "*cell"]:
-    """One-sided p: `(1 + draws that reach the statistic) / (1 + draws)`, rounded up to the next kept rank.
-
-    `null` holds the draws of `rank`, largest first. NaN stays NaN.
-    """
+    """One-sided p: `(1 + draws that reach the statistic) / (1 + draws)`, rounded up to a kept rank; NaN stays."""
     above = np.append(rank, draws)[np.searchsorted(-null, -statistic, side="right")]
     return np.where(np.isnan(statistic), np.nan, (1 + above) / (1 + draws))
 

@@ -10,12 +10,7 @@ import numpy as np
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """A fresh generator, derived from `seed` and `names` only: equal arguments give equal draws.
-
-    `stream(0, "capitals", "bootstrap")` is the same on every machine, in every process and NumPy release that keeps
-    PCG64's stream; names are hashed with their lengths, so `("ab", "c")` and `("a", "bc")` differ.
-
-    """
+    """A generator derived from `seed` and `names` only, on every machine; `("ab", "c")` and `("a", "bc")` differ."""
     digest = hashlib.blake2b(digest_size=32)
     for part in (str(int(seed)), *names):
         encoded = part.encode("utf-8")

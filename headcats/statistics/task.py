@@ -71,12 +71,11 @@ class Estimate(NamedTuple):
 
 
 def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
-    """Effect and scatter of every head on one task.
+    """Effect and scatter of every head on one task: `effect = mean(differences) / mean(gaps)`.
 
-    `effect = mean(differences) / mean(gaps)`. Heads with a value that is not finite are NaN throughout; unless the 95 %
-    t interval of the gap over items lies above 0, every head is (the ratio means nothing). With a single item there is
-    no scatter, and no interval of the gap either, unless all its prompts agree.
-
+    Heads with a value that is not finite are NaN throughout; unless the 95 % t interval of the gap over items lies
+    above 0, every head is. A single item has no scatter, and no interval of the gap either, unless all its prompts
+    agree.
     """
     if not len(prompts.gap):
         raise DataError(f"Task {task!r} has no prompts to estimate from.")
@@ -148,9 +147,8 @@ def doubtful(
 ) -> Bool[np.ndarray, "test head"]:
     """Where p of "no effect" cannot be trusted: skewed scatter, or an effect that items not seen could undo.
 
-    Of m items one can miss, at 95 %, those that make up 3 / m of all (the rule of three). Would they deviate as much as
-    the head's largest item in any test, and the effect is smaller than what they add, it is doubtful. `scatter` holds
-    that of every test `(item, head)`, whose numbers of items may differ.
+    Of m items one can miss, at 95 %, 3 / m of all (the rule of three), which may deviate as the head's largest item
+    does.
     """
     largest = np.fmax.reduce([np.abs(values).max(axis=0) * len(values) * scatters(values) for values in scatter])
     unseen = np.stack([3 / len(values) * largest for values in scatter])
@@ -168,10 +166,7 @@ def intervals(
 def mean_interval(
     values: Float[np.ndarray, " prompt"], item: Shaped[np.ndarray, " prompt"]
 ) -> tuple[float, float, float]:
-    """Mean, low and high of one number per prompt (a gap, an accuracy): the 95 % t interval over items.
-
-    NaN ends for a single item.
-    """
+    """Mean, low and high of one number per prompt: the 95 % t interval over items; NaN ends for a single item."""
     values = values.astype(np.float64)
     mean = float(values.mean())
     _, cluster = np.unique(item, return_inverse=True)
@@ -187,12 +182,10 @@ def _t_interval(mean: float, deviations: Float[np.ndarray, " item"], n: int) -> 
 
 
 def reliability(sums: Float[np.ndarray, "item head"], *, rng: np.random.Generator) -> float:
-    """Split-half reliability of a task's profile over heads: Spearman-Brown of the mean correlation of 100 splits by
-    item.
+    """Split-half reliability of a task's profile over heads, by item: Spearman-Brown of the mean of 100 correlations.
 
-    `2 r / (1 + r)`, r the mean over splits of the correlation over heads between the halves' summed differences.
-    Averaging comes first because the formula runs off to minus infinity in single splits with a negative r. At most 1,
-    cut at -1; NaN below 2 items, below 3 heads, or where no split has variance in both halves.
+    `2 r / (1 + r)`, in [-1, 1], averaged first because the formula runs off to minus infinity for single negative r.
+    NaN below 2 items, below 3 heads, or where no split has variance in both halves.
     """
     n_items, n_heads = sums.shape
     if n_items < 2 or n_heads < 3:

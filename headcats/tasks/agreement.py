@@ -45,10 +45,7 @@ def agree_perfect(n: int, *, seed: int) -> list[PromptPair]:
 
 @_agrees(source="tables/nouns.tsv, tables/animals.tsv and tables/verbs.tsv")
 def agree_verbs(n: int, *, seed: int) -> list[PromptPair]:
-    """The form of a regular verb: `eat again` rather than `eats again` for `The dogs near the house`.
-
-    A tokenizer may write `eats` as `eat` and `s`: what follows the verb tells them apart.
-    """
+    """The form of a regular verb: `eat again` rather than `eats again`, since a tokenizer may split `eats`."""
     thirds = words("verbs", "english", "third")
     regular = [(f"{third} again", f"{verb} again") for verb, third in thirds if third == f"{verb}s"]
     return _phrases("verbs", regular, n, seed)

@@ -85,10 +85,7 @@ def list_min(n: int, *, seed: int) -> list[WordPair]:
 
 
 def _lists(n: int, seed: int) -> list[list[str]]:
-    """Up to `n` different lists of three different items, alternately words and numbers.
-
-    All list tasks share the stream and hence the lists, so that they can be each other's distractors.
-    """
+    """Draw up to `n` lists of three different items, words and numbers in turn: the same ones for every list task."""
     draws = stream(seed, "lists")
     # The English words of the tables, whose meaning is irrelevant to a list task.
     columns = [("nouns", "plural"), ("animals", "class"), ("verbs", "gerund"), ("adjectives", "antonym")]

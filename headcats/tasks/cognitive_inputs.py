@@ -166,9 +166,7 @@ def truth_lists(draws: np.random.Generator) -> WordPair:
 
 @_family("implication")
 def implications(draws: np.random.Generator) -> WordPair:
-    """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun
-    dog`, and `sun` for `dog so sun cat so tree dog`.
-    """
+    """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun dog`."""
     first, second, third, fourth = _sample(nouns(), 4, draws)
     follows = bool(draws.integers(2))
     rules = [f"{first} so {second}", f"{second if follows else fourth} so {third}"]
@@ -197,10 +195,7 @@ def amount_lists(draws: np.random.Generator) -> WordPair:
 
 
 def progressions(n: int, seed: int) -> list[tuple[str, str, str]]:
-    """Four equally spaced numbers, the one before and the one after them: (`7 11 15 19`, `3`, `23`).
-
-    Steps of 1 to 9 up or down; all numbers are in 0 to 99.
-    """
+    """Four numbers in 0 to 99, 1 to 9 apart, the one before and the one after: (`7 11 15 19`, `3`, `23`)."""
     progressions = []
     for step in [*range(-9, 0), *range(1, 10)]:
         for start in range(100):

@@ -221,10 +221,7 @@ def table_column(table: str | Path, column: str) -> list[str]:
 
 
 def merge(*lists: list[WordPair]) -> list[WordPair]:
-    """Lists of (source, target) pairs as one, without duplicates, empty words and pairs of equal words.
-
-    Sources with two different targets are dropped too: a question with two answers cannot be scored.
-    """
+    """Join lists of (source, target) pairs; drops duplicates, empty or equal words and sources with two targets."""
     pairs = [pair for pairs in lists for pair in pairs if all(pair) and pair[0] != pair[1]]
     targets: dict[str, set[str]] = {}
     for source, target in pairs:

@@ -21,11 +21,7 @@ _TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distract
 
 
 def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) -> str:
-    """JSON of a suite with the pairs of each of its tasks and the template that they are written with.
-
-    One line per task. The same suite gives the same text. Of files it keeps how many rows each task has and which of
-    them were dropped, those of no task, and the files that were not read.
-    """
+    """JSON of a suite, one line per task, with the pairs of each task, the template and what was dropped of files."""
     head = {
         "name": suite.name,
         "template": asdict(template),
@@ -45,11 +41,7 @@ def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) 
 
 
 def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
-    """The suite and the template of such a text; its tasks give their stored pairs, whatever they are asked for.
-
-    `source` says where the text is.
-
-    """
+    """Read a suite and its template back; `source` says where the text is, a damaged one is a StorageError."""
     stored = parse_suite(text, source=source)
     try:
         tasks = tuple(map(_task, stored["tasks"]))

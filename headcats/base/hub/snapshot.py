@@ -23,9 +23,7 @@ def fetch_snapshot(
 ) -> tuple[Path, str | None]:
     """Folder in the cache with the files of a repository at a revision (None: the newest), and its commit.
 
-    `choose` picks the files to fetch from all names. `first` is a file that every copy has: a cached copy with it
-    serves where the hub cannot be asked.
-
+    `choose` picks the files of all names; a cached copy with the file `first` serves where the hub cannot be asked.
     """
     try:
         cached = _cached(name, kind, revision, first)

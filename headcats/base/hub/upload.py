@@ -18,11 +18,10 @@ def upload(
     private: bool = False,
     revision: str | None = None,
 ) -> str:
-    """Make the data set `owner/name` if there is none, and put files (path -> content) into it; returns the commit.
+    """Put files (path -> content) into the data set `owner/name`, made if there is none, in one commit; returns its id.
 
-    Files of the data set that are not among `files` are deleted where `replaces` says so. Of a `private` one, a public
-    data set of that name is refused before anything is sent. A `revision` is a branch, made if there is none.
-
+    Other files of the data set are deleted where `replaces` says so. With `private`, a public data set of that name is
+    refused before anything is sent. `revision` is a branch, made if there is none.
     """
     if get_token() is None:
         tokens = f"{constants.ENDPOINT}/settings/tokens"

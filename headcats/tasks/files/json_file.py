@@ -58,7 +58,6 @@ def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = ()) -> Records:
     """Entries that are all objects with the fields of the first, or all lists of two (input, output); None is an empty
     row, and a field that another object lacks is `ABSENT`. `fields` of objects are read besides those of the first.
-
     """
     first = next((entry for entry in entries if entry is not None), None)
     if isinstance(first, dict) and first:

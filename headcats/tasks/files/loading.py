@@ -60,7 +60,6 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
     """The tasks of a file, of every file in a folder, or of a dataset of the hub.
 
     A file alone takes its settings from a suite.toml beside it.
-
     """
     text = os.fspath(source)
     if text.startswith("hf://"):

@@ -47,7 +47,6 @@ class Records:
 
         Whole numbers become text where every row has one, and a list of one text that text. Of a longer list the first
         text is taken in the columns `several`; elsewhere the row is dropped.
-
         """
         columns = {name: self.columns.index(name) for name in names}
         cells = _Cells(self.place, columns, strip=strip, several=several)

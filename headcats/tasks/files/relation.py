@@ -16,7 +16,6 @@ def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str
     """Task of a relation: samples in its `prompt_templates`, else in `prompt_templates_zs`, else word pairs.
 
     Its `relation_type` is the category. Templates of a suite.toml go first.
-
     """
     samples = content["samples"]
     if not isinstance(samples, list):

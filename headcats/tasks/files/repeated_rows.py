@@ -19,7 +19,6 @@ def repeated_rows(
 
     With wrong outputs, as finished prompts have them, two outputs of an input contradict each other only if one is
     wrong elsewhere: the same prompt with another pair of answers is another row.
-
     """
     repeated: dict[str, list[int]] = {CONTRADICTORY: [], DUPLICATE: []}
     for rows in _sharing(inputs):

@@ -71,7 +71,6 @@ def parquet_records(path: Path) -> Records:
     """A Parquet file.
 
     A text that is in the file once may stand in every row, so what they would take is summed before they are made.
-
     """
     from pyarrow import parquet
 

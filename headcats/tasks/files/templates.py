@@ -28,7 +28,6 @@ class TemplatePrompts:
         templates: Texts with `{}` where the subject goes.
         file: Name of the file, for messages.
         keys: Number of a row -> key of its prompt; without them the subject is the key.
-
     """
 
     rows: KeptRows
