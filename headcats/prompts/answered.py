@@ -13,11 +13,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError, pluralize
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.template import Template
-from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
+from headcats.prompts.tokens import UNKNOWN_WORD, check_bos, encode_with_bos, unknown_id
 from headcats.statistics.random_streams import stream
 
 

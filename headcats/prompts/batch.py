@@ -1,5 +1,6 @@
 """Tokens of prompt pairs of one length, the input of every sweep."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -10,8 +11,8 @@ from torch import Tensor
 
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
+from headcats.prompts.from_script import fields_of_texts, fields_of_tokens
 from headcats.prompts.packing import Labels, Side, continued_prompts, mask_of, whole_answers
-from headcats.prompts.token_ids import hash_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,7 @@ class PromptBatch:
         second_tasks: Task that each second corruption demonstrates; "" for a prompt without one, whose row of `second`
             repeats the corrupted tokens. None if `second` is.
         second_labels: Roles of the second corruptions; None takes `corrupted_labels`.
-        answer_rest: Token ids of the answers after their first, `[prompt, rest]`; -1 behind the end of an answer. None
-            if no answer and no distractor of the batch has more than one token.
+        answer_rest: Token ids of the answers after their first, `[prompt, rest]`, then -1; None if each answer is one.
         distractor_rest: The same of the distractors.
 
     Raises:
@@ -131,16 +131,9 @@ class PromptBatch:
             >>> of_two.answers.tolist(), of_two.distractors.tolist()
             ([[20, 22]], [[21, -1]])
         """
-        from headcats.prompts.from_script import batch_of_tokens
-
-        return batch_of_tokens(
-            {"clean": clean, "corrupted": corrupted},
-            answers={"answer": answer, "distractor": distractor},
-            items=items,
-            distractor_tasks=distractor_tasks,
-            second=second,
-            labels=labels,
-        )
+        sides, answers = {"clean": clean, "corrupted": corrupted}, {"answer": answer, "distractor": distractor}
+        options = {"items": items, "distractor_tasks": distractor_tasks, "second": second, "labels": labels}
+        return cls(**fields_of_tokens(sides, answers=answers, **options))
 
     @classmethod
     def from_texts(
@@ -155,8 +148,7 @@ class PromptBatch:
     ) -> "PromptBatch":
         r"""A batch from texts, as a notebook writes them; in front stands what the tokenizer writes, else its BOS.
 
-        Answers have any number of tokens, and begin with the space that stands before them; tokens with which answer
-        and distractor both begin are moved to the end of the prompts.
+        Answers begin with the space before them; tokens with which both begin are moved to the end of the prompts.
 
         Args:
             model: The model, for its tokenizer, or the tokenizer.
@@ -181,10 +173,8 @@ class PromptBatch:
             >>> batch.clean.shape, model.tokenizer.decode(batch.answer)
             (torch.Size([1, 7]), 'small')
         """
-        from headcats.prompts.from_script import batch_of_texts
-
         texts = {"clean": clean, "corrupted": corrupted, "answer": answer, "distractor": distractor}
-        return batch_of_texts(model, texts, items)
+        return cls(**fields_of_texts(model, texts, items))
 
     @property
     def steps(self) -> int:
@@ -261,11 +251,10 @@ class PromptBatch:
         """Mask of the tokens at the given positions.
 
         An answer a_1 .. a_k is scored by the sum over j of log p(a_j | prompt, a_1 .. a_(j-1)). Behind a prompt of P
-        tokens, term j is read at position P - 2 + j, the first of all being 0. `last` replaces z[P - 1] alone: the
-        answer's own tokens are left as they are, and see the change through the keys and values that the last token of
-        the prompt has in later layers. `answer` replaces z[P - 2 + j] for j = 1 .. k, wherever a token is predicted.
-        New values come from z[Q - 2 + j] of the other run, Q the length of its prompts: from the same step of the same
-        answer, so that prompts and answers may differ in length. The distractor is treated likewise.
+        tokens, term j is read at position P - 2 + j. `last` replaces z[P - 1] alone: the answer's own tokens see the
+        change through keys and values of later layers. `answer` replaces z[P - 2 + j] for j = 1 .. k, wherever a token
+        is predicted. New values come from the same step of the same answer, z[Q - 2 + j] of the other run with prompts
+        of Q tokens, so that prompts and answers may differ in length. The distractor is treated likewise.
 
         Behind the prompts, the mask goes on: the answer's tokens but its last, filled up, then those of the distractor.
 
@@ -292,9 +281,19 @@ class PromptBatch:
         """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
         words = (self.items, self.distractor_tasks, self.labels, self.corrupted_labels, self.task)
         rest = [ids for ids in (self.answer_rest, self.distractor_rest) if ids is not None]
-        return hash_of((self.clean, self.corrupted, self.answer, self.distractor, *rest), words)
+        return _hash_of((self.clean, self.corrupted, self.answer, self.distractor, *rest), words)
 
     def second_fingerprint(self) -> str:
         """Hash of the second corruptions, which `fingerprint` ignores."""
         words = self.second_tasks if self.second_labels is None else (self.second_tasks, self.second_labels)
-        return hash_of(() if self.second is None else (self.second,), words)
+        return _hash_of(() if self.second is None else (self.second,), words)
+
+
+def _hash_of(tensors: Sequence[Tensor], words: Any) -> str:
+    """Hash of token ids, with their shapes, and of words that belong to them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for ids in tensors:
+        digest.update(repr(tuple(ids.shape)).encode())
+        digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
+    digest.update(repr(words).encode("utf-8"))
+    return digest.hexdigest()

@@ -1,25 +1,27 @@
 """From prompt pairs to token batches: grouped by length, never padded, and every dropped prompt counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
 from headcats.base.errors import DataError
-from headcats.prompts.answers import UNKNOWN_WORD, ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.labels import token_labels
-from headcats.prompts.packing import Labels
+from headcats.prompts.encoded import (
+    WORDS,
+    Encoded,
+    Unscorable,
+    added_tokens,
+    check_length,
+    encoded_pairs,
+    unknown_phrase,
+)
+from headcats.prompts.from_script import answer_fields
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
-from headcats.prompts.token_ids import answer_fields
-from headcats.prompts.tokens import encode, encode_with_bos, unknown_id, unknown_text
-
-_WORDS = ("answer", "distractor")
+from headcats.prompts.tokens import encode, unknown_id
 
 
 def usable_pairs(
@@ -36,7 +38,7 @@ def usable_pairs(
             check_length(added_tokens(query, ids, unknown=unknown, name="answer"), answers=answers, name="answer")
         except Unscorable as reason:
             answer, shown = template.answer(pair[1]), f"{pair[0]!r} -> {template.answer(pair[1])!r}"
-            piece = _unknown(str(reason), report, tokenizer, [template.query(pair[0]) + answer])
+            piece = unknown_phrase(str(reason), report, tokenizer, [template.query(pair[0]) + answer])
             report.drop(str(reason), shown if piece in (pair[0], answer.strip(), "") else f"{piece!r} in {shown}")
         else:
             usable.append(pair)
@@ -64,116 +66,19 @@ def encode_pairs(
     key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
     if count > 1:
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
-    report = DropReport()
-    groups: dict[tuple[int, int, int, bool, bool], list[_Encoded]] = {}
-    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers, bos), strict=True):
-        if isinstance(encoded, str):
-            texts = [
-                prompt + word for prompt in (pair.clean, pair.corrupted) for word in (pair.answer, pair.distractor)
-            ]
-            piece = _unknown(encoded, report, tokenizer, texts)
-            report.drop(encoded, f"{piece!r} in {pair.key!r}" if piece else repr(pair.key))
-            continue
-        report.kept += 1
+    groups: dict[tuple[int, int, int, bool, bool], list[Encoded]] = {}
+    kept, report = encoded_pairs(pairs, tokenizer, n_ctx=n_ctx, answers=answers, bos=bos)
+    for encoded in kept:
         groups.setdefault(encoded.group, []).append(encoded)
     return [_batch(group, task) for group in groups.values()], report
 
 
-def _unknown(reason: str, report: DropReport, tokenizer: Any, texts: Iterable[str]) -> str:
-    """Phrase that says what the tokenizer lacks, where that is the reason; for the first example, which is reported."""
-    return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD and reason not in report.examples else ""
-
-
-@dataclass
-class _Encoded:
-    pair: PromptPair
-    clean: list[int]
-    corrupted: list[int]
-    labels: Labels
-    corrupted_labels: Labels
-    scored: ScoredTokens
-    second: list[int] | None
-    second_labels: Labels
-
-    @property
-    def group(self) -> tuple[int, int, int, bool, bool]:
-        """Key of the batch that a prompt belongs to."""
-        several = max(len(self.scored.answer), len(self.scored.distractor)) > 1
-        lengths = len(self.clean), len(self.corrupted), len(self.second or self.corrupted)
-        return *lengths, several, self.labels == self.corrupted_labels == self.second_labels
-
-
-def _encode_all(
-    pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None, answers: str, bos: str
-) -> Iterator[_Encoded | str]:
-    """Each pair's tokens, or the reason why it is dropped."""
-    unknown = unknown_id(tokenizer)
-    clean, corrupted, second = (
-        encode_with_bos(tokenizer, texts, bos=[bos] * len(texts))
-        for texts in (
-            [pair.clean for pair in pairs],
-            [pair.corrupted for pair in pairs],
-            [pair.second.text for pair in pairs if pair.second],
-        )
-    )
-    seconds = iter(second)
-    continued = zip(
-        *(
-            encode(tokenizer, [getattr(pair, prompt) + getattr(pair, word) for pair in pairs])
-            for word in _WORDS
-            for prompt in ("clean", "corrupted")
-        ),
-        strict=True,
-    )
-    # The texts of a template begin alike, so what stands in front of the clean prompt stands in front of all.
-    for pair, (front, clean_ids, clean_ends), (_, corrupted_ids, corrupted_ends), ids in zip(
-        pairs, clean, corrupted, continued, strict=True
-    ):
-        _, second_ids, second_ends = next(seconds) if pair.second else ([], [], [])
-        added = partial(_added_to_both, (clean_ids, corrupted_ids), unknown=unknown)
-        try:
-            scored = scored_tokens(added(ids[:2], name="answer"), added(ids[2:], name="distractor"), answers=answers)
-        except Unscorable as reason:
-            yield str(reason)
-            continue
-        shared = list(scored.shared)
-        n_read = max(len(clean_ids), len(corrupted_ids)) + max(len(scored.answer), len(scored.distractor)) - 1
-        if n_ctx is not None and len(front) + len(shared) + n_read > n_ctx:
-            yield "longer than the context"
-            continue
-        labelled = partial(token_labels, n_bos=len(front), n_shared=len(shared))
-        corrupted_labels = labelled(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()})
-        has_second = second_ids and unknown not in second_ids and second_ids not in (clean_ids, corrupted_ids)
-        yield _Encoded(
-            pair,
-            clean=front + clean_ids + shared,
-            corrupted=front + corrupted_ids + shared,
-            labels=labelled(clean_ends, {role: span for role, (span, _) in pair.roles.items()}),
-            corrupted_labels=corrupted_labels,
-            scored=scored,
-            second=front + second_ids + shared if has_second else None,
-            second_labels=labelled(second_ends, pair.second.roles) if pair.second and has_second else corrupted_labels,
-        )
-
-
-def _added_to_both(
-    prompts: Sequence[list[int]], continued: Sequence[list[int]], *, unknown: int | None, name: str
-) -> tuple[int, ...]:
-    """The tokens that an answer adds to the clean and to the corrupted prompt; Unscorable if they differ."""
-    clean, corrupted = (
-        added_tokens(prompt, ids, unknown=unknown, name=name) for prompt, ids in zip(prompts, continued, strict=True)
-    )
-    if clean != corrupted:
-        raise Unscorable(f"{name} has other tokens after the corrupted prompt")
-    return clean
-
-
-def _batch(group: list[_Encoded], task: str) -> PromptBatch:
+def _batch(group: list[Encoded], task: str) -> PromptBatch:
     pairs = [encoded.pair for encoded in group]
     with_roles = all(pair.roles for pair in pairs)
     with_second = any(encoded.second for encoded in group)
     seconds = [encoded.pair.second if encoded.second else None for encoded in group]
-    answers, distractors = ([getattr(encoded.scored, word) for encoded in group] for word in _WORDS)
+    answers, distractors = ([getattr(encoded.scored, word) for encoded in group] for word in WORDS)
     return PromptBatch(
         clean=torch.tensor([encoded.clean for encoded in group]),
         corrupted=torch.tensor([encoded.corrupted for encoded in group]),

@@ -3,6 +3,7 @@
 import functools
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from headcats.base.errors import DataError, UnknownNameError
@@ -14,6 +15,8 @@ BOS = ("once", "own", "written")
 (that of GPT-2) its BOS once, if it has one, as TransformerLens does; with only what the tokenizer itself writes; or
 with only what the text itself has, as those of chat templates do."""
 
+UNKNOWN_WORD = "word unknown to the tokenizer"
+"""Why a text with an unknown token is dropped."""
 _PROBE = "a"
 # Not verbose: we drop and count texts longer than the context ourselves, so transformers need not warn.
 _PLAIN = {"add_special_tokens": False, "verbose": False}
@@ -91,6 +94,19 @@ def unknown_text(tokenizer: Any, texts: Iterable[str]) -> str:
             place = ids.index(unknown)
             return text[ends[place - 1] if place else 0 : ends[place]].strip()
     return ""
+
+
+def token_texts(tokenizer: Any, ids: Sequence[int], *, text: str) -> list[str]:
+    """The text of each token of `ids`, with which `text` begins; decoded one by one if they are other tokens.
+
+    A character of several tokens is the text of the first, the others are ""; lost blanks stand before the next token.
+    """
+    ((encoded, ends),) = encode_with_ends(tokenizer, [text])
+    if encoded[: len(ids)] != list(ids):
+        return [str(tokenizer.decode([token], clean_up_tokenization_spaces=False)) for token in ids]
+    if len(ids) == len(encoded):
+        ends[-1:] = [len(text)] if ends else []
+    return [text[start:end] for start, end in pairwise([0, *ends[: len(ids)]])]
 
 
 def check_bos(value: str) -> None:

@@ -3,8 +3,7 @@
 from typing import Any
 
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.token_texts import token_texts
-from headcats.prompts.tokens import bos_of, written_front
+from headcats.prompts.tokens import bos_of, token_texts, written_front
 from headcats.study.preparation import Prepared
 
 

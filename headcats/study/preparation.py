@@ -14,8 +14,7 @@ from headcats.prompts.chat import as_messages
 from headcats.prompts.corruption import build_pairs, distractor_tasks, each_pair
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
-from headcats.prompts.near_duplicates import near_duplicates
-from headcats.prompts.pair import PromptPair, WordPair
+from headcats.prompts.pair import PromptPair, WordPair, near_duplicates
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind

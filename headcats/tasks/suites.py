@@ -16,7 +16,7 @@ from headcats.base.registry import names as registered
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import Category, coloured
 from headcats.tasks.definition import Task
-from headcats.tasks.files.layouts import SUFFIXES
+from headcats.tasks.files.content import SUFFIXES
 from headcats.tasks.files.loading import is_path, load_files
 from headcats.tasks.own_code import load_object
 

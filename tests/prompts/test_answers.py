@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.prompts.answers import Unscorable, added_tokens, scored_tokens
+from headcats.prompts.encoded import Unscorable, added_tokens, scored_tokens
 from headcats.results.options import Answers
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)

@@ -9,11 +9,11 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.base.errors import DataError
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
+from headcats.prompts.tokens import UNKNOWN_WORD
 
 WORDS = ["<bos>", "<unk>", "→", "\n", ",", "cat", "dog", "sun", "Katze", "Hund", "chat", "chien", "the cat"]
 

@@ -1,6 +1,6 @@
 """Roles of tokens; those of whole prompts are tested with `encode`."""
 
-from headcats.prompts.labels import token_labels
+from headcats.prompts.encoded import token_labels
 from headcats.prompts.pair import Span
 
 SPANS = {"x": Span(0, 4), "between": Span(4, 6)}

@@ -6,8 +6,7 @@ import pytest
 
 import headcats as hc
 from headcats.prompts.corruption import build_pairs
-from headcats.prompts.near_duplicates import near_duplicates
-from headcats.prompts.pair import PromptPair
+from headcats.prompts.pair import PromptPair, near_duplicates
 from headcats.prompts.template import ARROW
 from headcats.tasks.definition import word_pairs
 

@@ -3,8 +3,7 @@
 import pytest
 from tokenizer_zoo import ZOO, trained
 
-from headcats.prompts.token_texts import token_texts
-from headcats.prompts.tokens import encode
+from headcats.prompts.tokens import encode, token_texts
 
 TEXTS = [
     "France → Paris\nItaly → Rome\nChile →",

@@ -8,9 +8,9 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.base.errors import OptionError
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.encode import usable_pairs
 from headcats.prompts.template import ARROW, QUESTION, Template, check_writable
+from headcats.prompts.tokens import UNKNOWN_WORD
 
 PAIRS = [("cat", "Katze"), ("dog", "Hund")]
 ANIMALS = ["<bos>", "<unk>", "cat", "dog", "Katze", "Hund"]

@@ -8,8 +8,7 @@ import numpy as np
 from for_each import for_each
 
 from headcats.base import registry
-from headcats.prompts.near_duplicates import near_duplicates
-from headcats.prompts.pair import PromptPair, Span
+from headcats.prompts.pair import PromptPair, Span, near_duplicates
 from headcats.tasks.contrasts import contrast, distinct_prompts
 from headcats.tasks.suites import suite
 

@@ -22,11 +22,11 @@ from headcats.base.errors import DataError
 from headcats.base.registry import register, unknown_name_message
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import FUNCTIONS
+from headcats.tasks.files.any_records import language_of, other_languages
 from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.kept_rows import keep_rows
-from headcats.tasks.files.languages import language_of, other_languages
-from headcats.tasks.files.packed_texts import Texts
-from headcats.tasks.files.templates import SLOT, TemplatePrompts
+from headcats.tasks.files.records import Texts
+from headcats.tasks.files.word_pairs import SLOT, TemplatePrompts
 
 NO_ANSWER, NO_STEPS = "no answer", "no steps"
 ONE_ANSWER = "function with one answer in all"

@@ -10,10 +10,9 @@ import torch
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import Generated, LineEnds, generate, line_ends
 from headcats.prompts.answered import AnsweredBatch, AnsweredText
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
-from headcats.prompts.tokens import encode_with_bos, unknown_id
+from headcats.prompts.tokens import UNKNOWN_WORD, encode_with_bos, unknown_id
 
 _QUOTE = '"'
 

@@ -1,6 +1,6 @@
 """Questions with their answers, and options where they have some: rows of a file, and what of them is dropped.
 
-The layouts are those of `headcats.tasks.files.question_layouts`.
+The layouts are those of `headcats.tasks.files.questions`.
 """
 
 import json
@@ -14,17 +14,13 @@ import numpy as np
 
 from headcats.base.errors import DataError
 from headcats.prompts.drop_report import DropReport
-from headcats.tasks.files.any_records import file_records
-from headcats.tasks.files.columns import by_meaning
-from headcats.tasks.files.content import check_safe
+from headcats.tasks.files.any_records import file_records, language_of, other_languages
+from headcats.tasks.files.content import JSON, SUFFIXES, check_safe
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.languages import language_of, other_languages
-from headcats.tasks.files.layouts import JSON, SUFFIXES
-from headcats.tasks.files.packed_texts import Texts
-from headcats.tasks.files.question_layouts import FINISHED, LAYOUTS, as_text
-from headcats.tasks.files.records import EMPTY, Records
+from headcats.tasks.files.questions import FINISHED, LAYOUTS, as_text
+from headcats.tasks.files.records import EMPTY, Records, Texts, by_meaning
 
 OTHER_SOLUTION = "another answer to an earlier question"
 
@@ -167,4 +163,4 @@ def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
     report = DropReport(int(keep.sum()), dict(rows.report.dropped), dict(rows.report.examples))
     for number, reason in others.items():
         report.drop(reason, place(int(rows.numbers[number])))
-    return KeptRows(report, rows.texts, rows.rows[keep], rows.numbers[keep], rows.marks[keep])
+    return KeptRows(report, rows.table.filter(keep), rows.numbers[keep], rows.marks[keep])

@@ -17,7 +17,7 @@ from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.question_layouts import LETTERS
+from headcats.tasks.files.questions import LETTERS
 
 EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"
 

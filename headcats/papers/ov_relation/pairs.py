@@ -9,9 +9,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headcats.base.errors import DataError
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.tokens import encode, unknown_id
+from headcats.prompts.tokens import UNKNOWN_WORD, encode, unknown_id
 
 
 @dataclass(frozen=True, eq=False)

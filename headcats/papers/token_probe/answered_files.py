@@ -15,10 +15,8 @@ from headcats.papers.token_probe.extraction import gives_none
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos
-from headcats.tasks.files.any_records import file_records
-from headcats.tasks.files.columns import by_meaning, find
-from headcats.tasks.files.languages import FIELDS, language_of, other_languages
-from headcats.tasks.files.records import ABSENT, EMPTY
+from headcats.tasks.files.any_records import FIELDS, file_records, language_of, other_languages
+from headcats.tasks.files.records import ABSENT, EMPTY, by_meaning, find
 
 # The first name is preferred where several are there, as `find` has it.
 QUESTION = ("question", "prompt", "input")

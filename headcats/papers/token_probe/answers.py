@@ -14,9 +14,8 @@ from headcats.papers.token_probe.exact_text import find_exact, find_text, occurr
 from headcats.papers.token_probe.extraction import extracted, gives_none
 from headcats.papers.token_probe.items import AnsweredItem, Item, Judged, Question
 from headcats.papers.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
-from headcats.prompts.answers import UNKNOWN_WORD
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.tokens import encode, encode_with_bos, unknown_id
+from headcats.prompts.tokens import UNKNOWN_WORD, encode, encode_with_bos, unknown_id
 
 NO_EXACT = "no exact answer in the output"
 NOT_IN_TEXT = "exact answer not found in the answer"

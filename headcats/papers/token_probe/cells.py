@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcats.tasks.files.list_text import LIST, read_list
+from headcats.tasks.files.questions import LIST, read_list
 
 _RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
 _WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}

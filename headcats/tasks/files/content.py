@@ -1,4 +1,4 @@
-"""What a file may hold before any of it is parsed: text in UTF-8, and never a pickle."""
+"""What a file may be before any of it is parsed: of which suffix, text in UTF-8, and never a pickle."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +12,10 @@ class UnknownLayoutError(DataError):
     """A file that can be read, and holds no task."""
 
 
+LINES = (".jsonl", ".ndjson")
+JSON = (".json", *LINES)
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SUFFIXES = (*JSON, *DELIMITERS, ".parquet")
 PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib")
 _FORMATS = "JSON, JSON Lines, CSV, TSV or Parquet"
 

@@ -12,31 +12,21 @@ MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
 
 @dataclass(frozen=True)
 class FileTask:
-    """One task of a file.
-
-    Attributes:
-        layout: What the file holds, for the source of the task.
-        make: As `Task.make`.
-        report: Rows kept and dropped.
-        category: Category that the file itself names, or "".
-        name: Name within a file of several tasks, or "".
-    """
+    """One task of a file."""
 
     layout: str
+    """What the file holds, for the source of the task."""
     make: MakePairs = field(repr=False)
     report: DropReport
     category: str = ""
+    """Category that the file itself names."""
     name: str = ""
+    """Name within a file of several tasks."""
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """The tasks of a file, and the rows that belong to none of them.
-
-    Attributes:
-        tasks: The tasks, at least one.
-        left_out: Rows of no task.
-    """
+    """The tasks of a file, at least one, and the rows that belong to none of them."""
 
     tasks: tuple[FileTask, ...]
     left_out: DropReport = field(default_factory=DropReport)
@@ -44,14 +34,11 @@ class FileContent:
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout of JSON files, as `headcats.base.registry.register("layout", name, Layout(...))` takes it.
-
-    Attributes:
-        holds: Noun for messages, such as "steps of reasoning".
-        fits: True if a parsed file, of which nothing is known, has the layout.
-        read: Reads the tasks of such a file; called with the name of the file as `file`. A DataError names it.
-    """
+    """A layout of JSON files, as `headcats.base.registry.register("layout", name, Layout(...))` takes it."""
 
     holds: str
+    """Noun for messages, such as "steps of reasoning"."""
     fits: Callable[[Any], bool]
+    """True if a parsed file, of which nothing is known, has the layout."""
     read: Callable[..., FileContent]
+    """Reads the tasks of such a file; called with the name of the file as `file`, for messages."""

@@ -1,12 +1,10 @@
-"""The rows of a file that a task is made of, held compactly, and what was dropped.
-
-The texts take about as much memory as the file, beside a few bytes a row, which tell duplicates and contradictions.
-"""
+"""The rows of a file that a task is made of, in about as much memory as the file, and what was dropped."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt32, UInt64
@@ -15,39 +13,36 @@ from headcats.base.errors import DataError
 from headcats.base.registry import unstorable
 from headcats.prompts.drop_report import DropReport
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.packed_texts import PackedTexts, Texts
-from headcats.tasks.files.repeated_rows import repeated_rows
+from headcats.tasks.files.records import Row, Texts
 
-Rows = Iterable[tuple[int, Texts | str]]
-"""Number of a row, and its texts or the reason why it is dropped."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CONTRADICTORY = "same input with another output"
+DUPLICATE = "duplicate of an earlier row"
 _PER_CHUNK = 8192
 _SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Rows of texts.
-
-    Attributes:
-        report: How many rows were kept, and how many dropped for which reason.
-        texts: The texts of every row that has any.
-        rows: Which of them are kept.
-        numbers: The numbers of those in the file.
-        marks: Hashes of the first texts of those, or of their items.
-    """
+    """Rows of texts, in the order of the file."""
 
     report: DropReport
-    texts: PackedTexts
-    rows: UInt32[np.ndarray, " kept"]
+    """How many rows were kept, and how many dropped for which reason."""
+    table: "pa.Table"
+    """A column for each text of a row."""
     numbers: UInt32[np.ndarray, " kept"]
+    """Numbers of the rows in the file."""
     marks: UInt32[np.ndarray, " kept"]
+    """Hashes of their first texts, or of their items."""
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.numbers)
 
     def __iter__(self) -> Iterator[tuple[int, Texts]]:
-        """Number and texts of every row, in the order of the file."""
-        return zip(map(int, self.numbers), map(self.texts.__getitem__, map(int, self.rows)), strict=True)
+        """Number and texts of every row."""
+        return zip(self.numbers.tolist(), _texts(self.table), strict=True)
 
     def chosen(self, n: int, *, seed: int) -> list[tuple[int, Texts]]:
         """All rows in the order of the file, with their numbers; `n` of them, as in `shuffled`, if there are more."""
@@ -66,7 +61,12 @@ class KeptRows:
         last = np.partition(ranks, n - 1)[n - 1]
         candidates = np.flatnonzero(ranks <= last)
         chosen = candidates[np.argsort(ranks[candidates], kind="stable")][:n]
-        return [(int(self.numbers[place]), self.texts[int(self.rows[place])]) for place in chosen]
+        return list(zip(self.numbers[chosen].tolist(), _texts(self.table.take(chosen)), strict=True))
+
+
+def _texts(table: "pa.Table") -> Iterator[Texts]:
+    for batch in table.to_batches(max_chunksize=_PER_CHUNK):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _turns(marks: UInt32[np.ndarray, " row"]) -> UInt64[np.ndarray, " row"]:
@@ -79,7 +79,7 @@ def _turns(marks: UInt32[np.ndarray, " row"]) -> UInt64[np.ndarray, " row"]:
 
 
 def keep_rows(
-    rows: Rows,
+    rows: Iterable[Row],
     *,
     file: str,
     place: Callable[[int], str],
@@ -87,43 +87,79 @@ def keep_rows(
     wrong: int | None = None,
     item: int | None = None,
 ) -> KeptRows:
-    """Drop rows without texts, all rows with the same input and another output, and repeated ones."""
-    n_rows, report, left = 0, DropReport(), iter(rows)
-    store = PackedTexts()
+    """Drop rows without texts, all rows with the same input and another output, and repeated ones.
+
+    The first text of a row is its input; `output`, `wrong` (the wrong output, if there is one) and `item` (by which
+    rows are drawn, else the input) are places of others. A DataError if no row is left, or for text that is no Unicode.
+    """
+    import pyarrow as pa
+
+    report, left = DropReport(), iter(rows)
     # Lists of arrays: one that grows leaves holes in the memory.
-    numbers, hashes, items = [], [], []
+    batches, numbers, hashes, items = [], [], [], []
     while block := list(islice(left, _PER_CHUNK)):
-        n_rows += len(block)
+        usable = [(number, texts) for number, texts in block if not isinstance(texts, str)]
         for number, reason in block:
             if isinstance(reason, str):
                 report.drop(reason, place(number))
-        if usable := [(number, texts) for number, texts in block if not isinstance(texts, str)]:
-            encoded = [_encoded(texts, number, place) for number, texts in usable]
-            hashes.append(_hashes(texts[0] for texts in encoded))
-            if item is not None:
-                items.append(_hashes(texts[item] for texts in encoded))
+        for number, texts in usable:
+            _check_text(texts, number, place)
+        if usable:
+            columns = list(zip(*(texts for _, texts in usable), strict=True))
+            batches.append(
+                pa.RecordBatch.from_arrays(list(map(pa.array, columns)), list(map(str, range(len(columns)))))
+            )
             numbers.append(np.array([number for number, _ in usable], np.uint32))
-            store.append(encoded)
-    if not len(store):
-        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
-    places, inputs = np.concatenate(numbers), np.concatenate(hashes)
-    marks = ((np.concatenate(items) if items else inputs) >> np.uint64(32)).astype(np.uint32)
-    del numbers, hashes, items
-    keep = np.ones(len(store), dtype=bool)
-    for reason, repeated in repeated_rows(store, inputs, output=output, wrong=wrong).items():
-        shown = " -> ".join(map(_shown, store[int(repeated[0])]))
+            hashes.append(_hashes(columns[0]))
+            items.append(hashes[-1] if item is None else _hashes(columns[item]))
+    if not batches:
+        raise _nothing_left(file, report)
+    table, places = pa.Table.from_batches(batches), np.concatenate(numbers)
+    marks = (np.concatenate(items) >> np.uint64(32)).astype(np.uint32)
+    keep = np.ones(len(table), dtype=bool)
+    for reason, repeated in _repeated(table, np.concatenate(hashes), output=output, wrong=wrong).items():
+        (first,) = _texts(table.slice(repeated[0], 1))
         report.dropped[reason] = len(repeated)
-        report.examples[reason] = f"{place(int(places[repeated[0]]))}: {shown}"
+        report.examples[reason] = f"{place(int(places[repeated[0]]))}: {' -> '.join(map(_shown, first))}"
         keep[repeated] = False
     report.kept = int(keep.sum())
-    assert report.kept + sum(report.dropped.values()) == n_rows
     if not report.kept:
-        raise DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
-    return KeptRows(report, store, np.flatnonzero(keep).astype(np.uint32), places[keep], marks[keep])
+        raise _nothing_left(file, report)
+    return KeptRows(report, table if keep.all() else table.filter(keep), places[keep], marks[keep])
 
 
-def _hashes(texts: Iterable[bytes]) -> UInt64[np.ndarray, " row"]:
-    return np.frombuffer(b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts), np.uint64)
+def _repeated(
+    table: "pa.Table", inputs: UInt64[np.ndarray, " row"], *, output: int, wrong: int | None
+) -> dict[str, list[int]]:
+    """Reason -> rows to drop: all of an input with two outputs, and otherwise those like an earlier row.
+
+    With wrong outputs, two outputs of an input contradict each other only if one is wrong elsewhere: the same prompt
+    with another pair of answers is another row. `inputs` are hashes: only rows that share one are read and compared.
+    """
+    import pandas as pd
+
+    shared = np.flatnonzero(pd.Series(inputs).duplicated(keep=False))
+    by_input: dict[str, list[tuple[int, Texts]]] = {}
+    for row, texts in zip(shared.tolist(), _texts(table.take(shared)), strict=True):
+        by_input.setdefault(texts[0], []).append((row, texts))
+    repeated: dict[str, list[int]] = {CONTRADICTORY: [], DUPLICATE: []}
+    for rows in by_input.values():
+        outputs = {texts[output] for _, texts in rows}
+        if len(outputs) > 1 if wrong is None else outputs & {texts[wrong] for _, texts in rows}:
+            repeated[CONTRADICTORY] += [row for row, _ in rows]
+            continue
+        first: dict[Texts, int] = {}
+        repeated[DUPLICATE] += [row for row, texts in rows if first.setdefault(texts, row) != row]
+    return {reason: sorted(rows) for reason, rows in repeated.items() if rows}
+
+
+def _nothing_left(file: str, report: DropReport) -> DataError:
+    return DataError(f"{file} holds no usable row: {report.summary()}. Correct its rows, or remove the file.")
+
+
+def _hashes(texts: Iterable[str]) -> UInt64[np.ndarray, " row"]:
+    digests = (hashlib.blake2b(text.encode("utf-8"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(b"".join(digests), np.uint64)
 
 
 def _shown(text: str) -> str:
@@ -131,8 +167,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"…{text[-_SHOWN:]}")
 
 
-def _encoded(texts: Texts, number: int, place: Callable[[int], str]) -> list[bytes]:
+def _check_text(texts: Texts, number: int, place: Callable[[int], str]) -> None:
     for text in texts:
         if problem := unstorable(text):
             raise DataError(f"{place(number)}: expected text; got {_shown(text)}, {problem}. Write the row again.")
-    return [text.encode("utf-8") for text in texts]

@@ -8,23 +8,16 @@ from typing import Any
 from headcats.base.errors import DataError
 from headcats.base.guard import Guard
 from headcats.base.registry import lookup, names
-from headcats.tasks.files.content import UnknownLayoutError, check_safe
-from headcats.tasks.files.contrasts import contrast_task
+from headcats.tasks.files.content import JSON, LINES, UnknownLayoutError, check_safe
 from headcats.tasks.files.file_task import FileContent, Layout
+from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
 from headcats.tasks.files.records import Records
-from headcats.tasks.files.relation import relation_task
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import parquet_records, separated_records
-from headcats.tasks.files.token_ids import with_answers
-from headcats.tasks.files.word_pairs import word_pair_task
-from headcats.tasks.files.years import year_task
+from headcats.tasks.files.table_file import table_records
+from headcats.tasks.files.word_pairs import relation_task, word_pair_task
 
-LINES = (".jsonl", ".ndjson")
-JSON = (".json", *LINES)
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-SUFFIXES = (*JSON, *DELIMITERS, ".parquet")
 LAYOUTS = (
     "columns or fields input and output; clean, corrupted, answer and wrong; question, A, B, C, D and answer; "
     "{name, samples, prompt_templates}; or {prompts: [{clean, corrupt, answers, wrong_answers}]}"
@@ -34,12 +27,9 @@ LAYOUTS = (
 def file_content(path: Path, settings: FileSettings) -> FileContent:
     """Read the tasks of one file: one, unless a registered layout gives several."""
     check_safe(path)
-    suffix = path.suffix.lower()
-    if suffix in JSON:
+    if path.suffix.lower() in JSON:
         return _of_json(json_content(path), path.name, settings)
-    if suffix in DELIMITERS:
-        return record_content(separated_records(path, delimiter=DELIMITERS[suffix]), settings)
-    return record_content(parquet_records(path), settings)
+    return record_content(table_records(path), settings)
 
 
 def _of_json(content: Any, file: str, settings: FileSettings) -> FileContent:

@@ -1,20 +1,22 @@
-"""A suite's tasks from a file, a folder or a dataset of the hub."""
+"""A suite's tasks from a file, a folder or a dataset of the hub: their names, categories and sources."""
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from headcats.base.errors import DataError
+from headcats.base.registry import lookup, names
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import Category
 from headcats.tasks.definition import Task
-from headcats.tasks.files.content import PICKLED, UnknownLayoutError, check_safe, reading
+from headcats.tasks.files.content import PICKLED, SUFFIXES, UnknownLayoutError, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
-from headcats.tasks.files.file_task import FileContent
-from headcats.tasks.files.layouts import SUFFIXES, file_content, record_content
-from headcats.tasks.files.naming import Placed, as_name, known_categories, named_tasks
+from headcats.tasks.files.file_task import FileContent, FileTask
+from headcats.tasks.files.layouts import file_content, record_content
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
 
 _log = logging.getLogger("headcats")
@@ -24,17 +26,7 @@ _KNOWN = ", ".join(SUFFIXES)
 
 @dataclass(frozen=True)
 class LoadedFiles:
-    """Tasks of files.
-
-    Attributes:
-        name: Name of the suite.
-        tasks: The tasks.
-        categories: Categories that go first, with their colours.
-        source: Where the files are: a full path, or an address of the hub.
-        ignored: Paths within the folder that hold no data, or none of a known layout.
-        drops: Rows of all files: kept, and dropped by reason, with those that belong to no task.
-        left_out: Those that belong to no task alone.
-    """
+    """Tasks of files, with fields as those of a `Suite`."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -43,6 +35,18 @@ class LoadedFiles:
     ignored: tuple[str, ...] = ()
     drops: DropReport = field(default_factory=DropReport)
     left_out: DropReport = field(default_factory=DropReport)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A task of a file."""
+
+    task: FileTask
+    path: PurePosixPath
+    """Path of the file within the folder."""
+    settings: FileSettings
+    fallback: str
+    """Category where nothing else names one."""
 
 
 def is_path(source: str) -> bool:
@@ -136,17 +140,56 @@ def _loaded(
     """The tasks of these files; `name` is the last resort for the suite and its categories."""
     left_out = DropReport.total(content.left_out for content in contents.values())
     drops = DropReport.total([left_out, *(task.report for content in contents.values() for task in content.tasks)])
-    tasks = named_tasks(
+    tasks = _named_tasks(
         [
-            Placed(task, path, settings.files.get(str(path), _UNSET), name)
+            _Placed(task, path, settings.files.get(str(path), _UNSET), name)
             for path, content in contents.items()
             for task in content.tasks
         ]
     )
     used = {task.category.casefold() for task in tasks}
-    known = known_categories({path.stem for path in contents})
+    known = _known_categories({path.stem for path in contents})
     by_name: dict[str, Category] = {}
     for category in (*settings.categories, *known.values()):
         by_name.setdefault(category.name.casefold(), category)
     categories = tuple(category for name, category in by_name.items() if name in used)
-    return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)
+    return LoadedFiles(_as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)
+
+
+def _named_tasks(placed: Sequence[_Placed]) -> tuple[Task, ...]:
+    """Tasks named after their files, with subfolders and suffix where needed to tell two apart.
+
+    The category is, in this order: that of suite.toml; of a file of several tasks that of each; the subfolder, unless
+    it has the name of the file; that of the file; the one that is registered for a file of its name; the fallback.
+    """
+    task_names = [_as_name(each.task.name or each.path.stem) for each in placed]
+    for spelling in (_with_folders, lambda each: f"{_with_folders(each)}{each.path.suffix}"):
+        count = Counter(task_names)
+        task_names = [
+            _as_name(spelling(each)) if count[name] > 1 else name for name, each in zip(task_names, placed, strict=True)
+        ]
+    return tuple(_task(name, each) for name, each in zip(task_names, placed, strict=True))
+
+
+def _known_categories(stems: Collection[str]) -> dict[str, Category]:
+    """Name of a file, without its suffix -> the category registered for it, in the order of registration."""
+    return {name: lookup("file_category", name) for name in names("file_category") if name in stems}
+
+
+def _as_name(text: str) -> str:
+    """A text as a name of a task or suite."""
+    return re.sub(r"[/\\:@,\s]+", "_", text).lstrip("._-") or "data"
+
+
+def _with_folders(each: _Placed) -> str:
+    return ".".join([*each.path.parent.parts, each.path.stem, *filter(None, [each.task.name])])
+
+
+def _task(name: str, each: _Placed) -> Task:
+    task, settings = each.task, each.settings
+    subfolder = each.path.parts[0] if each.path.parts[0] not in (each.path.name, each.path.stem) else ""
+    of_several = task.category if task.name else ""
+    known = [category.name for category in _known_categories([each.path.stem]).values()]
+    category = settings.category or of_several or subfolder or task.category or (*known, each.fallback)[0]
+    source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
+    return Task(name, category, source, task.make, drops=task.report)

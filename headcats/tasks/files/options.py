@@ -5,7 +5,7 @@
     B. Jupiter
     Answer:
 
-The layouts are those of `headcats.tasks.files.question_layouts` that have options: MMLU, CommonsenseQA, ARC, BIG-bench.
+The layouts are those of `headcats.tasks.files.questions` that have options: MMLU, CommonsenseQA, ARC, BIG-bench.
 """
 
 import json
@@ -16,15 +16,11 @@ from typing import Any
 from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.columns import by_meaning
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.packed_texts import Texts
-from headcats.tasks.files.question_layouts import BEYOND, LAYOUTS, LETTERS, WITH_OPTIONS
-from headcats.tasks.files.records import EMPTY, Records
-
-LETTER, TEXT = "letter", "text"
-ANSWERS = (LETTER, TEXT)
+from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS, WITH_OPTIONS
+from headcats.tasks.files.records import EMPTY, Records, Row, Texts, by_meaning
+from headcats.tasks.files.settings import LETTER, TEXT
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +61,13 @@ class OptionPrompts:
 
 
 def option_task(records: Records, *, answer: str = "") -> FileTask | None:
-    """The task; None if the columns are of no layout with options. `answer` is one of `ANSWERS`, a letter if ""."""
+    """The task; None if the columns are of no layout with options. `answer` is LETTER, also if "", or TEXT."""
     names = by_meaning(records.columns, file=records.file)
     layout = next((layout for layout in WITH_OPTIONS if set(layout) <= names.keys()), None)
     if layout is None:
         return None
 
-    def read() -> Iterator[tuple[int, Texts | str]]:
+    def read() -> Iterator[Row]:
         for number, cells in records.read():
             parts = LAYOUTS[layout](dict(zip(names, cells, strict=True))) if len(cells) else EMPTY
             if isinstance(parts, str):

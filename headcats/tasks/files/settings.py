@@ -26,22 +26,15 @@ from headcats.base.errors import DataError
 from headcats.base.registry import unknown_name_message
 from headcats.results.categories import Category
 from headcats.tasks.files.content import reading
-from headcats.tasks.files.options import ANSWERS
 
 NAME = "suite.toml"
+LETTER, TEXT = "letter", "text"
+_ANSWERS = (LETTER, TEXT)
 
 
 @dataclass(frozen=True)
 class FileSettings:
-    """Settings of one file; what is empty is not set.
-
-    Attributes:
-        category: Category of its tasks.
-        templates: Templates of its word pairs.
-        source: Where its facts are from.
-        tokenizer: Name or folder of the tokenizer of its token ids.
-        answer: How its questions with options are answered: one of `headcats.tasks.files.options.ANSWERS`.
-    """
+    """Settings of one file; what is empty is not set."""
 
     category: str = ""
     templates: tuple[str, ...] = ()
@@ -52,17 +45,12 @@ class FileSettings:
 
 @dataclass(frozen=True)
 class SuiteSettings:
-    """Settings of a folder.
-
-    Attributes:
-        name: Name of the suite, or "".
-        categories: Categories with a colour.
-        files: Path within the folder, with `/` -> settings.
-    """
+    """Settings of a folder."""
 
     name: str = ""
     categories: tuple[Category, ...] = ()
     files: Mapping[str, FileSettings] = field(default_factory=dict)
+    """Path within the folder, with `/` -> settings."""
 
 
 def read_settings(folder: Path) -> SuiteSettings:
@@ -106,8 +94,8 @@ def _file(name: str, values: Any) -> FileSettings:
         raise DataError(f"{place}: expected 'template' as a text or a list of texts; got {template!r:.40}.")
     names = ("category", "source", "tokenizer", "answer")
     category, source, tokenizer, answer = (_text(values, key, place) for key in names)
-    if answer and answer not in ANSWERS:
-        raise DataError(f"{place}: expected 'answer' as one of {', '.join(ANSWERS)}; got {answer!r:.40}.")
+    if answer and answer not in _ANSWERS:
+        raise DataError(f"{place}: expected 'answer' as one of {', '.join(_ANSWERS)}; got {answer!r:.40}.")
     return FileSettings(category, tuple(templates), source, tokenizer, answer)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headcats.base.errors import DataError
-from headcats.tasks.files.content import reading
+from headcats.tasks.files.content import DELIMITERS, reading
 from headcats.tasks.files.records import Records
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ _FEW_VALUES, _MOST_VALUES = 2**21, 4  # of any file, and for each of its bytes
 _CELL = 8  # bytes of a value in Python, at least
 _TAB = "\t"
 _DELIMITERS = (";", _TAB, ",", "|")
+
+
+def table_records(path: Path) -> Records:
+    """A CSV, TSV or Parquet file."""
+    delimiter = DELIMITERS.get(path.suffix.lower())
+    return parquet_records(path) if delimiter is None else separated_records(path, delimiter=delimiter)
 
 
 def separated_records(path: Path, *, delimiter: str) -> Records:

@@ -1,39 +1,31 @@
-"""Word pairs: two columns, or objects with two fields, that mean input and output."""
+"""Word pairs, from columns or fields that mean input and output; templates make finished prompts of them.
+
+`{"name", "samples": [{"subject", "object"}], "prompt_templates"}` is the layout of Linear Relational Embeddings
+(Hernandez et al., 2024).
+"""
 
 import itertools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from headcats.base.errors import DataError, pluralize
-from headcats.prompts.pair import WordPair
-from headcats.tasks.files.columns import INPUT, OUTPUT, TEXT, by_meaning, find
+from headcats.prompts.pair import PromptPair, WordPair
+from headcats.statistics.random_streams import stream
 from headcats.tasks.files.file_task import FileTask
+from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.packed_texts import Texts
-from headcats.tasks.files.records import Records
-from headcats.tasks.files.templates import TemplatePrompts
+from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Row, Texts, by_meaning, find
 
-SOURCE = "source"
+SLOT = "{}"
+_TRIES = 16
+_SOURCE = "source"
 _LINK = re.compile(r"\s*(\w+://|www\.)\S+\s*$")
 _LOOKED_AT = 100
 _FINAL = "####"
-
-
-@dataclass
-class _Solutions:
-    """Worked solutions, as of GSM8K: steps, and the answer behind a mark at their end."""
-
-    n: int = 0
-
-    def final(self, row: tuple[int, Texts | str]) -> tuple[int, Texts | str]:
-        """The row with the answer alone in place of a solution."""
-        number, texts = row
-        if isinstance(texts, str) or _FINAL not in texts[1]:
-            return row
-        self.n += 1
-        answer = texts[1].rpartition(_FINAL)[2].strip()
-        return number, (texts[0], answer) if answer else f"nothing behind {_FINAL}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +39,72 @@ class WordPairs:
         return [(word, output) for _, (word, output) in self.rows.chosen(n, seed=seed)]
 
 
+@dataclass(frozen=True, eq=False)
+class TemplatePrompts:
+    """One prompt per subject and template, in an order drawn from the seed that takes every subject once, then again.
+
+    Clean: the template with the subject; corrupted: the same template with another subject, drawn by name, whose object
+    differs. The answer is the object after a space, the distractor the other subject's object; they may differ in
+    length, and so may the prompts. Prompts of one subject share their item.
+    """
+
+    rows: KeptRows
+    """(subject, object), or (subject, object, item)."""
+    templates: tuple[str, ...]
+    """Texts with `{}` where the subject goes."""
+    file: str
+    keys: Mapping[int, str] = field(default_factory=dict)
+    """Number of a row -> key of its prompt; without them the subject is the key."""
+
+    def __post_init__(self) -> None:
+        for template in self.templates:
+            if SLOT not in template:
+                raise DataError(f"{self.file}: the template {template!r:.60} needs {SLOT} where the subject goes.")
+        if len({texts[1] for _, texts in self.rows}) < 2:
+            raise DataError(
+                f"{self.file}: every answer is the same, so no prompt has a wrong one; expected at least two answers "
+                f"({self.rows.report.summary()})."
+            )
+
+    def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
+        """Make the pairs (see `Task.make`)."""
+        rows = self.rows.shuffled(seed=seed)
+        rounds = range(min(len(self.templates), -(-n // len(rows))))
+        turns = ((row, (row + turn) % len(self.templates)) for turn in rounds for row in range(len(rows)))
+        return [self._pair(rows, row, template, seed) for row, template in itertools.islice(turns, n)]
+
+    def _pair(self, rows: list[tuple[int, Texts]], row: int, template: int, seed: int) -> PromptPair:
+        number, (subject, answer, *item) = rows[row]
+        text = self.templates[template].rstrip()
+        other, distractor = _other(rows, answer, stream(seed, "another subject", text, subject))
+        key = self.keys.get(number, subject)
+        return PromptPair(
+            key=key if len(self.templates) == 1 else f"{key}, template {template + 1}",
+            item=item[0] if item else subject,
+            clean=text.replace(SLOT, subject),
+            corrupted=text.replace(SLOT, other),
+            answer=f" {answer}",
+            distractor=f" {distractor}",
+        )
+
+
+def _other(rows: list[tuple[int, Texts]], answer: str, draws: np.random.Generator) -> tuple[str, str]:
+    """The subject and object of a row with another object than `answer`; there is one."""
+    for row in draws.integers(len(rows), size=_TRIES):
+        subject, distractor, *_ = rows[row][1]
+        if distractor != answer:
+            return subject, distractor
+    others = [texts for _, texts in rows if texts[1] != answer]
+    subject, distractor, *_ = others[draws.integers(len(others))]
+    return subject, distractor
+
+
 def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTask | None:
     """The task, with finished prompts if there are templates; None if no column means input, or none output."""
     names = by_meaning(records.columns, file=records.file)
-    links = names.get(SOURCE, "") if _holds_links(records, names.get(SOURCE)) else ""
+    links = names.get(_SOURCE, "") if _holds_links(records, names.get(_SOURCE)) else ""
     if links:
-        del names[SOURCE]
+        del names[_SOURCE]
     word, output = (find(names, synonyms, file=records.file) for synonyms in (INPUT, OUTPUT))
     word = names.get(TEXT) if word is None else word
     if links and word is None and output is not None:
@@ -62,7 +114,7 @@ def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTa
     others = [names[name] for name in (*INPUT, TEXT, *OUTPUT) if name in names and names[name] not in (word, output)]
     notes = [f"word pairs ({word} → {output})", *([f"{links} holds links"] if links else [])]
     notes += [f"{', '.join(others)} not taken"] if others else []
-    return pair_task(records, word, output, templates=templates, layout="; ".join(notes))
+    return _pair_task(records, word, output, templates=templates, layout="; ".join(notes))
 
 
 def _holds_links(records: Records, column: str | None) -> bool:
@@ -75,12 +127,49 @@ def _holds_links(records: Records, column: str | None) -> bool:
     return 2 * sum(are_links) > len(are_links)
 
 
-def pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:
-    """The task of two columns, of word pairs or written with templates."""
-    solutions = _Solutions()
-    read = map(solutions.final, records.texts((word, output), strip=True))
-    rows = keep_rows(read, file=records.file, place=records.place, output=1)
-    if solutions.n:
-        layout += f"; in {pluralize(solutions.n, 'row')} the answer is what stands behind {_FINAL} in {output}"
+def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str] = ()) -> FileTask:
+    """Task of a relation: samples in its `prompt_templates`, else in `prompt_templates_zs`, else word pairs.
+
+    Its `relation_type` is the category. Templates of a suite.toml go first.
+    """
+    samples = content["samples"]
+    if not isinstance(samples, list):
+        raise DataError(f"{file}: 'samples' must be a list of {{subject, object}}; got {samples!r:.60}.")
+    records = json_records(samples, file=file)
+    if missing := {"subject", "object"} - set(records.columns):
+        raise DataError(f"{file}: samples lack {' and '.join(map(repr, sorted(missing)))}; got {samples[0]!r:.60}.")
+    in_file = _templates(content, "prompt_templates", file) or _templates(content, "prompt_templates_zs", file)
+    used = tuple(templates) or in_file
+    layout = f"relation with {pluralize(len(used), 'template')}" if used else "relation (subject → object)"
+    task = _pair_task(records, "subject", "object", templates=used, layout=layout)
+    properties = content.get("properties")
+    category = properties.get("relation_type") if isinstance(properties, dict) else None
+    return replace(task, category=category if isinstance(category, str) else "")
+
+
+def _templates(content: dict[str, Any], name: str, file: str) -> tuple[str, ...]:
+    texts = content.get(name) or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise DataError(f"{file}: {name!r} must be a list of texts with {{}} for the subject; got {texts!r:.60}.")
+    return tuple(dict.fromkeys(texts))
+
+
+def _pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:
+    """The task of two columns; of worked solutions, as of GSM8K, the output is what stands behind a mark."""
+    solved = 0
+
+    def read() -> Iterator[Row]:
+        nonlocal solved
+        for number, texts in records.texts((word, output), strip=True):
+            if isinstance(texts, str) or _FINAL not in texts[1]:
+                yield number, texts
+                continue
+            solved += 1
+            answer = texts[1].rpartition(_FINAL)[2].strip()
+            yield number, (texts[0], answer) if answer else f"nothing behind {_FINAL}"
+
+    rows = keep_rows(read(), file=records.file, place=records.place, output=1)
+    if solved:
+        layout += f"; in {pluralize(solved, 'row')} the answer is what stands behind {_FINAL} in {output}"
     make = TemplatePrompts(rows, tuple(templates), records.file) if templates else WordPairs(rows)
     return FileTask(layout, make, rows.report)

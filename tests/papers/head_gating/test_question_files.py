@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 from headcats.base.errors import DataError
 from headcats.papers.head_gating.question_files import Question, read_questions
-from headcats.tasks.files.question_layouts import LAYOUTS
-from headcats.tasks.files.repeated_rows import DUPLICATE
+from headcats.tasks.files.kept_rows import DUPLICATE
+from headcats.tasks.files.questions import LAYOUTS
 
 CHOICES = {"label": ["A", "B", "C"], "text": ["bank", "tree", "sea"]}
 ROWS: dict[str, dict[str, Any]] = {

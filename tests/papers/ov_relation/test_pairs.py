@@ -5,7 +5,7 @@ from toys import D_VOCAB, word_tokenizer
 
 from headcats.base.errors import DataError
 from headcats.papers.ov_relation.pairs import single_tokens
-from headcats.prompts.answers import UNKNOWN_WORD
+from headcats.prompts.tokens import UNKNOWN_WORD
 
 
 class Spaced:

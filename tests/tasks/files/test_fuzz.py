@@ -14,8 +14,8 @@ from tasks.files.layout_files import AUTO_CIRCUIT, GREATER_THAN_CSV, IOI_CSV, RE
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.tasks.files.layouts import SUFFIXES
-from headcats.tasks.files.repeated_rows import CONTRADICTORY, DUPLICATE
+from headcats.tasks.files.content import SUFFIXES
+from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE
 
 FIELDS = (
     "input", "output", "clean", "corrupted", "answer", "wrong", "label", "answers", "samples", "subject", "object",

@@ -7,10 +7,7 @@ import pytest
 from tasks.files.layout_files import write
 
 import headcats as hc
-from headcats.tasks.files import repeated_rows
-from headcats.tasks.files.kept_rows import keep_rows
-from headcats.tasks.files.packed_texts import PackedTexts
-from headcats.tasks.files.repeated_rows import CONTRADICTORY, DUPLICATE
+from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE, keep_rows
 
 
 def kept(rows):
@@ -51,8 +48,7 @@ def test_prompts_about_the_same_items_draw_the_same_items(tmp_path):
     assert Counter(pair.item for pair in hc.suite(tmp_path).tasks[0].pairs(5000, seed=0)).most_common(1)[0][1] == 3
 
 
-def test_repeated_rows_are_found_across_a_large_file(monkeypatch):
-    monkeypatch.setattr(repeated_rows, "_LARGE", 10_000)  # so that it is gone through in parts
+def test_repeated_rows_are_found_across_a_large_file():
     rows = [(f"word {number}", f"{number}") for number in range(30_000)]
     rows += [("word 7", "7"), ("word 9", "ten"), ("word 29999", "29999")]
     table = kept(rows)
@@ -61,14 +57,6 @@ def test_repeated_rows_are_found_across_a_large_file(monkeypatch):
     assert table.report.examples[DUPLICATE] == "a.csv, line 30002: 'word 7' -> '7'"
     assert ("word 9", "9") not in {texts for _, texts in table}
     assert ("word 7", "7") in {texts for _, texts in table}
-
-
-def test_packed_texts_come_back():
-    packed = PackedTexts()
-    chunks = [[("é", "", "a\xff"), ("\0", "→", "中")], [("x", "y", "z")]]
-    for chunk in chunks:
-        packed.append([[text.encode() for text in row] for row in chunk])
-    assert [packed[row] for row in range(len(packed))] == [row for chunk in chunks for row in chunk]
 
 
 def memory_of_a_table(tmp_path, header, *, size):

@@ -10,20 +10,21 @@
 {prompt, target, pattern}                                finished prompts: ABA/ABB of Causal Head Gating
 """
 
+import ast
 import itertools
+import json
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from headcats.tasks.files.list_text import unpacked
-
 LETTERS = string.ascii_uppercase
 NO_QUESTION, NO_ANSWER, NO_OPTIONS = "no question", "no answer key", "no options"
-ONE_OPTION, MANY_OPTIONS = "one option", f"more than {len(LETTERS)} options"
-REPEATED_OPTION = "an option twice"
-NOT_AN_OPTION, SEVERAL_RIGHT = "answer not among the options", "several right options"
-UNCLEAR, BEYOND = "answer is an option, and the number of another", "answer is a number, and options count from 0"
+BEYOND = "answer is a number, and options count from 0"
+LIST = "list that cannot be read"
+# numpy writes lists of texts without commas, which Python would read as one text.
+_NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
 
 Parts = tuple[str, str, tuple[str, ...]]
 """Question, answer and options; none where the answer is to be written."""
@@ -37,9 +38,40 @@ def as_text(value: Any) -> str:
     return str(value).strip()
 
 
+def read_list(text: str) -> list[Any]:
+    """A list; a ValueError that says why the text is none."""
+    read = _read(text)
+    if isinstance(read, Mapping) or not isinstance(read, list | tuple):
+        raise ValueError(f"{LIST}: {text!r:.80}")
+    if _NO_COMMA.search(text) and len(read) < len(_NO_COMMA.split(text)):
+        raise ValueError(f"{LIST}: {text!r:.80}, without commas")
+    return list(read)
+
+
+def _unpacked(value: Any) -> Any:
+    """A text that is a list or a mapping as such; anything else, and a text that cannot be read, unchanged."""
+    if not isinstance(value, str) or not value.strip().startswith(("[", "{")):
+        return value
+    try:
+        return read_list(value.strip()) if value.strip().startswith("[") else _read(value.strip())
+    except ValueError:
+        return value
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"{LIST}: {text!r:.80}") from None
+
+
 def _as_list(value: Any) -> list[Any] | None:
     """A list, tuple or array as a list, also one that a table holds as text."""
-    value = unpacked(value.tolist() if hasattr(value, "tolist") else value)
+    value = _unpacked(value.tolist() if hasattr(value, "tolist") else value)
     return list(value) if isinstance(value, list | tuple) else None
 
 
@@ -49,11 +81,11 @@ def _with_options(question: Any, options: Sequence[Any], right: Sequence[int]) -
     problems = {
         NO_QUESTION: not text,
         NO_OPTIONS: not texts or not all(texts),
-        ONE_OPTION: len(texts) == 1,
-        MANY_OPTIONS: len(texts) > len(LETTERS),
-        REPEATED_OPTION: len(set(texts)) < len(texts),
-        NOT_AN_OPTION: not right,
-        SEVERAL_RIGHT: len(right) > 1,
+        "one option": len(texts) == 1,
+        f"more than {len(LETTERS)} options": len(texts) > len(LETTERS),
+        "an option twice": len(set(texts)) < len(texts),
+        "answer not among the options": not right,
+        "several right options": len(right) > 1,
     }
     problem = next((reason for reason, holds in problems.items() if holds), "")
     return problem or (text, texts[right[0]], texts)
@@ -64,7 +96,7 @@ def _keyed(row: Row) -> Parts | str:
     asked = row["question"]
     within = isinstance(asked, Mapping)
     question: Any = asked.get("stem") if within else asked
-    choices: Any = unpacked((asked if within else row).get("choices"))
+    choices: Any = _unpacked((asked if within else row).get("choices"))
     if isinstance(choices, Mapping):
         labels, texts = _as_list(choices.get("label")), _as_list(choices.get("text"))
     else:
@@ -81,7 +113,7 @@ def _keyed(row: Row) -> Parts | str:
 
 def _scored(row: Row) -> Parts | str:
     """BIG-bench: option -> score, 1 for the right one."""
-    scores = unpacked(row["target_scores"])
+    scores = _unpacked(row["target_scores"])
     if not isinstance(scores, Mapping):
         return NO_OPTIONS
     # A table has a column for every option of any row, empty where the row lacks it.
@@ -129,7 +161,7 @@ def _lettered(row: Row) -> Parts | str:
     place = int(spelled) if spelled.isdecimal() else LETTERS.find(spelled) if len(spelled) == 1 else -1
     counted = [place] if 0 <= place < len(options) else []
     if same and counted and same != counted and isinstance(row["answer"], str):
-        return UNCLEAR
+        return "answer is an option, and the number of another"
     if place == len(options) and spelled.isdecimal() and not same:
         return BEYOND
     return _with_options(row["question"], options, counted or same)
