@@ -15,7 +15,7 @@ from headcats.categories.shared import count_bounds
 from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
-from headcats.scores.draws import without_draws
+from headcats.scores.table import without_draws
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 

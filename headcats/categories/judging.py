@@ -17,8 +17,7 @@ from headcats.categories.task_tests import TaskTests
 from headcats.results.head_axes import head_coords
 from headcats.rules.rule import Cutoffs, Rule
 from headcats.scores.testing import p_of_statistic
-from headcats.statistics.conjunction import partial_conjunction
-from headcats.statistics.multiplicity import benjamini_hochberg
+from headcats.statistics.multiplicity import benjamini_hochberg, partial_conjunction
 
 ROWS = ("category", "layer", "head")
 """Dims of what is judged."""

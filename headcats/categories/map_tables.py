@@ -16,10 +16,9 @@ from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
-from headcats.rules.registered import is_registered
-from headcats.rules.rule import Rule
-from headcats.scores.draws import without_draws
+from headcats.rules.rule import Rule, is_registered
 from headcats.scores.scoring import score
+from headcats.scores.table import without_draws
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 _TABLES = ("scores", "members", "overlap", "equal_tasks", "differences")

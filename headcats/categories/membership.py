@@ -28,7 +28,7 @@ from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
-from headcats.scores.draws import without_draws
+from headcats.scores.table import without_draws
 
 SETTLED = 0.8
 """A head that is in its category in a smaller share of the resamples is called unsure."""

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.task_tests import numbered_tasks
 from headcats.results.head_axes import head_coords
-from headcats.scores.draws import without_draws
+from headcats.scores.table import without_draws
 from headcats.statistics.distributions import t_quantile
 
 NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")

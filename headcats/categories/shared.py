@@ -10,9 +10,8 @@ from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, OptionError
 from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.results.head_axes import KV_HEAD
-from headcats.statistics.agreement import jaccards
+from headcats.statistics.agreement import Block, jaccards, pairs_by_chance
 from headcats.statistics.multiplicity import benjamini_hochberg
-from headcats.statistics.pairs_in_groups import Block, pairs_by_chance
 from headcats.statistics.random_streams import stream
 
 # Name of a variable of helping heads -> that of suppressing ones.

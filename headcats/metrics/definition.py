@@ -1,16 +1,17 @@
 """What a metric is, what it declares, how it is registered, and several metrics of the same logits."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.base.errors import ModelError, UnknownNameError
+from headcats.base.errors import ModelError, OptionError, UnknownNameError
 from headcats.base.guard import Guard, function_name, is_built_in
-from headcats.base.registry import lookup, register, unknown_name_message
+from headcats.base.registry import check_name, lookup, names, register, unknown_name_message
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 
@@ -191,3 +192,49 @@ def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets
     if not is_built_in(metric) and (n_wrong := int((~values.isfinite()).sum())):
         raise guard.refusal(expected, f"NaN or infinity in {n_wrong} rows")
     return values.to(logits.device, logits.dtype)
+
+
+_FORM = "f(logits, targets), with logits [row, vocab] at the last position and hc.metrics.Targets"
+
+
+def check_metrics(metrics: Any) -> Metrics:
+    """The metrics of a sweep."""
+    if isinstance(metrics, str) or callable(metrics) or not metrics:
+        raise OptionError(
+            f"metrics must be a list of names or functions, such as ['logit_diff'] or [my_metric]; got {metrics!r}."
+        )
+    by_name: dict[str, Any] = {}
+    for metric in metrics:
+        name, function = metric_name(metric), lookup("metric", metric) if isinstance(metric, str) else metric
+        if not isinstance(metric, str):
+            _check_function(metric)
+        if by_name.setdefault(name, function) is not function:
+            raise OptionError(f"Two metrics are called {name!r}: results tell them apart by name, so rename one.")
+    return tuple(metrics)
+
+
+def registered_name(metric: str | Metric) -> str:
+    """The name by which a study knows a metric; a function is registered under its own, as `@metric` does."""
+    if isinstance(metric, str):
+        lookup("metric", metric)
+        return metric
+    _check_function(metric)
+    name = metric.__name__
+    known = lookup("metric", name) if name in names("metric") else metric
+    if known is not metric and is_built_in(known):
+        raise OptionError(f"headcats has a metric {name!r} of its own, so a study cannot call yours that: rename it.")
+    register("metric", name, metric)
+    return name
+
+
+def _check_function(metric: Any) -> None:
+    name = metric_name(metric)
+    if not callable(metric) or not name or name == "<lambda>":
+        raise OptionError(f"A metric is a name or a function with a name, {_FORM}; got {metric!r}.")
+    check_name("metric", name)
+    try:
+        inspect.signature(metric).bind(None, None)
+    except TypeError:
+        raise OptionError(f"A metric is {_FORM}; {name} takes {inspect.signature(metric)}.") from None
+    except ValueError:
+        return  # of a builtin there is no signature to look at

@@ -10,8 +10,8 @@ from typing import Any
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, pluralize
-from headcats.base.hub.problem import HubProblem
-from headcats.base.hub.snapshot import fetch_snapshot
+from headcats.base.hub import fetch_snapshot
+from headcats.base.hub_problem import HubProblem
 from headcats.results.whole_file import check_path
 
 TEXT_ONLY = (

@@ -14,14 +14,15 @@ import json
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.base.guard import Guard, function_name
+from headcats.base.errors import DataError, HeadcatsError, OptionError, UnknownNameError
+from headcats.base.guard import Guard, function_name, is_built_in
 from headcats.base.registry import lookup, register, unknown_name_message
 from headcats.results.label import format_call, parse_call
 from headcats.scores.testing import mirrored
@@ -252,3 +253,25 @@ def parse_rule(text: str | Rule) -> Rule:
     except TypeError as error:
         raise OptionError(f"Rule {text!r}: {error}. Options: {', '.join(parameters) or 'none'}.") from None
     return rule
+
+
+def is_registered(rule: Rule) -> bool:
+    """True if a rule is what headcats registers under its name, so that its name and options say all that it does."""
+    try:
+        registered = parse_rule(rule_text(rule))
+    except HeadcatsError:
+        return False
+    made_here = is_built_in(lookup("rule", rule.name))
+    codes = ((rule.judge, registered.judge), (rule.cutoffs_of, registered.cutoffs_of))
+    return made_here and rule == registered and all(_does_the_same(*pair) for pair in codes)
+
+
+def _does_the_same(code: Any, other: Any) -> bool:
+    """True if two functions were made by the same lines of code with equal values around them."""
+    code, other = inspect.unwrap(code), inspect.unwrap(other)
+    if not isinstance(code, FunctionType) or not isinstance(other, FunctionType):
+        return bool(code == other)
+    cells = zip(code.__closure__ or (), other.__closure__ or (), strict=False)
+    return code.__code__ is other.__code__ and all(
+        _does_the_same(cell.cell_contents, of_other.cell_contents) for cell, of_other in cells
+    )

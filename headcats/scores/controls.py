@@ -15,7 +15,7 @@ from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of, registered_declarations
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.scores.effects import prompt_effects
+from headcats.scores.blocks import prompt_effects
 from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 
 

@@ -17,9 +17,8 @@ from jaxtyping import Float
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.head_axes import kv_head_of, unit_attrs, unit_of
 from headcats.results.run_results import RunResults
-from headcats.scores.blocks import approximation, find_blocks
+from headcats.scores.blocks import Grid, approximation, find_blocks, prompt_effects, same_grid
 from headcats.scores.controls import control_blocks, control_table, task_specific
-from headcats.scores.effects import Grid, prompt_effects, same_grid
 from headcats.scores.given_blocks import only_method, results_of, usual_metric
 from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.testing import p_above, p_below

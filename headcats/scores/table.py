@@ -1,4 +1,4 @@
-"""Scores as a table: one row for every head on every task."""
+"""Scores as a table with one row for every head on every task, and scores without their draws."""
 
 import pandas as pd
 import xarray as xr
@@ -15,3 +15,12 @@ def score_table(scores: xr.Dataset) -> pd.DataFrame:
     frame = frame.assign(**{name: scores.attrs[name] for name in _ABOUT if name in scores.attrs})
     first = [name for name in _FIRST if name in frame]
     return frame[[*first, *(name for name in names if name not in first)]]
+
+
+DRAWS = ("resample", "draw")
+"""Their dims."""
+
+
+def without_draws(table: xr.Dataset) -> xr.Dataset:
+    """Scores, memberships or an overlap without their draws."""
+    return table.drop_dims(DRAWS, errors="ignore")

@@ -108,7 +108,7 @@ def study_of(options: StudyOptions) -> Study:
         OptionError: Too many prompts or demonstrations, a function that is no metric, a metric that one of the methods
             cannot use, a limit of memory that cannot be read, or a shard that has nothing to do.
     """
-    from headcats.metrics.given import registered_name  # which imports torch, as do the next
+    from headcats.metrics.definition import registered_name  # which imports torch, as do the next
     from headcats.sweeps.free_memory import budget
     from headcats.sweeps.paths import check_path
 

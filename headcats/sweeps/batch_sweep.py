@@ -11,8 +11,7 @@ from torch import Tensor
 
 from headcats.base.errors import DataError, ModelWarning, OptionError
 from headcats.base.registry import lookup
-from headcats.metrics.definition import Metric
-from headcats.metrics.given import check_metrics
+from headcats.metrics.definition import Metric, check_metrics
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch

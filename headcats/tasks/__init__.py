@@ -8,7 +8,5 @@ from headcats.tasks import (  # noqa: F401  (they register their tasks and suite
     greater_than,
     induction,
     ioi,
-    knowledge,
-    linguistic,
-    translation,
+    word_relations,
 )

@@ -16,7 +16,7 @@ from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
 from headcats.scores.scoring import score
-from headcats.statistics.conjunction import partial_conjunction
+from headcats.statistics.multiplicity import partial_conjunction
 
 
 def listed(*names: str) -> str:

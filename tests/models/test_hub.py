@@ -18,7 +18,7 @@ from safetensors.torch import load, save
 
 import headcats as hc
 from headcats.base.errors import ModelError
-from headcats.base.hub.problem import hub_problem
+from headcats.base.hub_problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
 from headcats.models.transformers_model import read_model

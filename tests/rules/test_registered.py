@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import headcats as hc
-from headcats.rules.registered import is_registered
-from headcats.rules.rule import Rule
+from headcats.rules.rule import Rule, is_registered
 
 OURS = [
     hc.rules.fdr(),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headcats.statistics.conjunction import partial_conjunction
+from headcats.statistics.multiplicity import partial_conjunction
 
 
 def test_by_hand() -> None:

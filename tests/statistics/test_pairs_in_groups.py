@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from headcats.statistics.pairs_in_groups import Block, pairs_by_chance
+from headcats.statistics.agreement import Block, pairs_by_chance
 
 
 def pairs(group: np.ndarray, chosen: list[int]) -> int:

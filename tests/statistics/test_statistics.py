@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headcats.base.errors import DataError
-from headcats.statistics.bootstrap import item_weights
 from headcats.statistics.multiplicity import discoveries_needed, items_for, smallest_p
 from headcats.statistics.random_streams import stream
-from headcats.statistics.task import RESAMPLES, PromptEffects, estimate, intervals, mean_interval, reliability
+from headcats.statistics.task import (
+    RESAMPLES,
+    PromptEffects,
+    estimate,
+    intervals,
+    item_weights,
+    mean_interval,
+    reliability,
+)
 
 
 def prompts_of(

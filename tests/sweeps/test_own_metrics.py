@@ -15,7 +15,7 @@ import headcats as hc
 from headcats.base import registry
 from headcats.base.errors import ExtensionError, OptionError
 from headcats.metrics import Targets
-from headcats.metrics.given import check_metrics, registered_name
+from headcats.metrics.definition import check_metrics, registered_name
 from headcats.sweeps.batch_sweep import sweep
 
 

@@ -24,7 +24,7 @@ from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
-from headcats.scores.draws import without_draws
+from headcats.scores.table import without_draws
 
 _log = logging.getLogger("headcats")
 

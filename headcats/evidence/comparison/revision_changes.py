@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.scores.effects import prompt_effects
+from headcats.scores.blocks import prompt_effects
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.paired_differences import paired_differences
 from headcats.statistics.task import Estimate, estimate

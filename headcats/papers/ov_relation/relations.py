@@ -19,7 +19,7 @@ from headcats.prompts.pair import WordPair
 from headcats.results.categories import STANDARD_CATEGORIES
 from headcats.tasks.definition import merge, table_column, table_pairs, table_task, task
 from headcats.tasks.suites import Suite, make_suite
-from headcats.tasks.translation import TABLES
+from headcats.tasks.word_relations import TABLES
 
 JOBS, NAMES, PRODUCTS, MORE_WORDS = (
     Path(__file__).parent / "tables" / f"{name}.tsv" for name in ("jobs", "names", "products", "words")

@@ -29,7 +29,7 @@ from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.visible import visible
-from headcats.scores.effects import prompt_effects, same_grid
+from headcats.scores.blocks import prompt_effects, same_grid
 
 _NAMED = 8
 """Heads that a row of the table names before it counts them."""

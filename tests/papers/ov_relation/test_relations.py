@@ -8,7 +8,7 @@ from for_each import for_each
 import headcats as hc
 from headcats.papers.ov_relation.relations import JOBS, MORE_WORDS, NAMES, PRODUCTS, WORDS
 from headcats.tasks.definition import table_column, word_pairs
-from headcats.tasks.translation import TABLES
+from headcats.tasks.word_relations import TABLES
 
 SUITE = hc.suite("relations")
 PAIRS = {task.name: word_pairs(task, seed=0) for task in SUITE.tasks}
