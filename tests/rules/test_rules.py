@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulated import with_null
 
+import headcats as hc
 from headcats import rules
 from headcats.base import registry
 from headcats.base.errors import DataError, ExtensionError, OptionError, StatisticsWarning
-from headcats.rules.rule import Rule, negate, parse_rule, rule_text
+from headcats.rules.rule import Rule, is_registered, negate, parse_rule, rule_text
 from headcats.statistics.multiplicity import smallest_p
 
 EFFECT_RULES = {
@@ -283,3 +285,39 @@ def test_fdr_is_monotone(p: list[float], at: int) -> None:
 def test_a_rule_and_its_text(rule):
     assert repr(parse_rule(rule_text(rule))) == repr(rule)
     assert parse_rule(rule) is rule
+
+
+OURS = [
+    hc.rules.fdr(),
+    hc.rules.fdr(alpha=0.01, min_effect=0.1),
+    hc.rules.threshold(value=0.1),
+    hc.rules.top_fraction(p=0.1),
+    hc.rules.sd_above_mean(),
+    hc.rules.elbow(),
+    hc.rules.null_calibrated(),
+]
+
+
+def test_ours() -> None:
+    assert [rule for rule in OURS if not is_registered(rule)] == []
+
+
+def test_one_of_ones_own_is_not() -> None:
+    @hc.rules.rule
+    def mine() -> Rule:
+        return hc.rules.threshold(value=0.1)
+
+    assert not is_registered(mine())
+    assert not is_registered(Rule(lambda scores: scores["effect"], name="not registered"))
+
+
+def test_a_changed_one_is_not() -> None:
+    fdr, other = hc.rules.fdr(), hc.rules.fdr(alpha=0.2)
+    changed = {
+        "least effect": replace(fdr, least_effect=0.2),
+        "options around judge": replace(fdr, judge=other.judge),
+        "options around cut-offs": replace(fdr, cutoffs_of=other.cutoffs_of),
+        "judge": replace(fdr, judge=lambda scores: scores["effect"]),
+        "options": replace(hc.rules.threshold(value=0.1), options={"value": 0.2}),
+    }
+    assert [name for name, rule in changed.items() if is_registered(rule)] == []

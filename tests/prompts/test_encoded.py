@@ -1,4 +1,4 @@
-"""What is scored of an answer and its distractor, as tokens; reasons in full texts are tested with `encode`."""
+"""What is scored of an answer and its distractor, and roles of tokens; whole prompts are tested with `encode`."""
 
 from typing import get_args
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.prompts.encoded import Unscorable, added_tokens, scored_tokens
+from headcats.prompts.encoded import Unscorable, added_tokens, scored_tokens, token_labels
+from headcats.prompts.pair import Span
 from headcats.results.options import Answers
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)
@@ -46,3 +47,16 @@ def test_added_tokens_by_hand():
     ):
         with pytest.raises(Unscorable, match=message):
             added_tokens([5, 6], continued, unknown=1, name="answer")
+
+
+SPANS = {"x": Span(0, 4), "between": Span(4, 6)}
+
+
+def test_labels_by_hand():
+    labels = token_labels([2, 4, 6, 9], SPANS, n_bos=1, n_shared=2)
+    assert labels == ("bos", "x[0/2]", "x[1/2]", "between", "other", "answer_start[0/2]", "answer_start[1/2]")
+    assert token_labels([4], SPANS, n_bos=0, n_shared=1) == ("x", "answer_start")
+
+
+def test_a_prompt_without_roles_has_no_labels():
+    assert token_labels([2, 4], {}, n_bos=1, n_shared=1) == ()
