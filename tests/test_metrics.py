@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base import registry
-from headcats.base.errors import ExtensionError, HeadcatsError, UnknownNameError
+from headcats.base.errors import ExtensionError
 from headcats.metrics import Targets, metric, rest
 from headcats.metrics.definition import measure
 
@@ -73,10 +73,6 @@ def test_kl_of_the_clean_run_is_0_and_of_others_below() -> None:
     logits = targets(4, 9)
     assert measure(("kl",), logits.clean_logits, logits).abs().max() < 1e-6
     assert (measure(("kl",), logits.clean_logits.flip(-1), logits) < -0.01).all()
-
-
-def test_the_built_in_ones() -> None:
-    assert {"logit_diff", "log_prob", "prob", "kl", "rank", "accuracy", "pair_accuracy"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -161,21 +157,3 @@ def test_a_metric_gives_one_number_per_row() -> None:
 
     with pytest.raises(ExtensionError, match=r"'loudness' .*\(2,\); got shape \(2, 3\)"):
         measure(("loudness",), PROBABILITIES.log(), TARGETS)
-
-
-def test_an_unknown_metric_lists_near_matches_and_all() -> None:
-    with pytest.raises(UnknownNameError, match=r"dif'.* 'logit_diff'") as caught:
-        measure(("logit_dif",), PROBABILITIES.log(), TARGETS)
-    assert isinstance(caught.value, HeadcatsError)
-    assert all(name in str(caught.value) for name in NAMES)
-
-
-def test_a_metric_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry._tables, "metric", dict(registry._tables["metric"]))
-
-    @metric
-    def margin(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
-        return logits.gather(-1, targets.answer[:, None])[:, 0] - logits.mean(-1)
-
-    assert registry.names("metric")[-1] == "margin"
-    assert measure(("margin",), torch.tensor([[3.0, 0.0, 0.0]]), targets_of_answer_0()).tolist() == [[2.0]]

@@ -29,13 +29,11 @@ class AnsweredText:
         spans: Half-open (start, end) ranges of characters: `[(2, 5)]`. A token belongs to the answer if its last
             character does.
         key: Name of the text in errors and drop reports.
-        item: The query. Texts with the same item form one cluster in every statistic and split; a text with item ""
-            is its own cluster.
+        item: The query: the cluster of every statistic and split. A text with item "" is its own cluster.
         task: Task it belongs to, or "".
         category: Category, function or data set it belongs to, or "".
-        bos: "once" puts in front of the text what the tokenizer itself writes there, else its BOS; "own" only what the
-            tokenizer writes, as Llama's does and GPT-2's does not; "written" takes the text as it is, with special
-            tokens of its own: a conversation in the words of a chat template.
+        bos: "once" puts in front what the tokenizer itself writes there, else its BOS; "own" only what it writes, as
+            Llama's does and GPT-2's does not; "written" nothing: a conversation in the words of a chat template.
 
     Raises:
         DataError: No span, a span outside the text, or spans that are not pairs of integers.

@@ -56,23 +56,20 @@ class SecondCorruption:
 class PromptPair:
     """A clean prompt, a corrupted prompt that differs from it in the tested respect only, and the two answers.
 
-    Where the two prompts differ in their number of tokens, or their roles lie elsewhere, they can be patched at their
-    last token, and at roles that have as many tokens in both; pairs of one task may differ in length. Statistics
-    resample items: paraphrases of one case share an item, or each of them counts as a case of its own. `hc.run` and
-    `headcats validate` warn of pairs with different items whose answer, distractor and words that differ between clean
-    and corrupted are the same.
+    Prompts of unequal length can be patched at their last token, and at roles that have as many tokens in both.
+    Statistics resample items: paraphrases of one case share an item. `hc.run` and `headcats validate` warn of pairs
+    with different items whose answer, distractor and differing words are the same.
 
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.
-        item: The query, or any name of the case. Prompts with the same item are one cluster in every statistic, and
-            tasks with the same items are taken to ask about the same words: number no cases of two tasks alike.
+        item: The query, or any name of the case: the cluster of every statistic. Tasks with the same items are taken to
+            ask about the same words.
         clean: Text of the clean prompt, without the answer.
         corrupted: Text of the corrupted prompt, likewise.
         answer: Right continuation of the clean prompt, with the space that the template puts before it.
         distractor: Continuation that the corrupted prompt suggests instead; differs from `answer`.
         distractor_task: Task that the corrupted prompt shows, or the name of the corruption.
-        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. Without roles, the last
-            token is "end" and every other one "other".
+        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text.
         second: A second corruption of the same query (a `SecondCorruption`), or None.
 
     Raises:
@@ -92,23 +89,6 @@ class PromptPair:
         ... )
         >>> pair.item, dict(pair.roles), pair.second
         ('Italy', {}, None)
-
-        One case in two wordings, which share an item:
-
-        >>> wordings = ["The capital of {} is", "The city from which {} is governed is"]
-        >>> pairs = [
-        ...     hc.PromptPair(
-        ...         key=f"Italy, wording {number}",
-        ...         item="Italy",
-        ...         clean=wording.format("Italy"),
-        ...         corrupted=wording.format("Spain"),
-        ...         answer=" Rome",
-        ...         distractor=" Madrid",
-        ...     )
-        ...     for number, wording in enumerate(wordings)
-        ... ]
-        >>> {pair.item for pair in pairs}
-        {'Italy'}
     """
 
     key: str

@@ -26,9 +26,9 @@ def as_block(
 ) -> xr.Dataset:
     """Numbers for every prompt, layer and head, from anywhere, as `hc.sweep` returns them.
 
-    Then `hc.score` gives them intervals, and the figures draw them. The numbers are those of a metric on patched (or
-    ablated) prompts, higher for a better answer, not differences: effects are taken by `hc.score`, as everywhere, as
-    shares of the mean clean-corrupted gap. A number for each layer alone, as of an MLP, is a layer with one head, 0.
+    The numbers are those of a metric on patched (or ablated) prompts, higher for a better answer, not differences:
+    `hc.score` takes effects as shares of the mean clean-corrupted gap. A number for each layer alone, as of an MLP, is
+    a layer with one head, 0.
 
     Args:
         values: Array or tensor `[prompt, layer, head]`, `[prompt, layer]` or `[prompt, position, layer, head]`; an

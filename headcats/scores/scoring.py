@@ -47,18 +47,16 @@ def score(
     `effect = mean over prompts of the difference / mean over prompts of the gap`. The difference is patched - corrupted
     if the method edits the corrupted run (denoising), clean - patched if it edits the clean run (noising, ablation).
     Query items are the independent unit. Intervals and p values are those of a studentized bootstrap whose draws are
-    pooled over heads and tasks (docs/tests_of_heads.md): calibrated on average over them, so other tasks affect a
-    task's intervals and p, never its effects. q is two-sided Benjamini-Hochberg over all heads and tasks.
+    pooled over heads and tasks (docs/tests_of_heads.md), so other tasks affect a task's intervals and p, never its
+    effects. q is two-sided Benjamini-Hochberg over all heads and tasks.
 
-    Much of a denoising effect can come from removing the wrong task. The **task-specific effect** subtracts this part:
-    the effect of the clean donor minus that of the donor of `second_corruption_patch` at the same positions, prompt by
-    prompt, as a share of the same gap. If the results hold that method, it is reported beside the total effect, or
-    scored in its place (`effect="task_specific"`).
+    The **task-specific effect** subtracts what comes from removing the wrong task: the effect of the clean donor minus
+    that of `second_corruption_patch` at the same positions, prompt by prompt, as a share of the same gap. If the
+    results hold that method, it is reported beside the total effect, or scored in its place.
 
     Args:
-        results: What `hc.run` or `hc.load` returns. Or what `hc.sweep` or `hc.as_block` returns, for one task or
-            several: a block, a list of them, `{task: block}` (where a task may have a list of blocks, of batches) or
-            `{category: {task: block}}`; without categories each task is one.
+        results: What `hc.run` or `hc.load` returns; or a block of `hc.sweep` or `hc.as_block`, a list of them,
+            `{task: block}` (or a list of blocks, of batches) or `{category: {task: block}}`.
         method: Causal method to score, with its options ("denoising_patch:unit=kv_group"); None takes the only one.
         metric: Metric to score; each metric is divided by its own gap. None takes "logit_diff", or the only one.
         positions: Positions to score, if the results hold this method at several.

@@ -1,11 +1,8 @@
 """The suite `agreement`: the verb agrees with the subject, across a noun that may differ in number (the attractor).
 
 `The dogs near the house` goes on with `are`, and with `is` where the subject is `dog`, which is the corruption (Marvin
-& Linzen 2018, arXiv 1808.09031; Finlayson et al. 2021, arXiv 2106.06087). Subject and attractor are singular or plural
-in equal numbers and independently of each other, in clean as in corrupted prompts.
-
-Other words than a verb may follow, so a run of this suite takes `min_accuracy=0` and `min_logit_diff=0`. Roles:
-`subject` and `attractor`. The item is the subject, whatever its number, and the verb where there are several.
+& Linzen 2018, arXiv 1808.09031; Finlayson et al. 2021, arXiv 2106.06087). The numbers of subject and attractor are
+balanced and independent. Roles: `subject` and `attractor`. The item is the subject, and the verb if there are several.
 """
 
 from functools import partial
@@ -45,7 +42,8 @@ def agree_perfect(n: int, *, seed: int) -> list[PromptPair]:
 
 @_agrees(source="tables/nouns.tsv, tables/animals.tsv and tables/verbs.tsv")
 def agree_verbs(n: int, *, seed: int) -> list[PromptPair]:
-    """The form of a regular verb: `eat again` rather than `eats again`, since a tokenizer may split `eats`."""
+    """The form of a regular verb: `eat again` rather than `eats again` for `The dogs near the house`."""
+    # A tokenizer may write `eats` as `eat` and `s`: what follows the verb tells them apart.
     thirds = words("verbs", "english", "third")
     regular = [(f"{third} again", f"{verb} again") for verb, third in thirds if third == f"{verb}s"]
     return _phrases("verbs", regular, n, seed)

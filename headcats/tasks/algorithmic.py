@@ -2,86 +2,33 @@
 
 import math
 import string
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
 from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.definition import table_pairs, task
+from headcats.tasks.definition import Draw, pairs_task, table_pairs
 
 LETTERS = string.ascii_lowercase
 NUMBERS = [str(number) for number in range(100)]
 ITEMS_PER_LIST = 3
 
-_alphabet = partial(task, category="Algorithmic", suite="icl", source="the Latin alphabet")
-_integers = partial(task, category="Algorithmic", suite="icl", source="integer arithmetic")
-_positions = partial(task, category="Algorithmic", suite="icl", source="lists drawn from the seed")
+_task = partial(pairs_task, category="Algorithmic", suite="icl")
+_alphabet = partial(_task, source="the Latin alphabet")
+_integers = partial(_task, source="integer arithmetic")
+_positions = partial(_task, source="lists drawn from the seed")
 
 
-@_alphabet()
-def next_letter(n: int, *, seed: int) -> list[WordPair]:
-    """The letter after: `b` for `a`."""
-    return list(pairwise(LETTERS))
+def _fixed(pairs: Iterable[WordPair]) -> Draw:
+    listed = list(pairs)
+    return lambda n, seed: list(listed)
 
 
-@_alphabet()
-def previous_letter(n: int, *, seed: int) -> list[WordPair]:
-    """The letter before: `a` for `b`."""
-    return [(later, earlier) for earlier, later in pairwise(LETTERS)]
-
-
-@_alphabet()
-def uppercase(n: int, *, seed: int) -> list[WordPair]:
-    """The capital: `A` for `a`."""
-    return list(zip(LETTERS, LETTERS.upper(), strict=True))
-
-
-@_integers()
-def successor(n: int, *, seed: int) -> list[WordPair]:
-    """The number after: `8` for `7`."""
-    return list(pairwise(NUMBERS))
-
-
-@_integers()
-def predecessor(n: int, *, seed: int) -> list[WordPair]:
-    """The number before: `6` for `7`."""
-    return [(later, earlier) for earlier, later in pairwise(NUMBERS)]
-
-
-@_integers()
-def plus_ten(n: int, *, seed: int) -> list[WordPair]:
-    """Ten more: `17` for `7`."""
-    return list(zip(NUMBERS, NUMBERS[10:], strict=False))
-
-
-@_positions()
-def list_first(n: int, *, seed: int) -> list[WordPair]:
-    """The first of three words or numbers: `sun` for `sun, cat, door`."""
-    return [(", ".join(items), items[0]) for items in _lists(n, seed)]
-
-
-@_positions()
-def list_middle(n: int, *, seed: int) -> list[WordPair]:
-    """The second of three words or numbers: `cat` for `sun, cat, door`."""
-    return [(", ".join(items), items[1]) for items in _lists(n, seed)]
-
-
-@_positions()
-def list_last(n: int, *, seed: int) -> list[WordPair]:
-    """The third of three words or numbers: `door` for `sun, cat, door`."""
-    return [(", ".join(items), items[2]) for items in _lists(n, seed)]
-
-
-@_positions()
-def list_max(n: int, *, seed: int) -> list[WordPair]:
-    """The largest of three numbers: `71` for `4, 71, 20`."""
-    return [(", ".join(items), max(items, key=int)) for items in _lists(n, seed)[1::2]]
-
-
-@_positions()
-def list_min(n: int, *, seed: int) -> list[WordPair]:
-    """The smallest of three numbers: `4` for `4, 71, 20`."""
-    return [(", ".join(items), min(items, key=int)) for items in _lists(n, seed)[1::2]]
+def _of_lists(answer: Callable[[list[str]], str], *, of_numbers: bool = False) -> Draw:
+    return lambda n, seed: [
+        (", ".join(items), answer(items)) for items in (_lists(n, seed)[1::2] if of_numbers else _lists(n, seed))
+    ]
 
 
 def _lists(n: int, seed: int) -> list[list[str]]:
@@ -98,3 +45,21 @@ def _lists(n: int, seed: int) -> list[list[str]]:
         picked = draws.choice(len(pool), size=ITEMS_PER_LIST, replace=False)
         seen.setdefault(tuple(pool[index] for index in picked))
     return [list(items) for items in seen]
+
+
+_alphabet("next_letter", "The letter after: `b` for `a`.", _fixed(pairwise(LETTERS)))
+_alphabet("previous_letter", "The letter before: `a` for `b`.", _fixed(pair[::-1] for pair in pairwise(LETTERS)))
+_alphabet("uppercase", "The capital: `A` for `a`.", _fixed(zip(LETTERS, LETTERS.upper(), strict=True)))
+
+_integers("successor", "The number after: `8` for `7`.", _fixed(pairwise(NUMBERS)))
+_integers("predecessor", "The number before: `6` for `7`.", _fixed(pair[::-1] for pair in pairwise(NUMBERS)))
+_integers("plus_ten", "Ten more: `17` for `7`.", _fixed(zip(NUMBERS, NUMBERS[10:], strict=False)))
+
+_positions("list_first", "The first of three words or numbers: `sun` for `sun, cat, door`.", _of_lists(lambda x: x[0]))
+_positions(
+    "list_middle", "The second of three words or numbers: `cat` for `sun, cat, door`.", _of_lists(lambda x: x[1])
+)
+_positions("list_last", "The third of three words or numbers: `door` for `sun, cat, door`.", _of_lists(lambda x: x[2]))
+_largest, _smallest = partial(max, key=int), partial(min, key=int)
+_positions("list_max", "The largest of three numbers: `71` for `4, 71, 20`.", _of_lists(_largest, of_numbers=True))
+_positions("list_min", "The smallest of three numbers: `4` for `4, 71, 20`.", _of_lists(_smallest, of_numbers=True))

@@ -13,11 +13,9 @@ import numpy as np
 
 from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.definition import merge, table_pairs
+from headcats.tasks.definition import Draw, merge, table_pairs
 
-Draw = Callable[[np.random.Generator], WordPair]
-Family = Callable[[int, int], list[WordPair]]
-"""Takes how many pairs are needed and a seed."""
+DrawOne = Callable[[np.random.Generator], WordPair]
 
 NUMBERS = [str(number) for number in range(100)]
 # (table, source column, target column) of the relations of analogies.
@@ -57,7 +55,7 @@ def kinds() -> list[WordPair]:
     return merge(words("animals", "english", "class"), words("nouns", "english", "class"))
 
 
-def _distinct(draw: Draw, n: int, draws: np.random.Generator) -> list[WordPair]:
+def _distinct(draw: DrawOne, n: int, draws: np.random.Generator) -> list[WordPair]:
     """`n` pairs with different inputs, or nearly all if there are fewer."""
     answers: dict[str, str] = {}
     misses = 0
@@ -68,10 +66,10 @@ def _distinct(draw: Draw, n: int, draws: np.random.Generator) -> list[WordPair]:
     return list(answers.items())
 
 
-def _family(name: str) -> Callable[[Draw], Family]:
+def _family(name: str) -> Callable[[DrawOne], Draw]:
     """Decorator: make a function that draws one pair a family with a random stream of that name."""
 
-    def decorate(draw: Draw) -> Family:
+    def decorate(draw: DrawOne) -> Draw:
         @wraps(draw)
         def family(n: int, seed: int) -> list[WordPair]:
             return _distinct(draw, n, stream(seed, "cognitive", name))

@@ -22,6 +22,8 @@ from headcats.prompts.pair import PromptPair, WordPair
 _POOL = 1024
 _MOST = 10_000_000  # pairs that a task gives; they would take more than a gigabyte
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
+Draw = Callable[[int, int], list[WordPair]]
+"""Takes how many pairs are needed, and a seed."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,16 @@ def _is_word_pair(pair: Any) -> bool:
     )
 
 
+def pairs_task(name: str, description: str, draw: Draw, *, category: str, suite: str, source: str) -> Task:
+    """Register a task of a suite whose pairs are drawn."""
+
+    def make(n: int, *, seed: int) -> list[WordPair]:
+        return draw(n, seed)
+
+    make.__name__, make.__doc__ = name, description
+    return task(category=category, suite=suite, source=source)(make)
+
+
 def table_task(
     tables: Sequence[str | Path],
     name: str,
@@ -194,17 +206,16 @@ def table_task(
     suite: str = "icl",
 ) -> Task:
     """Register a task of a suite: the pairs of two columns of word tables, without those that `merge` drops."""
-
-    def make(n: int, *, seed: int) -> list[WordPair]:
-        return merge(*(table_pairs(table, source, target) for table in tables))
-
-    make.__name__, make.__doc__ = name, description
     origin = (
         " and ".join(f"tables/{Path(table).stem}.tsv" for table in tables)
         if len(tables) < 3
         else "all word tables in tables/"
     )
-    return task(category=category, suite=suite, source=origin)(make)
+
+    def draw(n: int, seed: int) -> list[WordPair]:
+        return merge(*(table_pairs(table, source, target) for table in tables))
+
+    return pairs_task(name, description, draw, category=category, suite=suite, source=origin)
 
 
 def table_pairs(table: str | Path, source: str, target: str) -> list[WordPair]:

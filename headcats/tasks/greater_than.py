@@ -1,16 +1,11 @@
 """The suite `greater_than`: years that must be later, or earlier, than one that is given (after Hanna et al. 2023,
 arXiv 2305.00586).
 
-`The war began in the year 1745 and ended in the year` goes on with any later year. Many answers are right, so each
-prompt compares two, equally far from the given year on either side: 1757 (answer) and 1733 (distractor). In the
-corrupted prompt `began` and `ended` are exchanged, and with them which of the two is right: the corruption is
-symmetric, and the corrupted prompts of `year_after` are of the kind of the clean ones of `year_before`. `year_span` has
-the paper's own contrast, in which the corrupted span starts in 01, so that both years are right.
-
-Answers are whole years. Whatever a tokenizer splits them into, the tokens that both share (`17`) belong to the prompt,
-and the two are compared from where they differ. As no single year has to be the most likely one, a run of this suite
-takes `min_accuracy=0` and `min_logit_diff=0`. Roles: `given` (the year), `first_verb` and `second_verb`, `event`,
-`end`.
+`The war began in the year 1745 and ended in the year` goes on with any later year, so each prompt compares two years,
+equally far from the given one on either side: 1757 (answer) and 1733 (distractor). In the corrupted prompt `began` and
+`ended` are exchanged, and with them which of the two is right. `year_span` has the paper's own contrast, in which the
+corrupted span starts in 01, so that both years are right. Tokens that both years share (`17`) belong to the prompt.
+Roles: `given` (the year), `first_verb` and `second_verb`, `event`, `end`.
 """
 
 from functools import partial

@@ -2,12 +2,9 @@
 
 `sun cat tree door | sun cat` goes on with `tree`: a head that finds where the last word stood before and reads what
 followed it (Olsson et al. 2022, arXiv 2209.11895) solves this in any language model, whatever the words mean. In the
-corrupted prompt two words of the first list are exchanged, the one that followed and a later one, which is the
-distractor. Both prompts hold the same words and are equally good lists, so the corruption is symmetric.
-
-Prompts have twelve words and lists of seven to nine, so no fixed distance leads to the answer. Roles: `first_query`
-(where the last word stood before), `followed` and `exchanged` (the two words), `query` (the last word). The item is the
-pair of words that are exchanged.
+corrupted prompt two words of the first list are exchanged, the one that followed and a later one, the distractor. Lists
+have seven to nine words, so no fixed distance leads to the answer. Roles: `first_query` (where the last word stood
+before), `followed` and `exchanged` (the two words), `query` (the last word). The item is the pair of exchanged words.
 """
 
 from functools import partial

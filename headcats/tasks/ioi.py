@@ -2,12 +2,9 @@
 
 `When Mary and John went to the park, John gave a ring to` goes on with `Mary`, the name that was not repeated. The
 corruption is symmetric token replacement (Zhang & Nanda 2023, arXiv 2309.16042): the third name is exchanged for the
-other one, so that the right answers change places and nothing else does. Names stand in the order ABBA, where the
-answer comes first, or BABA, where the repeated name does.
-
-Roles, as the paper calls them: `io` (the answer), `s1` and `s2` (the repeated name), `place`, `object`, `end`. The item
-is the pair of names. The sentences are ours; the names are among the most common ones in the United States (Social
-Security Administration).
+other one. Names stand in the order ABBA, where the answer comes first, or BABA, where the repeated name does. Roles, as
+the paper calls them: `io` (the answer), `s1` and `s2` (the repeated name), `place`, `object`, `end`. The item is the
+pair of names. The sentences are ours; the names are common ones in the United States (Social Security Administration).
 """
 
 from functools import partial

@@ -2,11 +2,10 @@
 
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.prompts.encoded import Unscorable, added_tokens, scored_tokens, token_labels
+from headcats.prompts.encoded import Unscorable, scored_tokens, token_labels
 from headcats.prompts.pair import Span
 from headcats.results.options import Answers
 
@@ -35,18 +34,6 @@ def test_shared_tokens_and_scored_ones_are_the_whole_answer(answer, distractor):
 @given(tokens, tokens, st.sampled_from(get_args(Answers)))
 def test_answer_and_distractor_are_judged_alike(answer, distractor, answers):
     assert bool(reason(answer, distractor, answers)) == bool(reason(distractor, answer, answers))
-
-
-def test_added_tokens_by_hand():
-    assert added_tokens([5, 6], [5, 6, 7, 8], unknown=1, name="answer") == (7, 8)
-    for continued, message in (
-        ([5, 7], "answer changes the tokens before it"),
-        ([5], "answer changes the tokens before it"),
-        ([5, 6], "answer adds no token"),
-        ([5, 6, 1], "word unknown to the tokenizer"),
-    ):
-        with pytest.raises(Unscorable, match=message):
-            added_tokens([5, 6], continued, unknown=1, name="answer")
 
 
 SPANS = {"x": Span(0, 4), "between": Span(4, 6)}

@@ -94,12 +94,6 @@ class TestLabels:
         own = PromptBatch.from_tokens(*IDS, [10, 11], [12, 13], labels=[roles, ["bos", "x1", "y1", "end"]])
         assert own.positions("y1").tolist() == [[False, False, False, True], [False, False, True, False]]
 
-    def test_a_sweep_takes_them(self, toy: Toy) -> None:
-        batch = PromptBatch.from_tokens(*IDS, [10, 11], [12, 13], labels=["bos", "x", "y", "end"])
-        ds = sweep(toy.model, batch, "denoising_patch", positions="y")
-        assert ds.attrs["positions"] == "y"
-        assert float(abs(ds.patched - ds.corrupted).max()) > 1e-3
-
     @pytest.mark.parametrize(
         ("labels", "message"),
         [

@@ -1,15 +1,9 @@
 """A prompt pair refuses what could never give a number; wordings of one case that pass as several are found."""
 
-import contextlib
-
 import pytest
 
-import headcats as hc
 from headcats.base.errors import DataError
-from headcats.prompts.corruption import build_pairs
 from headcats.prompts.pair import PromptPair, Span, near_duplicates
-from headcats.prompts.template import ARROW
-from headcats.tasks.definition import word_pairs
 
 FIELDS = {"key": "t/0", "item": "q", "clean": "a b q", "corrupted": "a c q", "answer": " x", "distractor": " y"}
 
@@ -113,14 +107,3 @@ def test_those_that_are_alike_come_in_their_order() -> None:
     other = worded("x", "The capital of Chile is", "The capital of Peru is", answer=" Santiago")
     third = worded("c", "Who visits Italy visits", "Who visits Spain visits")
     assert [found.key for found in near_duplicates([FIRST, other, third])] == ["a", "c"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["icl", "cognitive"])
-def test_the_bundled_suites_have_none(name: str) -> None:
-    suite = hc.suite(name)
-    words = {task.name: word_pairs(task, seed=0) for task in suite.tasks}
-    for task, pairs in words.items():
-        others = {other: rest for other, rest in words.items() if other != task}
-        with contextlib.suppress(hc.errors.DataError):  # no distractor task
-            assert not near_duplicates(build_pairs(task, pairs, others, n=164, seed=0, template=ARROW)), task

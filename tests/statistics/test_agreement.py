@@ -52,21 +52,6 @@ def test_equals_every_choice_there_is(blocks: list[Block]) -> None:
     assert distribution == pytest.approx(enumerated(blocks))
 
 
-@pytest.mark.slow
-def test_equals_random_choices_of_a_large_model() -> None:
-    sizes, marked, draws = (4,) * 8, (3, 0, 7, 1, 12), 4_000
-    distribution = pairs_by_chance([(sizes, n) for n in marked])
-    rng, group = np.random.default_rng(0), np.repeat(np.arange(8), 4)
-    drawn = [sum(pairs(group, rng.permutation(32)[:n].tolist()) for n in marked) for _ in range(draws)]
-    mean, square = (float(np.arange(len(distribution)) ** power @ distribution) for power in (1, 2))
-    exact = sum(8 * 6 * n * (n - 1) / (32 * 31) for n in marked)
-    assert mean == pytest.approx(exact)
-    assert np.mean(drawn) == pytest.approx(mean, abs=4 * math.sqrt((square - mean**2) / draws))
-    tail = float(distribution[int(mean) + 4 :].sum())
-    share = float(np.mean(np.array(drawn) >= int(mean) + 4))
-    assert share == pytest.approx(tail, abs=4 * math.sqrt(tail * (1 - tail) / draws))
-
-
 def test_many_large_groups_stay_exact() -> None:
     distribution = pairs_by_chance([((16,) * 8, 64)] * 40)
     assert distribution.sum() == pytest.approx(1)

@@ -22,12 +22,6 @@ def test_by_hand_with_missing_values() -> None:
     np.testing.assert_allclose(benjamini_hochberg(p_values), expected)
 
 
-def test_nan_is_no_test() -> None:
-    found = benjamini_hochberg(np.array([[0.01, np.nan], [0.04, 0.03]]))
-    np.testing.assert_allclose(found, [[0.03, np.nan], [0.04, 0.04]], rtol=1e-15)
-    assert np.isnan(benjamini_hochberg(np.full((2, 3), np.nan))).all()
-
-
 @pytest.mark.parametrize("shape", [(0,), (2, 0)])
 def test_no_tests_have_no_q(shape: tuple[int, ...]) -> None:
     assert benjamini_hochberg(np.zeros(shape)).shape == shape

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 from for_each import for_each
 
-from headcats.base import registry
 from headcats.prompts.pair import PromptPair, Span, near_duplicates
 from headcats.tasks.contrasts import contrast, distinct_prompts
 from headcats.tasks.suites import suite
@@ -73,10 +72,3 @@ def test_roles_hold_all_that_differs(name: str) -> None:
             rests.append([text[: spans[0].start], *kept, text[spans[-1].stop :]])
         assert rests[0] == rests[1]
         assert pair.clean != pair.corrupted
-
-
-@for_each("name", SUITES)
-def test_every_suite_is_registered_with_its_tasks(name):
-    assert name in registry.names("suite")
-    assert len(suite(name).tasks) >= 3
-    assert {task.suite for task in suite(name).tasks} == {name}

@@ -60,11 +60,6 @@ def test_absurd_numbers_of_every_suite(suite: str | list[str], n_prompts: int) -
         plan(suite=suite, n_prompts=n_prompts)
 
 
-def test_absurd_numbers_of_texts() -> None:
-    with pytest.raises(OptionError, match=f"n_prompts is {ABSURD}"):
-        hc.methods.task_texts("plural", n_prompts=ABSURD)
-
-
 def test_demonstrations_are_different_pairs() -> None:
     with pytest.raises(OptionError, match=r"n_demos is 120\b"):
         plan(suite=[of_words(120), finished(300)], n_prompts=4, n_demos=120)
