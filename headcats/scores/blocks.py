@@ -1,6 +1,7 @@
-"""Blocks of a results tree as plain arrays: the effects of one method on the prompts of each task."""
+"""Blocks of a results tree: of some query items alone, and as arrays of the effects on the prompts of each task."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from headcats.base.registry import names, unknown_name_message
 from headcats.results.declaration import registered
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults, tables_of
+from headcats.statistics.random_streams import stream
 from headcats.statistics.task import PromptEffects
 
 
@@ -114,3 +116,26 @@ def same_grid(grids: dict[str, Grid]) -> Grid:
                     f"task {first!r} has {expected[axis].tolist()}."
                 )
     return expected
+
+
+def first_half(item: str, *, seed: int) -> bool:
+    """True if a query item is in the first of two random halves, by its text and the seed: the same for every task."""
+    return bool(stream(seed, item, "item half").random() < 0.5)
+
+
+def of_items(results: xr.DataTree, keep: Callable[[str], bool]) -> xr.DataTree:
+    """Results of the query items for which `keep` is true, without tasks that have none left."""
+    nodes: dict[str, xr.Dataset] = {"/": results.to_dataset()}
+    run = RunResults(results)
+    for task, labels in run.tasks.items():
+        for label in labels:
+            block = run.block(task, label)
+            if "item" not in block.coords:
+                continue
+            places = [place for place, item in enumerate(block["item"].values) if keep(str(item))]
+            if places:
+                nodes.setdefault(f"/{task}", results[task].to_dataset())
+                nodes[f"/{task}/{label}"] = block.isel(prompt=places)
+    if len(nodes) == 1:
+        raise DataError("No prompt is left: none of the query items is kept.")
+    return xr.DataTree.from_dict(nodes)

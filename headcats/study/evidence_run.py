@@ -25,7 +25,7 @@ from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
-from headcats.scores.items import first_half, of_items
+from headcats.scores.blocks import first_half, of_items
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study

@@ -13,7 +13,7 @@ from headcats.base import registry
 from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.categories.map_spec import EVIDENCE_TABLES
 from headcats.results.run_results import RunResults
-from headcats.scores.items import first_half
+from headcats.scores.blocks import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import run_evidence
 from headcats.study.preparation import Preparation

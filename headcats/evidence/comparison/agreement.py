@@ -16,7 +16,7 @@ from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named, check_same_heads
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names
-from headcats.scores.items import first_half, of_items
+from headcats.scores.blocks import first_half, of_items
 from headcats.statistics.agreement import pairwise
 
 _log = logging.getLogger("headcats")

@@ -12,7 +12,7 @@ from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_te
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import usable_pairs
 from headcats.prompts.template import check_writable, find_template
-from headcats.scores.items import first_half
+from headcats.scores.blocks import first_half
 from headcats.tasks.definition import Task, word_pairs
 
 _OPTION = 'settings=function_vector.SteeringSettings(template="{name}")'

@@ -9,7 +9,7 @@ from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.scores.items import first_half, of_items
+from headcats.scores.blocks import first_half, of_items
 from headcats.scores.scoring import score
 from headcats.statistics.distributions import t_quantile
 from headcats.statistics.pooled_null import CONFIDENCE, standard_errors

@@ -7,14 +7,13 @@ label 32) every later year of the century is right, and the corrupted prompt nam
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from headcats.base.errors import DataError, first_line, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.file_task import FileTask
-from headcats.tasks.files.kept_rows import KeptRows, keep_rows
+from headcats.tasks.files.kept_rows import keep_rows
 from headcats.tasks.files.records import (
     ABSENT,
     ANSWER,
@@ -34,21 +33,6 @@ _SEVERAL = ("answers", "wrong_answers")
 _LABEL = "label"
 _CENTURY = re.compile(r"\d\d$", flags=re.ASCII)
 _IDS = {"correct_idx": "answer", "incorrect_idx": "wrong"}
-
-
-@dataclass(frozen=True, eq=False)
-class Contrasts:
-    """The prompts of a file: all in its order, or `n` drawn from the seed if there are more."""
-
-    rows: KeptRows
-    unit: str
-
-    def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """Make the pairs (see `Task.make`)."""
-        return [
-            PromptPair(f"{self.unit} {number}", item[0] if item else clean, clean, corrupted, answer, wrong)
-            for number, (clean, corrupted, answer, wrong, *item) in self.rows.chosen(n, seed=seed)
-        ]
 
 
 def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | None:
@@ -77,6 +61,13 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
             yield number, checked
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=2, wrong=3, item=4 if item else None)
+
+    def make(n: int, *, seed: int) -> list[PromptPair]:
+        return [
+            PromptPair(f"{records.unit} {number}", item[0] if item else clean, clean, corrupted, answer, wrong)
+            for number, (clean, corrupted, answer, wrong, *item) in rows.chosen(n, seed=seed)
+        ]
+
     notes = [f"{layout} ({', '.join(columns)})"]
     if set(columns) & set(_SEVERAL):
         notes.append("of several answers the first")
@@ -84,7 +75,7 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         notes.append(f"a leading space put before the answers of {pluralize(n, 'row')}")
     if n := counts["uneven"]:
         notes.append(f"in {pluralize(n, 'row')} one of the answers begins with a space and the other not")
-    return FileTask("; ".join(notes), Contrasts(rows, records.unit), rows.report)
+    return FileTask("; ".join(notes), make, rows.report)
 
 
 def _with_spaces(texts: Texts) -> Texts | str:
@@ -101,31 +92,12 @@ def _with_spaces(texts: Texts) -> Texts | str:
     return (clean, corrupted, answer, wrong, *answers[2:])
 
 
-@dataclass(frozen=True, eq=False)
-class YearPrompts:
-    """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
+def year_task(records: Records) -> FileTask | None:
+    """The task of the columns clean, corrupted and label; None if one of them is missing.
 
     The answer is drawn from the years after the label, the distractor from those that are wrong after the clean prompt
     and right after the corrupted one.
     """
-
-    rows: KeptRows
-    unit: str
-
-    def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """Make the pairs (see `Task.make`)."""
-        pairs = []
-        for number, (clean, corrupted, label, early) in self.rows.chosen(n, seed=seed):
-            draws = stream(seed, "year", clean, corrupted)
-            answer = draws.integers(int(label) + 1, 100)
-            wrong = draws.integers(int(early) + 1, int(label) + 1)
-            key = f"{self.unit} {number}"
-            pairs.append(PromptPair(key, clean, clean, corrupted, f"{answer:02d}", f"{wrong:02d}"))
-        return pairs
-
-
-def year_task(records: Records) -> FileTask | None:
-    """The task of the columns clean, corrupted and label; None if one of them is missing."""
     names = by_meaning(records.columns, file=records.file)
     clean, corrupted = (find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED))
     if clean is None or corrupted is None or _LABEL not in names:
@@ -136,8 +108,19 @@ def year_task(records: Records) -> FileTask | None:
             yield number, texts if isinstance(texts, str) else _with_years(*texts, place=records.place(number))
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=2)
+
+    def make(n: int, *, seed: int) -> list[PromptPair]:
+        pairs = []
+        for number, (clean, corrupted, label, early) in rows.chosen(n, seed=seed):
+            draws = stream(seed, "year", clean, corrupted)
+            answer = draws.integers(int(label) + 1, 100)
+            wrong = draws.integers(int(early) + 1, int(label) + 1)
+            key = f"{records.unit} {number}"
+            pairs.append(PromptPair(key, clean, clean, corrupted, f"{answer:02d}", f"{wrong:02d}"))
+        return pairs
+
     layout = f"greater-than prompts ({clean}, {corrupted}, {names[_LABEL]}); years drawn from the seed"
-    return FileTask(layout, YearPrompts(rows, records.unit), rows.report)
+    return FileTask(layout, make, rows.report)
 
 
 def _with_years(clean: str, corrupted: str, label: str, *, place: str) -> Texts | str:

@@ -10,7 +10,7 @@ The layouts are those of `headcats.tasks.files.questions` that have options: MML
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from headcats.base.errors import DataError
@@ -21,43 +21,6 @@ from headcats.tasks.files.kept_rows import KeptRows, keep_rows
 from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS, WITH_OPTIONS
 from headcats.tasks.files.records import EMPTY, Records, Row, Texts, by_meaning
 from headcats.tasks.files.settings import LETTER, TEXT
-
-
-@dataclass(frozen=True, eq=False)
-class OptionPrompts:
-    """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
-
-    The distractor is another option, drawn by question. Where the answer is a letter, right option and distractor
-    change places in the corrupted prompt; where it is a text, another question of the file is asked there.
-    """
-
-    rows: KeptRows
-    unit: str
-    answer: str
-
-    def __call__(self, n: int, *, seed: int) -> list[PromptPair]:
-        """Make the pairs (see `Task.make`)."""
-        rows = [(number, *_parts(texts)) for number, texts in self.rows.chosen(n, seed=seed)]
-        asked = list(dict.fromkeys(question for _, question, _, _ in rows))
-        return [
-            self._pair(number, question, options, right, [text for text in asked if text != question], seed)
-            for number, question, options, right in rows
-        ]
-
-    def _pair(
-        self, number: int, question: str, options: list[str], right: int, others: list[str], seed: int
-    ) -> PromptPair:
-        draws = stream(seed, "another option", question, *options)
-        wrong = [place for place in range(len(options)) if place != right][draws.integers(len(options) - 1)]
-        clean = _listed(question, options)
-        if self.answer == TEXT:
-            corrupted = _listed(others[draws.integers(len(others))], options) if others else clean
-            words = options
-        else:
-            swapped = list(options)
-            swapped[right], swapped[wrong] = options[wrong], options[right]
-            corrupted, words = _listed(question, swapped), list(LETTERS)
-        return PromptPair(f"{self.unit} {number}", clean, clean, corrupted, f" {words[right]}", f" {words[wrong]}")
 
 
 def option_task(records: Records, *, answer: str = "") -> FileTask | None:
@@ -89,7 +52,32 @@ def option_task(records: Records, *, answer: str = "") -> FileTask | None:
         )
     columns = ", ".join(names[name] for name in names if name in {*layout, *LETTERS.casefold()})
     note = f"questions with options ({columns}), answered by the {answer or LETTER} of an option"
-    return FileTask(note, OptionPrompts(rows, records.unit, answer or LETTER), rows.report)
+    return FileTask(note, partial(_prompts, rows, records.unit, answer), rows.report)
+
+
+def _prompts(rows: KeptRows, unit: str, answer: str, n: int, *, seed: int) -> list[PromptPair]:
+    """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
+
+    The distractor is another option, drawn by question. Where the answer is a letter, right option and distractor
+    change places in the corrupted prompt; where it is a text, another question of the file is asked there.
+    """
+    chosen = [(number, *_parts(texts)) for number, texts in rows.chosen(n, seed=seed)]
+    asked = list(dict.fromkeys(question for _, question, _, _ in chosen))
+    pairs = []
+    for number, question, options, right in chosen:
+        draws = stream(seed, "another option", question, *options)
+        wrong = [place for place in range(len(options)) if place != right][draws.integers(len(options) - 1)]
+        clean, words = _listed(question, options), list(LETTERS)
+        if answer == TEXT:
+            others = [text for text in asked if text != question]
+            corrupted = _listed(others[draws.integers(len(others))], options) if others else clean
+            words = options
+        else:
+            swapped = list(options)
+            swapped[right], swapped[wrong] = options[wrong], options[right]
+            corrupted = _listed(question, swapped)
+        pairs.append(PromptPair(f"{unit} {number}", clean, clean, corrupted, f" {words[right]}", f" {words[wrong]}"))
+    return pairs
 
 
 def _parts(texts: Texts) -> tuple[str, list[str], int]:

@@ -29,17 +29,6 @@ _FINAL = "####"
 
 
 @dataclass(frozen=True, eq=False)
-class WordPairs:
-    """The (input, output) pairs of a file: all in its order, or `n` drawn from the seed if there are more."""
-
-    rows: KeptRows
-
-    def __call__(self, n: int, *, seed: int) -> list[WordPair]:
-        """Make the pairs (see `Task.make`)."""
-        return [(word, output) for _, (word, output) in self.rows.chosen(n, seed=seed)]
-
-
-@dataclass(frozen=True, eq=False)
 class TemplatePrompts:
     """One prompt per subject and template, in an order drawn from the seed that takes every subject once, then again.
 
@@ -171,5 +160,10 @@ def _pair_task(records: Records, word: str, output: str, *, templates: Sequence[
     rows = keep_rows(read(), file=records.file, place=records.place, output=1)
     if solved:
         layout += f"; in {pluralize(solved, 'row')} the answer is what stands behind {_FINAL} in {output}"
-    make = TemplatePrompts(rows, tuple(templates), records.file) if templates else WordPairs(rows)
+    if templates:
+        return FileTask(layout, TemplatePrompts(rows, tuple(templates), records.file), rows.report)
+
+    def make(n: int, *, seed: int) -> list[WordPair]:
+        return [(given, answer) for _, (given, answer) in rows.chosen(n, seed=seed)]
+
     return FileTask(layout, make, rows.report)

@@ -7,7 +7,7 @@ from simulated import NAMES, block, null_results, tree
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.scores.items import first_half
+from headcats.scores.blocks import first_half
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 

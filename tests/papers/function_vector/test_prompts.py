@@ -12,7 +12,7 @@ from headcats.base.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.function_vector.prompts import steering_prompts
 from headcats.papers.function_vector.settings import PAPERS_DEMOS, PAPERS_TEMPLATE, SteeringSettings
-from headcats.scores.items import first_half
+from headcats.scores.blocks import first_half
 from headcats.tasks.definition import Task
 
 PAIRS = [(f"w{i}", f"w{(7 * i + 3) % 54}") for i in range(40)]

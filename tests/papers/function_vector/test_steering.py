@@ -20,7 +20,7 @@ from headcats.papers.function_vector.prompts import steering_prompts
 from headcats.papers.function_vector.ranking import steering_heads
 from headcats.papers.function_vector.settings import SteeringSettings
 from headcats.papers.function_vector.steering import parse_heads, steer, steering_summary
-from headcats.scores.items import first_half
+from headcats.scores.blocks import first_half
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
