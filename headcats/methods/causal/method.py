@@ -161,7 +161,7 @@ class CausalMethod:
             unit: "head" or "kv_group".
             **options: The others of `options`, which cost nothing.
         """
-        from headcats.methods.causal.planning import sweep_work
+        from headcats.methods.causal.on_task import sweep_work
 
         return sweep_work(self.intervention, model, batch, positions=positions, path=path, unit=unit)
 
@@ -192,7 +192,7 @@ class CausalMethod:
         Raises:
             OptionError: Nothing fits.
         """
-        from headcats.methods.causal.planning import sweep_memory
+        from headcats.methods.causal.on_task import sweep_memory
 
         return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
 
@@ -213,7 +213,7 @@ class CausalMethod:
         Raises:
             DataError: As `on_task`.
         """
-        from headcats.methods.causal.planning import sweep_part
+        from headcats.methods.causal.on_task import sweep_part
 
         kind = (reference or self.references[0]) if self.references else None
         return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
