@@ -23,7 +23,7 @@ from headcats.results.series import SeriesFolder
 from headcats.scale.ray_cluster import Cluster
 from headcats.scale.shard import Shard
 from headcats.study.options import ModelOptions, StudyOptions
-from headcats.study.suite_methods import methods_of_suite
+from headcats.study.plan import methods_of_suite
 
 _PRESET = (
     "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "

@@ -1,13 +1,13 @@
 """Put results on the Hugging Face hub, as a data set that `hc.load("hf://owner/name")` reads."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path, PureWindowsPath
 
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, StorageError
-from headcats.results.card import card
+from headcats.base.errors import DataError, OptionError, StorageError, pluralize
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import read_whole_results
 from headcats.results.manifest import MANIFEST, Manifest
@@ -15,7 +15,40 @@ from headcats.results.place import HUB, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import public_source
+from headcats.results.visible import visible
 from headcats.results.whole_file import check_links
+
+TAG = "headcats"
+# An underscore within a word is one.
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~$#!]|(?<!\w)_|_(?!\w)")
+
+# No viewer: it shows tables of text, not netCDF.
+_CARD = """\
+---
+tags:
+- {tag}
+viewer: false
+---
+
+# {model} on the suite {suite}
+
+Which attention heads of {model_code} serve which kind of task: what every head does to the answer, on every prompt, as
+[headcats](https://github.com/headcats/headcats) measured it.
+
+| | |
+|:--|:--|
+{facts}
+
+```python
+import headcats as hc
+
+results = hc.load("{address}")
+```
+
+On the command line `headcats map {address}` lists the heads of every category, and `headcats report {address}`
+writes one page with all that these results say. `headcats merge {address} --out DIR` makes a copy that can be tested
+and extended.
+"""
 
 
 def push(
@@ -111,3 +144,39 @@ def _last_name(text: str) -> str:
     """The last part of a path of this machine, which begins at the root, the home or results; other text as it is."""
     path = PureWindowsPath(text)  # splits at the separators of both systems
     return path.name if path.is_absolute() or text.startswith(("/", "~", ".")) else text
+
+
+def card(manifest: Manifest, address: str) -> str:
+    """README.md of a data set with the results of a manifest; `address` is what `hc.load` takes."""
+    model, plan, skipped = manifest.model, manifest.plan, manifest.skipped()
+    n_tasks, unfinished = len(manifest.tasks), manifest.unfinished()
+    joint = {task for record in manifest.joint_blocks.values() for task in record.tasks}
+    tasks = pluralize(n_tasks or len(joint), "task") + (f", {len(skipped)} of them skipped" if skipped else "")
+    facts = {
+        "model": _code(model.name) + (f", revision {_code(model.revision)}" if model.revision else ""),
+        "weights": f"hash `{model.weights_hash}`, {model.dtype}, {model.model_class}",
+        "suite": f"{_text(plan.suite)}: {tasks}" + (f", {len(unfinished)} still to come" if unfinished else ""),
+        "categories": ", ".join(_text(category.name) for category in manifest.categories),
+        "methods": ", ".join(map(_code, manifest.methods)),
+        "metrics": ", ".join(map(_code, plan.metrics)),
+        "prompts": f"{plan.n_prompts} per task, seed {plan.seed}",
+        "headcats": manifest.versions.get("headcats", ""),
+        "begun": manifest.created,
+    }
+    rows = "\n".join(f"| {key} | {value} |" for key, value in facts.items() if value)
+    heading = {"model": _text(model.name), "model_code": _code(model.name), "suite": _text(plan.suite)}
+    return _CARD.format(tag=TAG, facts=rows, address=address, **heading)
+
+
+def _text(name: str) -> str:
+    """A name in Markdown, shown as it is."""
+    return _MARKUP.sub(r"\\\g<0>", visible(name))
+
+
+def _code(name: str) -> str:
+    """A name as code in Markdown, between more backticks than it has in a row; also within a table."""
+    text = visible(name).replace("|", r"\|")
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text))))
+    return f"{fence} {text} {fence}"

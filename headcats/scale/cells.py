@@ -17,8 +17,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report
 from headcats.prompts.batch import PromptBatch
 from headcats.results.records import GivenAnswer
-from headcats.study.assessment import Measured, measure
-from headcats.study.given_answers import given_answers
+from headcats.study.assessment import Measured, given_answers, measure
 from headcats.study.references import References
 from headcats.study.scorer import Scored, TaskChecks
 from headcats.sweeps.runs import BaseRuns

@@ -1,27 +1,35 @@
-"""Before any head is scored: can the model do a task, and how much memory and time will its sweeps take?"""
+"""Before any head is scored: can the model do a task, what does it say instead, and what memory will sweeps take?"""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float, Shaped
+from torch import Tensor
 
 from headcats.base.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.template import has_query
 from headcats.results.records import NOT_USED, DropCounts, GivenAnswer, TaskRecord
 from headcats.statistics.task import mean_interval
-from headcats.study.given_answers import given_answers
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
+
+SHOWN = 3
+"""Prompts of a task."""
+_PROMPT_END = 40
+"""Characters."""
 
 
 class Measured(NamedTuple):
@@ -192,34 +200,41 @@ def memory_plan(
     return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)
 
 
-def seconds_expected(
-    model: HookedModel,
-    study: Study,
-    preparation: Preparation,
-    unpatched: Mapping[str, float],
-    *,
-    rates: Mapping[MethodSpec, float],
-    path: str = "auto",
-) -> float:
-    """Seconds of the unpatched runs and the sweeps, by the tokens that each block computes.
-
-    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. `rates`:
-    method -> seconds per token and block in its sweeps; for others the rate of the unpatched runs is taken.
-    """
-    path = path if is_replayable(model) else "hooked"
-    total = 0.0
-    for task, seconds in unpatched.items():
-        batches = preparation.of(task).scored
-        of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
-        in_runs = seconds / (model.n_layers * of_runs)
-        total += seconds + sum(
-            work_of(spec, model, batch, path=path) * rates.get(spec, in_runs)
-            for spec in study.task_methods
-            for batch in batches
-        )
-    return total
-
-
 def work_of(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: str) -> int:
     """Tokens times blocks that a method computes for a batch."""
     return int(spec.method.work(model, batch, positions=spec.positions, path=path, **dict(spec.options)))
+
+
+def given_answers(
+    model: HookedModel, batches: Sequence[PromptBatch], accuracy: Float[np.ndarray, " prompt"]
+) -> tuple[GivenAnswer, ...]:
+    """The greedy continuations, as many tokens as the answers have, of the first prompts with a wrong one.
+
+    Those are prompts of `accuracy` 0, each of another query item.
+    """
+    prompts = [(batch, row) for batch in batches for row in range(len(batch))]
+    wrong: dict[str, tuple[PromptBatch, int]] = {}
+    for (batch, row), right in zip(prompts, accuracy, strict=True):
+        if not right:
+            wrong.setdefault(batch.items[row], (batch, row))
+    return tuple(_given_answer(model, *prompt) for prompt in islice(wrong.values(), SHOWN))
+
+
+def _given_answer(model: HookedModel, batch: PromptBatch, row: int) -> GivenAnswer:
+    tokenizer, prompt = model.text_tokenizer, batch.clean[row]
+    answer = [token for token in batch.answers[row].tolist() if token >= 0]
+    given = tokenizer.decode(_continuation(model, prompt, n=len(answer)))
+    end = tokenizer.decode(prompt, skip_special_tokens=True).rstrip(" ")[-_PROMPT_END:]
+    shown = batch.items[row] if has_query(batch.roles[row]) else end
+    return GivenAnswer(shown, tokenizer.decode(answer), given)
+
+
+def _continuation(model: HookedModel, prompt: Tensor, *, n: int) -> list[int]:
+    """The `n` most likely tokens, one after the other; fewer at the end of the text or of the context."""
+    tokens, start = prompt[None], len(prompt)
+    while tokens.shape[1] < min(start + n, model.n_ctx):
+        token = int(model.logits(tokens)[0].argmax())
+        if token == model.text_tokenizer.eos_token_id:
+            break
+        tokens = torch.cat([tokens, torch.tensor([[token]])], 1)
+    return tokens[0, start:].tolist()

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,10 @@ from headcats.base.errors import OptionError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, find_template
+from headcats.results.declaration import default_methods, registered_declarations
 from headcats.results.options import PlanOptions
 from headcats.results.records import PlanRecord
 from headcats.study.options import StudyOptions, takes_options
-from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
@@ -22,6 +22,8 @@ from headcats.tasks.suites import Suite, suite, suite_defaults
 
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
+# Of a task whose pairs are only looked at; it may have none if it is asked for one or two.
+_ASKED_FOR = 64
 # Shuffling labels defines no natural distractor: a logit difference compares with any other output in the prompt.
 PRIMARY_METRICS = {"other_task": "logit_diff", "shuffled_labels": "log_prob"}
 
@@ -147,3 +149,29 @@ def check_methods(study: Study, model: Any) -> None:
     """Refuse options of methods that the model cannot be scored with, before anything is scored or written."""
     for spec in study.methods:
         getattr(spec.method, "check_model", lambda model, **options: None)(model, **dict(spec.options))
+
+
+def methods_of_suite(
+    suite: Suite, pairs: Mapping[str, Sequence[WordPair | PromptPair]] | None = None
+) -> tuple[str, ...]:
+    """Methods that a run of this suite takes if none are named; `pairs` of each task, if they are at hand.
+
+    A method that is made for the suite, or else the default ones, or those of finished prompts if all tasks are.
+    """
+    declared = registered_declarations()
+    if of_suite := tuple(
+        name for name, about in declared.items() if suite.source and about.default_suite == suite.source
+    ):
+        return of_suite
+    of_tasks = pairs.values() if pairs else (task.pairs(_ASKED_FOR, seed=0) for task in suite.tasks)
+    is_finished = all(isinstance(of_task[0], PromptPair) for of_task in of_tasks)
+    return methods_of_finished_prompts() if is_finished else default_methods()
+
+
+def methods_of_finished_prompts() -> tuple[str, ...]:
+    """The default ones at the last position, as such prompts have few roles in common.
+
+    Without the control that needs a second corruption, which few of them have.
+    """
+    declared = registered_declarations()
+    return tuple(f"{name}@last" for name in default_methods() if declared[name].control != "task")

@@ -16,11 +16,10 @@ from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.compact import WHOLE, losses_text
 from headcats.results.declaration import approximation_label
+from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.writer import RUN
-from headcats.study.describing import describe_run
-from headcats.study.doable_suites import advice
 from headcats.study.joint_run import JointWork
 from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
 from headcats.study.output import Output, open_output
@@ -30,7 +29,9 @@ from headcats.study.preparation import Preparation
 from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
 from headcats.study.scorer import Here, Scorer
+from headcats.study.skipped import advice
 from headcats.study.task_run import TaskWork
+from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 from headcats.sweeps.paths import worst_check
 
 _log = logging.getLogger("headcats")
@@ -148,10 +149,29 @@ def score_study(
         task_work.score_tasks(options.progress)
     if joint_work is not None:
         joint_work.score_parts(options.progress)
-    describe_run(output, preparation)
+    _describe_heads(output, preparation)
     if output.losses:
         _log.info("%s", losses_text(output.losses))
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], options.path, before=before)
+
+
+def _describe_heads(output: Output, preparation: Preparation) -> None:
+    """Keep what `hc.describe_heads` says of the model, and of the scored prompts of every task of this run."""
+    study, model, records = preparation.study, preparation.model, output.manifest.tasks
+    stored = output.descriptors()
+    done = [] if stored is None or "task" not in stored.dims else stored["task"].values.tolist()
+    tasks = study.tasks if study.task_methods else ()
+    names = [task.name for task in tasks if task.name not in done and task.name in records]
+    missing = [name for name in names if not records[name].refusal]
+    if stored is not None and not missing:
+        output.list_descriptors()
+        return
+    described, paths = describe_model(model, seed=study.seed)
+    if missing:
+        of_tasks = describe_prompts(model, paths, {name: preparation.of(name).scored for name in missing})
+        of_tasks = of_tasks.assign_coords(category=("task", [records[name].category for name in missing]))
+        described = join_descriptors(described, of_tasks)
+    output.keep_descriptors(described if stored is None else join_descriptors(stored, described))
 
 
 def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: Set[tuple[str, str]]) -> None:

@@ -2,28 +2,26 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from headcats.base.errors import format_duration
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.tokens import bos_of, token_texts, written_front
 from headcats.results.records import LONG_ANSWER, TaskRecord
-from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
+from headcats.study.assessment import assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
-from headcats.study.doable_suites import advice
-from headcats.study.first_prompt import first_prompt
+from headcats.study.estimate import log_plan
 from headcats.study.joint_run import suite_inputs
 from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
-from headcats.study.preparation import Preparation
-from headcats.study.rehearsal import rehearse
-from headcats.study.skipped import report_shares
-from headcats.sweeps.memory import MemoryPlan
+from headcats.study.preparation import Preparation, Prepared
+from headcats.study.skipped import advice, report_shares
 
 _log = logging.getLogger("headcats")
 
@@ -32,7 +30,7 @@ _log = logging.getLogger("headcats")
 def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     """Return what a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
 
-    Memory and time of the run are estimated from a part of every sweep (`headcats.study.rehearsal`) and logged.
+    Memory and time of the run are estimated from a part of every sweep (`headcats.study.estimate`) and logged.
     Arguments and errors are those of `hc.run`.
 
     Returns:
@@ -85,7 +83,7 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     report_shares(preparation, {name: record for name, record in records.items() if not record.refusal})
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
-        _log_plan(preparation, sweep, usable, limit=memory, path=path)
+        log_plan(preparation, sweep, usable, limit=memory, path=path)
     if all(entry["refusal"] for entry in entries.values()):
         # Of a task that is answered in sentences: it is refused for its answers.
         refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]
@@ -94,27 +92,36 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     return entries
 
 
-def _log_plan(
-    preparation: Preparation, sweep: MemoryPlan, usable: Mapping[str, float], *, limit: str | int | None, path: str
-) -> None:
-    """Log memory and time of a run; `usable` holds the seconds of the unpatched runs of each task that is scored."""
-    model, study = preparation.model, preparation.study
-    if not usable:
-        _log.info("Memory: %s.", sweep.describe())
-        return
-    largest = max(usable, key=lambda name: sum(batch.corrupted.numel() for batch in preparation.of(name).scored))
-    rehearsal = rehearse(preparation, largest, limit=limit, path=path)
-    expected = seconds_expected(model, study, preparation, usable, rates=rehearsal.rates, path=path)
-    expected += rehearsal.describing + len(usable) * rehearsal.describing_task
-    _log.info("Memory: %s.", sweep.describe(measured=rehearsal.peak))
-    _log.info(
-        "Time: %s for %s and descriptors of heads, estimated from a part of it.",
-        format_duration(expected),
-        ", ".join(spec.label for spec in study.task_methods),
-    )
-
-
 def _probe(study: Study) -> MethodSpec | None:
     """The first method that reads answers in sentences, if no other method corrupts prompts task by task."""
     probes = (spec for spec in study.joint_methods if spec.method.declaration.needs == "exact answers")
     return next((spec for spec in probes if hasattr(spec.method, "validate")), None) if not study.task_methods else None
+
+
+def first_prompt(prepared: Prepared, tokenizer: Any) -> dict[str, Any]:
+    """Tokens as text of the first clean prompt and its answer, and of the corrupted prompt and its distractor.
+
+    Joined, the tokens of a prompt are its text, with what answer and distractor both begin with where that was moved
+    to the prompts. Of answer and distractor the tokens that are scored.
+
+    Returns:
+        `key`; `bos`, what stands in front of both prompts, and `bos_written`, what the tokenizer itself writes there,
+        both None without any; `clean`, `answer`, `corrupted` and `distractor`. Empty for a task without prompts.
+    """
+    if prepared.first is None:
+        return {}
+    pair, batch = prepared.first, prepared.scored[0]
+    front = bos_of(tokenizer)
+    bos = front if _ids(batch, "clean")[: len(front)] == front else []
+    fronts = {"bos": bos, "bos_written": written_front(tokenizer)}
+    tokens = {"key": pair.key} | {name: tokenizer.decode(ids) if ids else None for name, ids in fronts.items()}
+    for prompt, word in (("clean", "answer"), ("corrupted", "distractor")):
+        before, after = _ids(batch, prompt)[len(bos) :], _ids(batch, f"{word}s")
+        texts = token_texts(tokenizer, [*before, *after], text=getattr(pair, prompt) + getattr(pair, word))
+        tokens |= {prompt: texts[: len(before)], word: texts[len(before) :]}
+    return tokens
+
+
+def _ids(batch: PromptBatch, field: str) -> list[int]:
+    """Token ids of the first prompt; -1 stands behind the end of an answer."""
+    return [token for token in getattr(batch, field)[0].tolist() if token >= 0]

@@ -16,9 +16,9 @@ from rich.console import Console
 import headcats as hc
 from headcats.base.errors import DataError
 from headcats.cli import console
-from headcats.results.card import card
 from headcats.results.categories import Category
 from headcats.results.folder import ResultsFolder
+from headcats.results.sharing import card
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 

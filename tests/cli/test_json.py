@@ -101,7 +101,7 @@ def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(
     headcats, counting_model_folder, monkeypatch
 ):
     # Advice on other suites takes long: study/test_doable_suites.py.
-    monkeypatch.setattr("headcats.study.doable_suites._can_do_some", lambda *given, **options: False)
+    monkeypatch.setattr("headcats.study.skipped._can_do_some", lambda *given, **options: False)
     refused = ["--model", counting_model_folder, *QUICK, "--tasks", "shifted", "--json"]
     done = headcats("validate", *refused)
     assert done.code == 3

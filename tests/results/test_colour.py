@@ -5,8 +5,7 @@ from _plotly_utils.basevalidators import ColorValidator
 from for_each import for_each
 
 from headcats.base.errors import DataError
-from headcats.results.colour import as_hex, check_colour
-from headcats.results.css_colours import CSS_COLOURS
+from headcats.results.colour import CSS_COLOURS, as_hex, check_colour
 
 
 @for_each(

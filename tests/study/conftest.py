@@ -13,7 +13,7 @@ from headcats.study.preparation import Preparation
 @pytest.fixture(autouse=True)
 def _no_other_suites(monkeypatch):
     """No advice on other suites where a model can do no task: all of them would be tried."""
-    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: [])
+    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: [])
 
 
 @pytest.fixture(scope="session")

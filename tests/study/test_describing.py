@@ -53,7 +53,7 @@ def test_more_tasks_are_added_and_nothing_is_described_twice(model, options, fin
     options = options | {"methods": ["zero_ablation@last"]}
     hc.run(model, out=path, **options | {"tasks": ["always_b"]})
     monkeypatch.setattr(
-        "headcats.study.describing.describe_prompts",
+        "headcats.study.runner.describe_prompts",
         lambda model, paths, by_task: of.append(list(by_task)) or describe_prompts(model, paths, by_task),
     )
     found = described(hc.run(model, out=path, **options | {"tasks": ["always_b", "always_a"]}))

@@ -1,85 +1,92 @@
-"""What a run says about memory beforehand and about paths afterwards."""
+"""A part of a study's work, from which memory and time of the whole are told."""
 
-import logging
 import re
 from typing import Any
 
 import pytest
 
 import headcats as hc
-from headcats.base.errors import OptionError
-from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord
-from headcats.study.assessment import memory_plan
+from headcats.base.registry import lookup
+from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.spec import MethodSpec
+from headcats.models.adapter import HookedModel
+from headcats.study.assessment import work_of
+from headcats.study.estimate import rehearse, seconds_expected
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.study.runner import other_paths, paths_used
+from headcats.study.validation import validate
+from headcats.sweeps.peak import peak_bytes
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.runs import BaseRuns
+
+METHODS = ["denoising_patch", "mean_ablation", "denoising_patch:unit=kv_group", "attribution_patch"]
+OPTIONS = {"n_prompts": 12, "n_demos": 2}
 
 
-@pytest.fixture(scope="module")
-def options(options: dict[str, Any]) -> dict[str, Any]:
-    return options | {"tasks": ["always_a"], "methods": ["denoising_patch"]}
+def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
+    study = plan(suite="counting", methods=methods, **OPTIONS)
+    return Preparation(model, study)
 
 
-def estimate(model: Any, methods: list[str], **options: Any) -> Any:
-    study = plan(suite="counting", methods=methods, n_prompts=8, n_demos=2)
-    return memory_plan(model, study, Preparation(model, study), **({"limit": None} | options))
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "memory"), [("auto", "2MB"), ("hooked", None), ("auto", None), ("hooked", "2MB")])
+def test_the_memory_that_it_tells_is_what_a_run_takes(model: HookedModel, path: str, memory: str | None) -> None:
+    told = rehearse(prepared(model, METHODS[:3]), "always_a", limit=memory, path=path).peak
+    options = OPTIONS | {"methods": METHODS[:3], "tasks": ["always_a"], "progress": False}
+    used = peak_bytes(lambda: hc.run(model, suite="counting", path=path, memory=memory, **options))
+    assert 0.8 * told <= used <= 1.2 * told
 
 
-def test_the_method_that_needs_most_decides(model: Any) -> None:
-    last, everywhere = (estimate(model, methods) for methods in (["denoising_patch"], ["denoising_patch@all"]))
-    both = estimate(model, ["denoising_patch", "denoising_patch@all"])
-    assert 0 < last.peak < everywhere.peak == both.peak
-    assert estimate(model, ["denoising_patch"], path="hooked").peak > last.peak
-    assert estimate(model, ["second_corruption_patch@all"]).peak >= estimate(model, ["denoising_patch@all"]).peak
+def test_methods_that_cannot_do_a_part_are_estimated_from_the_unpatched_runs(model: HookedModel) -> None:
+    preparation = prepared(model)
+    rates = rehearse(preparation, "always_a", limit=None, path="auto").rates
+    specs = {spec.name: spec for spec in preparation.study.task_methods}
+    assert list(rates) == [specs[name] for name in METHODS[:3]]
+    assert all(rate > 0 for rate in rates.values())
 
 
-def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(
-    model: Any, options: dict[str, Any], tmp_path: Any
-) -> None:
-    for limit, named in ((1000, r"needs .* limit is 1 kB"), ("much", "bytes")):
-        with pytest.raises(OptionError, match=named):
-            hc.run(model, memory=limit, out=tmp_path / "never", **options)
-    assert not (tmp_path / "never").exists()
+def test_seconds_are_those_of_the_unpatched_runs_and_of_all_sweeps(model: HookedModel) -> None:
+    preparation = prepared(model)
+    study, (batch,) = preparation.study, preparation.of("always_a").scored
+    first, *others = study.task_methods
+    runs = batch.clean.numel() + batch.corrupted.numel()
+    expected = 3.0 + 0.5 * work_of(first, model, batch, path="auto")
+    expected += sum(work_of(spec, model, batch, path="auto") for spec in others) * 3.0 / (model.n_layers * runs)
+    told = seconds_expected(model, study, preparation, {"always_a": 3.0}, rates={first: 0.5})
+    assert told == pytest.approx(expected)
 
 
-def test_a_run_says_what_it_needs_and_which_path_ran(
-    model: Any, options: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "headcats"):
-        results = hc.run(model, memory="1GB", **options | {"methods": ["denoising_patch", "zero_ablation"]})
-    text = "\n".join(record.getMessage() for record in caplog.records)
-    assert "Memory: at most" in text
-    assert "limit 1.0 GB" in text
-    for label, name in (("denoising_patch@last", "last_position"), ("zero_ablation@all", "suffix")):
-        assert f"{label}: 1 task by path '{name}'; self-check " in text
-        assert results["always_a"][label].attrs["path"] == name
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+@pytest.mark.parametrize("text", ["denoising_patch@all", "denoising_patch:unit=kv_group"])
+def test_a_part_says_what_share_of_the_work_it_is(model: HookedModel, text: str, path: str) -> None:
+    spec, (batch,) = MethodSpec.parse(text), prepared(model).of("always_a").scored
+
+    def share(memory: str) -> float:
+        runs = BaseRuns(model, batch, limit=memory)
+        inputs = TaskInputs((runs,), ("logit_diff",), lambda kind: Reference(batch), path=path)
+        return float(spec.method.rehearse(inputs, positions=spec.positions, **dict(spec.options)))
+
+    assert share("1GB") == 1
+    assert 0 < share("600kB") < 1
 
 
-def test_paths_are_counted_per_method() -> None:
-    fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
-    manifest = Manifest(blocks={"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": skipped}})
-    lines = paths_used(manifest, ["m@all", "n@last"])
-    assert [re.findall(r"^\S+: \d+ tasks?\b|'\w+'|self-check \w+", line) for line in lines] == [
-        ["m@all: 2 tasks", "'suffix'", "self-check passed"],
-        ["n@last: 1 task", "'hooked'"],
+def test_the_work_of_groups_is_that_of_as_many_heads(model: HookedModel) -> None:
+    method, (batch,) = lookup("method", "denoising_patch"), prepared(model).of("always_a").scored
+    for path in ("auto", "hooked"):
+        heads, groups = (
+            method.work(model, batch, positions="last", path=path, unit=unit) for unit in ("head", "kv_group")
+        )
+        assert heads == 2 * groups
+    plans = [
+        method.memory_plan(model, batch, positions="last", n_metrics=1, budget=10**9, path="auto", unit=unit).rows
+        for unit in ("head", "kv_group")
     ]
-    told = paths_used(manifest, ["m@all", "n@last"], before={("a", "m@all"), ("b", "n@last")})
-    assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
+    assert plans == [8, 4]
 
 
-def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
-    model: Any, options: dict[str, Any], tmp_path: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    told = []
-    for path in ("auto", "auto", "hooked"):
-        caplog.clear()
-        with caplog.at_level(logging.INFO, logger="headcats"):
-            hc.run(model, out=tmp_path, path=path, **options)
-        told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
-    assert told == [["denoising_patch@last"], [], []]
-    (line,) = [line for line in caplog.messages if "did nothing" in line]
-    assert line.startswith("path='hooked'")
-    assert "denoising_patch@last" in line
-    records = {"m@all": BlockRecord(path="suffix"), "n@last": BlockRecord(path="hooked"), "o@all": BlockRecord()}
-    assert other_paths(Manifest(blocks={"a": records}), ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]
+def test_validate_tells_both(model: HookedModel, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "headcats"):
+        validate(model, **options | {"methods": METHODS, "tasks": ["always_a"]})
+    (memory,) = [line for line in caplog.messages if line.startswith("Memory: ")]
+    assert re.search(r"about \d.* sweeps .*\d", memory)
+    assert any(re.match(r"Time: .*\bdenoising_patch@last, mean_ablation@all", line) for line in caplog.messages)

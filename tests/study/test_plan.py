@@ -5,8 +5,11 @@ from counting import SUITE, counting_suite
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
+from headcats.results.declaration import default_methods, registered
 from headcats.results.records import PlanRecord
-from headcats.study.plan import plan
+from headcats.study.plan import methods_of_suite, plan
+from headcats.tasks.suites import make_suite
 
 
 def make(**options):
@@ -91,3 +94,22 @@ def test_a_suite_can_be_given_as_itself_or_as_tasks():
     suite = counting_suite()
     assert make(suite=suite).suite is suite
     assert make(suite=list(suite.tasks)).suite.name == "custom"
+
+
+@pytest.mark.usefixtures("joint_methods")
+def test_most_suites_take_the_default_ones():
+    assert methods_of_suite(hc.suite("spoken")) == ("spoken_probe",)
+    assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("cognitive")) == default_methods()
+
+
+@pytest.mark.usefixtures("joint_methods")
+def test_a_suite_that_only_bears_the_name_of_a_bundled_one_does_not_take_its_methods():
+    assert methods_of_suite(make_suite(["antonym", "plural"], name="spoken")) == default_methods()
+
+
+def test_finished_prompts_are_scored_at_their_last_position():
+    for name in ("induction", "ioi", "greater_than", "agreement"):
+        specs = [MethodSpec.parse(text) for text in methods_of_suite(hc.suite(name))]
+        assert [spec.positions for spec in specs] == ["last"] * 3
+        names = [each for each in default_methods() if registered(each).control != "task"]
+        assert [spec.name for spec in specs] == names

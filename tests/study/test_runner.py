@@ -29,10 +29,13 @@ from headcats.base.errors import (
 )
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
+from headcats.results.records import BlockRecord
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import identity, task_run
-from headcats.study.given_answers import SHOWN
+from headcats.study.assessment import SHOWN
+from headcats.study.runner import other_paths, paths_used
 from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
@@ -492,7 +495,7 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options,
 
 
 def test_a_task_with_a_gap_names_the_options_that_measure_it_and_no_suite_is_tried(model, caplog, monkeypatch):
-    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: pytest.fail("suites are tried"))
+    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: pytest.fail("suites are tried"))
     options = {"suite": SUITE, "tasks": ["shifted"], "n_prompts": 8, "n_demos": 2, "methods": ["zero_ablation@last"]}
     named = "--min-accuracy 0 --min-logit-diff 0 (min_accuracy=0, min_logit_diff=0)"
     with pytest.raises(DataError, match=re.escape(named)):
@@ -501,3 +504,57 @@ def test_a_task_with_a_gap_names_the_options_that_measure_it_and_no_suite_is_tri
         validate(model, **options)
     assert named in caplog.text
     assert list(RunResults(hc.run(model, **options, min_accuracy=0, min_logit_diff=0)).tasks) == ["shifted"]
+
+
+# ------------------------------------------------------------------------------------ memory and paths that are told
+@pytest.fixture(scope="module")
+def one_task(options):
+    """One task by one method."""
+    return options | {"tasks": ["always_a"], "methods": ["denoising_patch"]}
+
+
+def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(model, one_task, tmp_path):
+    for limit, named in ((1000, r"needs .* limit is 1 kB"), ("much", "bytes")):
+        with pytest.raises(OptionError, match=named):
+            hc.run(model, memory=limit, out=tmp_path / "never", **one_task)
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_run_says_what_it_needs_and_which_path_ran(model, one_task, caplog):
+    with caplog.at_level(logging.INFO, "headcats"):
+        results = hc.run(model, memory="1GB", **one_task | {"methods": ["denoising_patch", "zero_ablation"]})
+    text = "\n".join(record.getMessage() for record in caplog.records)
+    assert "Memory: at most" in text
+    assert "limit 1.0 GB" in text
+    for label, name in (("denoising_patch@last", "last_position"), ("zero_ablation@all", "suffix")):
+        assert f"{label}: 1 task by path '{name}'; self-check " in text
+        assert results["always_a"][label].attrs["path"] == name
+
+
+def test_paths_are_counted_per_method():
+    fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
+    manifest = Manifest(blocks={"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": skipped}})
+    lines = paths_used(manifest, ["m@all", "n@last"])
+    assert [re.findall(r"^\S+: \d+ tasks?\b|'\w+'|self-check \w+", line) for line in lines] == [
+        ["m@all: 2 tasks", "'suffix'", "self-check passed"],
+        ["n@last: 1 task", "'hooked'"],
+    ]
+    told = paths_used(manifest, ["m@all", "n@last"], before={("a", "m@all"), ("b", "n@last")})
+    assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
+
+
+def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
+    model, one_task, tmp_path, caplog
+):
+    told = []
+    for path in ("auto", "auto", "hooked"):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="headcats"):
+            hc.run(model, out=tmp_path, path=path, **one_task)
+        told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
+    assert told == [["denoising_patch@last"], [], []]
+    (line,) = [line for line in caplog.messages if "did nothing" in line]
+    assert line.startswith("path='hooked'")
+    assert "denoising_patch@last" in line
+    records = {"m@all": BlockRecord(path="suffix"), "n@last": BlockRecord(path="hooked"), "o@all": BlockRecord()}
+    assert other_paths(Manifest(blocks={"a": records}), ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]

@@ -22,7 +22,7 @@ from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located, shown_source
 from headcats.study.options import SPREAD, ModelOptions, usual_options
-from headcats.study.suite_methods import methods_of_finished_prompts, methods_of_suite
+from headcats.study.plan import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 

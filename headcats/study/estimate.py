@@ -1,4 +1,4 @@
-"""A part of the sweeps of a study, done as the study will do it: what the whole will take is scaled up from there.
+"""Memory and time of a run, scaled up from a part of its sweeps, done as the run will do it.
 
 Shapes alone say too little: how fast a processor is depends on the sizes of what it is given, and how many copies of a
 tensor exist at once on the architecture.
@@ -6,21 +6,27 @@ tensor exist at once on the architecture.
 
 import contextlib
 import itertools
+import logging
 import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, format_duration
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
+from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.study.assessment import assess, work_of
+from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
+from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.peak import peak_bytes
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
+
+_log = logging.getLogger("headcats")
 
 
 @dataclass(frozen=True)
@@ -88,3 +94,51 @@ def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, pa
             rates[spec] = (time.monotonic() - started) / (share * work_of(spec, model, runs.batch, path=replays))
     started, described, ended = clock
     return Rehearsal(peak, rates, described - started, ended - described)
+
+
+def seconds_expected(
+    model: HookedModel,
+    study: Study,
+    preparation: Preparation,
+    unpatched: Mapping[str, float],
+    *,
+    rates: Mapping[MethodSpec, float],
+    path: str = "auto",
+) -> float:
+    """Seconds of the unpatched runs and the sweeps, by the tokens that each block computes.
+
+    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. `rates`:
+    method -> seconds per token and block in its sweeps; for others the rate of the unpatched runs is taken.
+    """
+    path = path if is_replayable(model) else "hooked"
+    total = 0.0
+    for task, seconds in unpatched.items():
+        batches = preparation.of(task).scored
+        of_runs = sum(batch.continued(side).rows.numel() for batch in batches for side in ("clean", "corrupted"))
+        in_runs = seconds / (model.n_layers * of_runs)
+        total += seconds + sum(
+            work_of(spec, model, batch, path=path) * rates.get(spec, in_runs)
+            for spec in study.task_methods
+            for batch in batches
+        )
+    return total
+
+
+def log_plan(
+    preparation: Preparation, sweep: MemoryPlan, usable: Mapping[str, float], *, limit: str | int | None, path: str
+) -> None:
+    """Log memory and time of a run; `usable` holds the seconds of the unpatched runs of each task that is scored."""
+    model, study = preparation.model, preparation.study
+    if not usable:
+        _log.info("Memory: %s.", sweep.describe())
+        return
+    largest = max(usable, key=lambda name: sum(batch.corrupted.numel() for batch in preparation.of(name).scored))
+    rehearsal = rehearse(preparation, largest, limit=limit, path=path)
+    expected = seconds_expected(model, study, preparation, usable, rates=rehearsal.rates, path=path)
+    expected += rehearsal.describing + len(usable) * rehearsal.describing_task
+    _log.info("Memory: %s.", sweep.describe(measured=rehearsal.peak))
+    _log.info(
+        "Time: %s for %s and descriptors of heads, estimated from a part of it.",
+        format_duration(expected),
+        ", ".join(spec.label for spec in study.task_methods),
+    )

@@ -8,9 +8,9 @@ import torch
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.study.doable_suites import advice_on_suites
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
+from headcats.study.skipped import advice_on_suites
 from headcats.study.validation import validate
 
 
@@ -27,7 +27,7 @@ def _no_other_suites():
 @pytest.fixture
 def few_suites(monkeypatch):
     """Register three suites alone."""
-    monkeypatch.setattr("headcats.study.doable_suites.names", lambda kind: ["induction", "icl", "greater_than"])
+    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: ["induction", "icl", "greater_than"])
 
 
 def named(advice):
@@ -68,7 +68,7 @@ def test_a_suite_that_cannot_be_asked_is_not_named(model, few_suites, monkeypatc
         raise DataError("no such file")
 
     study = plan(suite="ioi", n_prompts=8)
-    monkeypatch.setattr("headcats.study.doable_suites.suite", broken)
+    monkeypatch.setattr("headcats.study.skipped.suite", broken)
     assert named(advice_on_suites(model, study, refused_by=["prompts"])) == []
 
 
