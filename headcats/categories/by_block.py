@@ -16,7 +16,7 @@ from headcats.results.head_axes import head_coords
 from headcats.rules.rule import Rule, parse_rule
 
 THRESHOLDS = "calibrated threshold of each relation"
-"""What the rule is called that takes the threshold of each task, which is above those of its null."""
+"""Name of the rule that takes the threshold of each task, which is above those of its null."""
 _NO_TEST = ("low", "high", "p_value", "q_value")
 
 

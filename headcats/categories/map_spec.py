@@ -41,7 +41,7 @@ class MapSpec:
     model: str = ""
     answers: str = ""
     named: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """Which of "rule" and "min-tasks" were named: a joint method has defaults of its own."""
+    """Options among "rule" and "min-tasks" that were named: a joint method has defaults of its own."""
 
     @classmethod
     def parse(

@@ -11,7 +11,7 @@ from headcats.scores.table import without_draws
 from headcats.statistics.distributions import t_quantile
 
 NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")
-"""What `new_task_effects` returns. Helping and suppressing heads have the same."""
+"""Variables that `new_task_effects` returns, the same for helping and suppressing heads."""
 _TASK = ("task", "layer", "head")
 
 

@@ -24,7 +24,7 @@ FAR, NOTABLE = 1.5, 0.02
 """Damages that differ by less than NOTABLE of the gap count as alike."""
 SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, NOT_SUPPORTED)
-"""In the order in which sentences name them."""
+"""Ordered as sentences name them."""
 TESTS = ("signature", "causal")
 _POWER, _LEAST_UNITS, _MOST_UNITS = 0.8, 3, 1000
 

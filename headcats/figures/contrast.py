@@ -16,7 +16,7 @@ LIGHT_GROUND, DARK_GROUND = "#e9ebee", "#212428"
 EDGE, EDGE_OF_DARK = "#16181b", "#f5f6f8"
 """Around bright and around dark colours; the same on light and dark pages."""
 _APART = 60
-"""Of 255 * 3: distance, summed over red, green and blue, below which two colours are taken for one."""
+"""Distance, summed over red, green and blue, below which two colours are taken for one; 255 * 3 at most."""
 
 
 def luminance(colour: str) -> float:

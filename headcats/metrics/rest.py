@@ -52,11 +52,11 @@ class Rest:
 
 
 NO_REST = Rest(*torch.zeros(3))
-"""Every answer is one token. Adding it changes no number, not even its last bit."""
+"""Rest of answers of one token. Adding it changes no number, not even its last bit."""
 
 
 Scores = tuple[Float[Tensor, " place"], Float[Tensor, " place"]]
-"""Of tokens: log-probability, and -ln(1 + number of tokens with a larger logit)."""
+"""Log-probability of tokens, and -ln(1 + number of tokens with a larger logit)."""
 
 
 def later_scores(

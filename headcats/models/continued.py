@@ -14,7 +14,7 @@ class Standing(NamedTuple):
     places: Int[Tensor, " packed"]
     """Position of each one in its row."""
     sees: Bool[Tensor, "packed packed"]
-    """Which of them each one sees: those before it in its own row, and itself."""
+    """Mask of those that each one sees: those before it in its own row, and itself."""
 
     def at(self, some: slice) -> "Standing":
         """Only some of them, next to each other."""

@@ -23,7 +23,7 @@ class Generated:
 
 
 LineEnds = Callable[[int], bool]
-"""Whether a token ends an answer."""
+"""Test for tokens that end an answer."""
 
 
 def line_ends(tokenizer: Any) -> LineEnds:

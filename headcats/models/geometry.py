@@ -26,7 +26,7 @@ class Geometry:
     n_heads: Mapping[int, int]
     d_head: Mapping[int, int]
     n_kv_heads: Mapping[int, int]
-    """As many as query heads where these share nothing, or where the run does not confirm which of them do."""
+    """Key-value heads; as many as query heads where these share nothing, or the run does not confirm which do."""
 
     @property
     def axes(self) -> dict[str, Any]:

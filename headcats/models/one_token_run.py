@@ -25,7 +25,7 @@ class OneTokenRun(NamedTuple):
 
     tokens: Int[Tensor, "2 1"]
     residual: dict[int, Tensor]
-    """What a block reads, `[prompt, 1, d_model]`; of block 0, and of those with heads, as far as it was seen."""
+    """Input of a block, `[prompt, 1, d_model]`; of block 0, and of those with heads, as far as it was seen."""
     normed: dict[int, Tensor]
     """Input of the value projection, `[prompt, 1, d_model]`."""
     values: dict[int, Tensor]

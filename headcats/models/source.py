@@ -19,7 +19,7 @@ TEXT_ONLY = (
     "alone: use one, or load the language model by its own class (Gemma3ForCausalLM, for example), save it with "
     "save_pretrained and name that folder."
 )
-"""Why a model of more than text is refused, and the way out."""
+"""Reason for refusing a model of more than text, and the way out."""
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole

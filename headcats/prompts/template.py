@@ -15,7 +15,7 @@ from headcats.prompts.tokens import check_bos, encode, unknown_id
 Conversation = tuple[Sequence[WordPair], str]
 """Demonstrations and query of a prompt."""
 OPTION = '--template {name} (template="{name}")'
-"""How a user selects a template."""
+"""Template as a user selects it."""
 _N_PAIRS = 8  # word pairs tried
 # In roles, the number of the demonstration follows.
 _OF_DEMONSTRATIONS = {
@@ -60,7 +60,7 @@ class Template:
     between_query: str = ""
     """Text behind the query, where the answer is read; "" takes `between`."""
     bos: str = "once"
-    """Where BOS stands (see `headcats.prompts.tokens.BOS`). "written" is for conversations, whose text has its special
+    """Place of BOS (see `headcats.prompts.tokens.BOS`). "written" is for conversations, whose text has its special
     tokens in it; finished prompts become messages of them (see `headcats.prompts.chat`)."""
 
     def __post_init__(self) -> None:

@@ -51,7 +51,7 @@ FUNCTIONS = (
     "Inference",
     "Math Calculation",
 )
-"""In the row order of the figure. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
+"""Functions in the row order of the figure. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
 
 
 def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple[Category, ...]:

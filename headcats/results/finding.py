@@ -18,7 +18,7 @@ from headcats.base.errors import pluralize
 
 Place = Literal["line", "item", "paragraph", "note"]
 OWN_BACKTICK, NO_LINK = "\ufdd0", "\ufdd1"
-"""Which Unicode reserves for the inside of programs."""
+"""Characters that Unicode reserves for the inside of programs."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import xarray as xr
 
 HEAD, KV_GROUP = "head", "kv_group"
 UNITS = (HEAD, KV_GROUP)
-"""What one place along `head` can be: a query head, or all query heads that share keys and values."""
+"""Units of a place along `head`: a query head, or all query heads that share keys and values."""
 KV_HEAD = "kv_head"
 """Coordinate `(layer, head)`: number of the key-value head that a query head reads; `ABSENT` for heads that do not
 exist. It is there where any heads of the model share one."""

@@ -24,7 +24,7 @@ from headcats.results.typed import MisfitError, fitted
 
 MANIFEST = "manifest.json"
 FORMAT = 3
-"""Of a results folder and of a series; a folder of another format is refused."""
+"""Format of a results folder and of a series; a folder of another format is refused."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
 _FILE_NAME = re.compile(r"\w{1,40}\.(?:json|nc)", re.ASCII)
@@ -36,11 +36,11 @@ class Manifest:
     """Record of a results folder; a run extends it with every task and block."""
 
     plan: PlanRecord = field(default_factory=PlanRecord)
-    """What all blocks share."""
+    """Options that all blocks share."""
     model: ModelRecord = field(default_factory=ModelRecord)
     suite_source: str = ""
-    """What `hc.suite` takes to find the suite: a registered name, or where it was loaded from, with a path from the
-    results folder; "" for one of Python. Read only where it is registered: a folder is data."""
+    """Argument of `hc.suite` that finds the suite: a registered name, or the place it was loaded from, with a path from
+    the results folder; "" for one of Python. Read only where it is registered: a folder is data."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Manifest:
     git_commit: str | None = None
     """Commit of headcats; None for an installed package."""
     created: str = ""
-    """When the folder was begun (ISO 8601, UTC)."""
+    """Time at which the folder was begun (ISO 8601, UTC)."""
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":

@@ -14,7 +14,7 @@ from headcats.base.registry import unknown_name_message
 
 T = TypeVar("T")
 Answers = Literal["whole", "first_token", "single"]
-"""How much of an answer is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
+"""Part of an answer that is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
 one, where longer answers are dropped."""
 Corruption = Literal["other_task", "shuffled_labels"]
 Store = Literal["whole", "compact"]

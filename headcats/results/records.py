@@ -76,7 +76,7 @@ class ModelRecord(Record):
     weights_hash: str = ""
     model_class: str = ""
     weight_processing: str = ""
-    """What was done to the weights while they were loaded."""
+    """Changes to the weights while they were loaded."""
     dtype: str = ""
     """Number type, such as "float32"."""
     device: str = ""
@@ -89,7 +89,7 @@ class ModelRecord(Record):
     d_model: int = 0
     """Width of the residual stream."""
     parallel_attn_mlp: bool = False
-    """Whether attention and MLP of a block read the same residual stream."""
+    """True if attention and MLP of a block read the same residual stream."""
     source: str = ""
     """Name of a bundled model or of one on the hub, or the path of a folder from the results folder, which begins with
     a dot; "" for a model that the program made."""
@@ -127,7 +127,7 @@ class CategoryRecord(Record):
 SOLVED = 0.5
 """Accuracy from which on a model solves a task."""
 NOT_USED = "more than a study uses"
-"""Why a row of a large file is not drawn; nothing is wrong with it."""
+"""Reason for which a row of a large file is not drawn; nothing is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class DropCounts(Record):
     ALWAYS = ("kept", "dropped", "examples")
 
     kept: int | None = None
-    """How many are used; None where nothing is counted."""
+    """Number that is used; None where nothing is counted."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how many were dropped for it."""
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -176,16 +176,16 @@ class TaskRecord(Record):
 
     category: str = ""
     source: str = ""
-    """Where its words come from; of a file, with the layout that was recognised."""
+    """Source of its words; of a file, with the layout that was recognised."""
     word_pairs: DropCounts = field(default_factory=DropCounts)
     prompts: DropCounts = field(default_factory=DropCounts)
     """Scored prompts."""
     reference_prompts: DropCounts = field(default_factory=DropCounts)
     """Prompts for means and resampling."""
     refusal: str = ""
-    """Why the task was skipped, or ""."""
+    """Reason for skipping the task, or ""."""
     refused_by: str = ""
-    """Which condition it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
+    """Condition that it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
     accuracy: float | None = None
     """Share of clean prompts whose most likely next token is the answer."""
     corrupted_accuracy: float | None = None
@@ -199,9 +199,9 @@ class TaskRecord(Record):
     n_items: int | None = None
     """Different queries."""
     corruption: str = ""
-    """How its prompts are corrupted, where it is not as the plan says: no other task could corrupt them."""
+    """Corruption of its prompts, where it is not as the plan says: no other task could corrupt them."""
     given_answers: tuple[GivenAnswer, ...] = ()
-    """What the model says on a few prompts of a task that it cannot do."""
+    """Answers of the model on a few prompts of a task that it cannot do."""
     near_duplicates: int = 0
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None
@@ -209,7 +209,7 @@ class TaskRecord(Record):
     rows: DropCounts = field(default_factory=DropCounts)
     """Rows of its file; nothing is counted of a task that is not from a file."""
     has_gap: bool = False
-    """Whether a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
+    """True if a task that fails `min_accuracy` passes min_accuracy=0, min_logit_diff=0, and has a gap."""
 
     n_left: int | None = None
     """Finished prompts that are neither scored nor reference; None of a task of word pairs."""
@@ -234,25 +234,25 @@ class BlockRecord(Record):
     fingerprint: str = ""
     """Hash of all that its numbers depend on besides the model."""
     path: str = ""
-    """How the numbers were computed, such as "last_position" or "hooked"."""
+    """Path by which the numbers were computed, such as "last_position" or "hooked"."""
     self_check: str = ""
-    """What the comparison with plain hooks gave; "" where none was needed."""
+    """Outcome of the comparison with plain hooks; "" where none was needed."""
     approximation: str = ""
     """The first-order approximation that was used; "" for exact effects."""
     seconds: float | None = None
-    """How long it took; None where a run was stopped before it could say."""
+    """Seconds it took; None where a run was stopped before it could say."""
     device: str = ""
     """Device of the workers of a cluster that computed it; "" for that of the process of the run, see `model`."""
     dropped: int = 0
     """Prompts that were left out."""
     refusal: str = ""
-    """Why the method was skipped on this task, or ""."""
+    """Reason for skipping the method on this task, or ""."""
     checksum: str = ""
-    """Of its file; "" for a part of a joint method."""
+    """Checksum of its file; "" for a part of a joint method."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the packages, threads and precision, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """What else the method says of its numbers."""
+    """Further attributes that the method gives its numbers."""
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], *, place: str = "") -> "BlockRecord":

@@ -28,7 +28,7 @@ class RevisionRecord(Record):
     folder: str = ""
     """Folder of its results, within that of the series."""
     source: str = ""
-    """What the model was loaded from: a hub name, or a folder by its path from that of the series."""
+    """Place the model was loaded from: a hub name, or a folder by its path from that of the series."""
     revision: str | None = None
     """Revision of a hub name."""
     step: int | None = None
@@ -45,7 +45,7 @@ class SeriesRecord(Record):
     model: str = ""
     """Name of the model whose revisions these are."""
     revisions: tuple[RevisionRecord, ...] = ()
-    """In order."""
+    """Revisions in order."""
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The text of the file, and of the attribute `series`."""

@@ -17,7 +17,7 @@ from headcats.results.whole_file import below_a_file, check_path, regular, remov
 
 LOCK, WRITER = ".writer.lock", ".writer.json"
 RUN = "headcats run"
-"""What a run calls itself to those who come second."""
+"""Name of a run to those who come second."""
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _PATIENCE = 10.0  # seconds: longer than a report takes, shorter than anybody wants to wait in silence
 

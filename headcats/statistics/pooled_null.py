@@ -50,7 +50,7 @@ class PooledNull:
     floor: float
     """Added to every standard error; in shares of the gap, at least `ROUNDING`."""
     draws: int
-    """How many draws the distributions are of."""
+    """Number of draws in the distributions."""
     rank: Int[np.ndarray, " rank"]
     """Number of draws above each kept one."""
     statistic: Mapping[str, Float[np.ndarray, " rank"]]

@@ -47,11 +47,11 @@ class Estimate(NamedTuple):
     effect: Float[np.ndarray, " head"]
     raw: Float[np.ndarray, " head"]
     standard_error: Float[np.ndarray, " head"]
-    """Of the effect, by the scatter of items around it."""
+    """Standard error of the effect, by the scatter of items around it."""
     scatter: Float[np.ndarray, "item head"]
-    """What each item adds to the deviation of the effect; items in the order of `items`, rows sum to 0."""
+    """Share of each item in the deviation of the effect; items in the order of `items`, rows sum to 0."""
     skewness: Float[np.ndarray, " head"]
-    """Of the scatter."""
+    """Skewness of the scatter."""
     same_sign: Float[np.ndarray, " head"]
     """Share of items whose own difference has the sign of the effect."""
     resampled: Float32[np.ndarray, "resample head"]

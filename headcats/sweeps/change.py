@@ -13,7 +13,7 @@ class Change:
     first: int
     """The first of them, at most the last one of the prompts."""
     alone: bool = False
-    """Whether it is the only one."""
+    """True if it is the only one."""
     recorded: int | None = None
     """First position of the recordings that are narrowed to `first`; None: they begin at `first`."""
 

@@ -13,7 +13,7 @@ from headcats.prompts.packing import Labels, Side, is_at_last, packed_roles
 from headcats.statistics.random_streams import stream
 
 Donors = Literal["another task", "another item"]
-"""Whose z replaces that of a prompt: a prompt of another task, or one of the same task with another query."""
+"""Donors of z for a prompt: a prompt of another task, or one of the same task with another query."""
 Row = tuple[int, int]
 """Number of a reference batch, and of a prompt in it."""
 

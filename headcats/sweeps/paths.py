@@ -51,11 +51,11 @@ class Outcome:
     difference: float = float("nan")
     """Largest absolute difference of a logit between the paths."""
     limit: float = float("nan")
-    """What was allowed."""
+    """Largest deviation that was allowed."""
     effect: float = float("nan")
     """Largest change of a logit that the replaced heads make: what the difference is to be compared with."""
     lasting: bool = True
-    """Whether it says something of the model, not of these prompts or of the memory that was free."""
+    """True if it says something of the model, not of these prompts or of the memory that was free."""
 
     def __str__(self) -> str:
         if self.passed:

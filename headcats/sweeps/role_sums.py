@@ -9,7 +9,7 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.packing import Labels
 
 LAST = "\0last"
-"""As a role, with a character that names of roles have not: the last token of a prompt, whatever its role."""
+"""Role of the last token of a prompt, whatever its own; a character that names of roles have not."""
 ROWS = 64
 
 RoleSource = tuple[Tensor, tuple[Labels, ...], int]

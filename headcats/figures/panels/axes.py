@@ -33,17 +33,17 @@ class Axis:
     ticks: Sequence[int] = ()
     """Cells that are numbered, whatever part of the axis one looks at."""
     most: int = 0
-    """In place of `ticks`: most numbers at a time, of cells that lie at round distances in what one looks at."""
+    """Most numbers at a time in place of `ticks`, of cells that lie at round distances in what one looks at."""
     tick_texts: Sequence[str] = ()
     """Texts at the ticks, in place of the numbers of their cells."""
     labels: Sequence[str] = ()
     """Names of the cells, of the first ones at least, written in place of the ticks."""
     reverse: bool = False
-    """Whether cells run against the usual direction (y: cell 0 on top)."""
+    """True if cells run against the usual direction (y: cell 0 on top)."""
     first: int = 0
     """Number of the first cell."""
     slanted: bool = False
-    """Whether the labels of an x axis stand above the panel at 45 degrees."""
+    """True if the labels of an x axis stand above the panel at 45 degrees."""
     after: float = 0.0
     """Length behind its last cell, in cells."""
     groups: Sequence[tuple[str, int]] = ()
@@ -156,7 +156,7 @@ class Scale:
     name: str = ""
     """Written beside it; "" for none."""
     format: str = ""
-    """Of the ticks, as d3 writes it: "d" for whole numbers."""
+    """Format of the ticks, as d3 writes it: "d" for whole numbers."""
     room: int = 44
     """Pixels that ticks take across the axis."""
     tick_size: int = _NUMBER

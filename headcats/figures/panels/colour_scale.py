@@ -26,13 +26,13 @@ class ColourScale:
     colours: str
     """Name of plotly's colour scale."""
     ticks: tuple[float, ...]
-    """From the smallest to the largest value with a colour of its own."""
+    """Ticks from the smallest to the largest value with a colour of its own."""
     name: str
     """Written along the bar."""
     digits: int
     """Decimals of the ticks."""
     clipped: tuple[bool, bool] = (False, False)
-    """Whether values lie below the first and above the last tick, whose texts then say so."""
+    """True where values lie below the first and above the last tick, whose texts then say so."""
 
     @property
     def limit(self) -> float:

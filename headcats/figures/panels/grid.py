@@ -67,13 +67,13 @@ class PanelGrid:
     columns: int = 4
     """Most panels in a row."""
     one_row: bool = False
-    """Whether all panels stand side by side, and what is beside them after the first."""
+    """True if all panels stand side by side, and what is beside them after the first."""
     beside: Beside | None = None
     """On the right, at the height of the first row."""
     grey: bool = False
-    """Whether a panel is grey where nothing is drawn on it, as cells without a number are."""
+    """True if a panel is grey where nothing is drawn on it, as cells without a number are."""
     approximation: str = ""
-    """How the effects are approximated, where the table that was drawn does not say so itself."""
+    """Approximation of the effects, where the table that was drawn does not say so itself."""
     marks: str = MARKED
     """`UNMARKED` leaves out what is drawn on the colours of cells, and the notes and the caption that explain it."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)

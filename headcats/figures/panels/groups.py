@@ -28,7 +28,7 @@ class Groups:
     number: Int[np.ndarray, "layer head"]
     """Key-value head of every head, from layer 0 and head 0; `ABSENT` where there is no head."""
     layers_across: bool
-    """Whether x is the layer."""
+    """True if x is the layer."""
 
     @classmethod
     def of(cls, table: xr.Dataset, *, layers_across: bool) -> "Groups | None":

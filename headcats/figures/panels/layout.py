@@ -50,7 +50,7 @@ class Layout:
     corners: list[tuple[int, int]]
     """Left and top of every panel's plots."""
     outer: list[tuple[bool, bool]]
-    """Whether the names of a panel's axes are written: x below the last of a column, y left of the first column."""
+    """True where the names of a panel's axes are written: x below the last of a column, y left of the first column."""
     names: list[list[str]]
     """Lines of every panel's name."""
     name_height: int
@@ -59,11 +59,11 @@ class Layout:
     beside_left: int
     """Left edge of the thing beside the panels."""
     right: int
-    """Of panels and what is beside them, with the space behind."""
+    """Right end of panels and what is beside them, with the space behind."""
     last_row_bottom: int
-    """Of the plots."""
+    """Lower end of the plots."""
     bottom: int
-    """With the axis below."""
+    """Lower end with the axis below."""
 
 
 def arranged(

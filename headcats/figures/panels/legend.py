@@ -26,9 +26,9 @@ class Entry:
     hatch: str = ""
     """Colour of the lines over its swatch, if any."""
     symbol: str = ""
-    """In place of a swatch, as plotly calls it."""
+    """Symbol in place of a swatch, as plotly calls it."""
     outlined: bool = False
-    """Whether a thin line goes around the swatch."""
+    """True if a thin line goes around the swatch."""
 
 
 @dataclass(frozen=True)

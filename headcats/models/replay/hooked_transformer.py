@@ -65,7 +65,7 @@ class RecordedLayer(NamedTuple):
     entering: Float[Tensor, "prompt pos d_model"]
     """The residual stream before the block."""
     residual: Float[Tensor, "prompt pos d_model"]
-    """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP.
+    """Stream that the attention's output of fresh rows is added to: before the block, in parallel blocks after the MLP.
     In the last layer, of the positions that are read alone.
     """
 

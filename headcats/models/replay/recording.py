@@ -48,7 +48,7 @@ class Recording(ABC):
     """Residual stream after the last block, at the last position of the prompts and all after it."""
     _model: Any
     _plain = True
-    """Whether the readout is the last norm and the unembedding alone."""
+    """True if the readout is the last norm and the unembedding alone."""
     _columns: tuple[Tensor, Tensor, Tensor | None] | None = None
     _plain_columns = False
 

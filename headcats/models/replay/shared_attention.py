@@ -29,7 +29,7 @@ class AttentionRule:
     window: int | None
     """A query sees this many positions, its own included; None: all up to its own."""
     sinks: Float[Tensor, " head"] | None
-    """One more score per head, which takes its share of the softmax and gives nothing."""
+    """Further score per head, which takes its share of the softmax and gives nothing."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class AnswerReadings(NamedTuple):
     log_prob: Float[Tensor, "prompt pos"]
     """Log-probability of each answer token given the text before it, in nats; 0 at other tokens."""
     right: Bool[Tensor, "prompt pos"]
-    """Whether the answer token has the largest logit of the whole vocabulary; True at other tokens."""
+    """True where the answer token has the largest logit of the whole vocabulary, and at other tokens."""
 
 
 @torch.no_grad()

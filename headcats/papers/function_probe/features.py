@@ -41,7 +41,7 @@ class HeadFeatures:
     texts: tuple[AnsweredText, ...]
     report: DropReport
     own: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Of the model's own answers, how many are `right` and how many `cut`; empty where answers are given."""
+    """Numbers of the model's own answers that are `right` and `cut`; empty where answers are given."""
 
     def at(self, texts: Bool[np.ndarray, " text"]) -> "HeadFeatures":
         """Select some of the texts."""

@@ -22,12 +22,12 @@ class OwnAnswers(NamedTuple):
 
     texts: tuple[AnsweredText, ...]
     batches: list[AnsweredBatch]
-    """Their tokens, one batch per length."""
+    """Tokens of the answers, one batch per length."""
     report: DropReport
     right: int
-    """How many are the answers given, ignoring spaces and case."""
+    """Number that are the answers given, ignoring spaces and case."""
     cut: int
-    """How many ended at the limit or at the end of the context, not by the model."""
+    """Number that ended at the limit or at the end of the context, not by the model."""
 
 
 def own_answers(

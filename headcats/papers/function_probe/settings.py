@@ -9,13 +9,13 @@ from headcats.base.errors import OptionError
 from headcats.methods.spec import check_at_least, read_value
 
 POSITIONS = ("predicting", "answer")
-"""Where z of an answer token is taken; the default first."""
+"""Places where z of an answer token is taken; the default first."""
 ANSWERS = ("given", "generated")
-"""Whose answers are read; the default first."""
+"""Authors of the answers that are read; the default first."""
 SCALED_POSITIONS = (*POSITIONS, "all")
-"""Where heads are scaled; the default first."""
+"""Places where heads are scaled; the default first."""
 SCALE, CONTROLS = 1e-4, 20
-"""What z of heads is multiplied by, and how many sets of random heads beside them."""
+"""Factor of z of heads, and number of sets of random heads beside them."""
 
 
 @dataclass(frozen=True)

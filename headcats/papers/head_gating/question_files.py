@@ -29,13 +29,13 @@ class Question(NamedTuple):
     """A question and its answer, both without spaces around them unless the prompt is finished."""
 
     number: int
-    """Of its row in the file."""
+    """Number of its row in the file."""
     text: str
     answer: str
     options: tuple[str, ...] = ()
     """Sorted; the answer is one of them. Empty where the answer is to be written."""
     pattern: str | None = None
-    """What a finished prompt is an instance of, "" where the file does not say; None for a question."""
+    """Pattern that a finished prompt is an instance of, "" where the file does not say; None for a question."""
 
     @property
     def item(self) -> str:

@@ -13,7 +13,7 @@ N_SEEDS = 10
 THRESHOLD = 0.5
 """Score from which a head counts."""
 N_EXAMPLES, N_ORDERS = 10, 1
-"""Of questions: how many are examples for the others, and texts of each, with its options in another order."""
+"""Number of questions that are examples for the others, and texts of each, with its options in another order."""
 
 
 class Stage(NamedTuple):

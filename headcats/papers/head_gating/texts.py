@@ -24,7 +24,7 @@ class Pass(NamedTuple):
     """True where the next token is a target; at least one per text."""
     following: Int[Tensor, "text pos"]
     order: tuple[int, ...]
-    """Which of the texts that were asked for these are, from 0."""
+    """Places of these among the texts that were asked for, from 0."""
 
 
 class GateTexts:

@@ -8,7 +8,7 @@ from headcats.models.adapter import HookedModel
 from headcats.papers.ov_relation.settings import PRESETS, USUAL, RelationSettings
 
 LLAMA_3_VOCABULARY = range(128_256, 128_512)
-"""Its tokens, with room for a few that a fine-tune has added; no other Llama has as many."""
+"""Tokens of the vocabulary, with room for a few that a fine-tune has added; no other Llama has as many."""
 LLAMA_3_70B = (80, 8192)
 """Blocks and width, of Llama 3, 3.1 and 3.3 alike."""
 _NAME = re.compile(r"llama-?3", re.IGNORECASE)

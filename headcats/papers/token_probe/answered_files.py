@@ -33,7 +33,7 @@ MEANINGS = {
     "right": RIGHT, "aliases": ALIASES, "wrong": WRONG,
 }  # fmt: skip
 INSIDE = "Data"
-"""Where TriviaQA's own files have their list."""
+"""Key of the list in TriviaQA's own files."""
 _SENTENCE = ("sentence", "q")
 
 

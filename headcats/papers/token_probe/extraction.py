@@ -7,7 +7,7 @@ from headcats.models.generation import generate, line_ends
 from headcats.prompts.tokens import encode_with_bos, unknown_id
 
 NO_ANSWER = "NO ANSWER"
-"""What stands in place of an exact answer where an answer gives none."""
+"""Text in place of an exact answer where an answer gives none."""
 _PROMPT = """\
 Copy the short answer out of each long answer, word for word. If the long answer gives none, write NO ANSWER.
 

@@ -41,7 +41,7 @@ class Quantity:
     label: str
     """Along the colour bar."""
     title: str
-    """Of a map without another one."""
+    """Title of a map without another one."""
     scale: str
     """"auc": Blues from .5 to 1; "signed": red below 0, blue above; "rising": Blues from 0."""
     interval: tuple[str, str] = ("", "")

@@ -26,7 +26,7 @@ from headcats.statistics.task import Estimate, PromptEffects, estimate, interval
 from headcats.sweeps.later_tokens import rest_of_rows
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
-"""What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
+"""Patched quantity -> hook inside a block: the residual stream before it, or what its attention adds."""
 
 
 def patching_by_role(

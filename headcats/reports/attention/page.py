@@ -22,7 +22,7 @@ from headcats.reports.shown import shown, shown_lines
 from headcats.results.finding import interval_text, line, number_text
 
 GENERATOR = "headcats views"
-"""What tells our pages from other files in the folder."""
+"""Mark of our pages among other files in the folder."""
 # Tokens that a table names; the others are summed up in its last row.
 _STRONGEST = 5
 _HERE = Path(__file__).parent

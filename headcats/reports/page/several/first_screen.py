@@ -18,7 +18,7 @@ from headcats.results.finding import Finding, line
 _WIDEST = 60
 """Characters of the values of a setting; longer ones are in the table of settings alone."""
 _UNTOLD = ("model weights_hash", "model device", "model source")
-"""What differs in every comparison of its kind, or says only where."""
+"""Fields that differ in every comparison of its kind, or say only where."""
 
 
 def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
