@@ -39,20 +39,12 @@ CSS_COLOURS = {name: f"#{value}" for name, _, value in (entry.partition(":") for
 
 
 def check_colour(colour: str, *, category: str) -> None:
-    """Refuse what is no colour.
-
-    Args:
-        colour: `#rrggbb`, `#rgb`, `rgb(r, g, b)` with whole numbers from 0 to 255, or a name of CSS, in any case.
-        category: Whose colour it is, for the message.
-
-    Raises:
-        DataError: It is none of these.
-    """
+    """Raise a DataError for anything that `as_hex` does not take."""
     as_hex(colour, category=category)
 
 
 def as_hex(colour: str, *, category: str) -> str:
-    """A colour as `#rrggbb`; arguments and errors are those of `check_colour`.
+    """`#rrggbb` of `#rrggbb`, `#rgb`, `rgb(r, g, b)` (0 to 255) or a name of CSS, in any case; else a DataError.
 
     Example:
         >>> as_hex("teal", category="Knowledge"), as_hex("rgb(255, 127, 14)", category="Knowledge")

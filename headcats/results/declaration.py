@@ -141,11 +141,7 @@ class Declaration:
 
     @classmethod
     def from_text(cls, text: str) -> "Declaration":
-        """Read what `as_text` gives; fields that this version does not have are left out.
-
-        Args:
-            text: JSON, such as the attribute `declaration` of a block.
-        """
+        """Read what `as_text` gives; fields that this version does not have are left out."""
         content = _fields(cls, json.loads(text))
         content["more_figures"] = tuple(content["more_figures"])
         if strength := content.get("strength"):
@@ -156,20 +152,14 @@ class Declaration:
 
 
 def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "") -> Declaration:
-    """The declaration that a block carries; of a block without one, that of the registered method.
-
-    `name` is that of the method; "" takes the attribute `method`.
-    """
+    """Declaration that a block carries, or else that of the registered method `name` ("": the attribute `method`)."""
     if text := block.attrs.get("declaration"):
         return Declaration.from_text(str(text))
     return registered(name or str(block.attrs.get("method", "")))
 
 
 def approximation_label(table: xr.Dataset | xr.DataTree | str) -> str:
-    """Name of the effects of an approximate method wherever they are shown; "" where they are exact.
-
-    Of a block, scores, memberships or an overlap; or of their attribute `approximation`.
-    """
+    """Name of the effects of an approximate method wherever they are shown; "" where they are exact."""
     kind = table if isinstance(table, str) else str(table.attrs.get("approximation", ""))
     if kind in ("", "first order"):
         return kind and "first-order approximation"

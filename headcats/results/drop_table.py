@@ -18,10 +18,7 @@ Row = tuple[str, str, str, int, str]
 
 
 def drop_table(manifest: Manifest) -> xr.Dataset:
-    """One row per task, kind of thing (`what`) and `reason`, "kept" among them: how many (`n`), the first `example`.
-
-    Of a method that leaves prompts out, `what` is its label.
-    """
+    """One row per task, `what` (of a method that leaves prompts out its label) and `reason`, "kept" among them."""
     rows = [row for task in manifest.tasks for row in _rows(manifest, task)]
     columns = {
         name: np.array([row[place] for row in rows], dtype=np.int64 if name == "n" else object)

@@ -36,14 +36,9 @@ def option(
 ) -> T:
     """Return a field of a class of options; the class docstring describes it, in the first sentence for `--help`.
 
-    Args:
-        default: Its value where neither a caller nor a bundled suite sets it.
-        stage: Where it is taken first.
-        unset: What None takes.
-        check: Raises an OptionError for a name and a value out of range.
-        command: Further sentences of `--help`.
-        flags: How it is written on the command line; () for `--name-of-field`.
-        flag_sets: What a flag sets, of an option that is True or False.
+    `stage` takes it first, None takes what `unset` says, `check` raises an OptionError for a name and a value out of
+    range, `command` adds to `--help`, `flags` replace `--name-of-field`, and `flag_sets` is what a flag of True or
+    False sets.
     """
     about = {"unset": unset, "check": check, "command": command, "flags": flags, "flag_sets": flag_sets}
     made: T = field(default=default, metadata=about | {"stage": stage})

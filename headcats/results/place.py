@@ -30,19 +30,13 @@ class Place:
 
     @property
     def pages(self) -> Path:
-        """Folder for pages and tables: the same, or for results of the hub one of their name in the current directory.
-
-        What is in the cache is not for anybody to write to.
-        """
+        """Folder for pages: the same, or for results of the hub one of their name in the current directory."""
         name, _, _ = self.address.removeprefix(HUB).partition("@")
         return Path(name.rpartition("/")[2]) if self.on_hub else self.folder
 
     @property
     def shown(self) -> str:
-        """The address as pages show it: of a folder the path below the current directory, or its name alone.
-
-        Pages are shared, and where a folder lies on this machine is nobody's business.
-        """
+        """Address without the folders of this machine: the path below the current directory, or the name alone."""
         if self.on_hub:
             return self.address
         folder, here = self.folder.resolve(), Path.cwd()
@@ -55,11 +49,9 @@ class Place:
 
 
 def find_place(source: str | os.PathLike[str]) -> Place:
-    """The place that a folder or an address names; what is on the hub is fetched into the cache.
+    """Place that a folder or an address names; what is on the hub is fetched into the cache.
 
-    Raises:
-        StorageError: The hub has no such results, or they cannot be fetched, or no folder can have that path; one
-            sentence says why.
+    A StorageError where the hub has no such results, they cannot be fetched, or no folder can have that path.
     """
     address = os.fspath(source)
     if not address.startswith(HUB):

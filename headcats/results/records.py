@@ -21,14 +21,10 @@ class Record:
 
     @classmethod
     def from_dict(cls: type[R], stored: Mapping[str, Any], *, place: str = "") -> R:
-        """From the entry on disk; lists become tuples, and keys without a field are left out.
+        """Record of an entry on disk; lists become tuples, and keys without a field are left out.
 
-        Args:
-            stored: The entry.
-            place: Its path in the file, such as "tasks.plural", for messages.
-
-        Raises:
-            MisfitError: A field has a value of another type, or a required one is missing.
+        A MisfitError for a value of another type, or a missing one, names `place`, such as "tasks.plural", and the
+        field.
         """
         known, before = _kinds(cls), f"{place}." if place else ""
         values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}

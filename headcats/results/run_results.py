@@ -107,10 +107,7 @@ class RunResults:
         return sorted(task for task, labels in self.tasks.items() if labels)
 
     def state(self, labels: Iterable[str]) -> str:
-        """Checksum of the blocks of some methods and of the categories of their tasks.
-
-        What is made of them carries it (attribute `STATE`), and is of an earlier state once it is another one.
-        """
+        """Checksum of the blocks of some methods and of the categories of their tasks; tables made of them carry it."""
         manifest, chosen = self.manifest_or_empty, set(labels)
         blocks = [
             (task, self.category(task), label, _mark(manifest.blocks.get(task, {}).get(label)))

@@ -54,8 +54,8 @@ class SeriesRecord(Record):
     def with_revisions(self, revisions: Sequence[RevisionRecord]) -> "SeriesRecord":
         """Add revisions, or replace those of their names.
 
-        Ordered by training step where every revision has one of its own; else in the order of `revisions` if they are
-        all, or with the new ones at the end.
+        By training step where all have one of their own; else in the order of `revisions` if they are all, or new ones
+        last.
         """
         given = {revision.name: revision for revision in revisions}
         known = {revision.name: revision for revision in self.revisions}
@@ -67,14 +67,7 @@ class SeriesRecord(Record):
 
 
 class SeriesFolder:
-    """Files of a series.
-
-    Attributes:
-        path: The folder; it is made at the first write.
-
-    Raises:
-        StorageError: No folder can have that path, or it may not be looked into.
-    """
+    """Files of a series in a folder, made at the first write; a StorageError for a path that no folder can have."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -92,10 +85,9 @@ class SeriesFolder:
         return self.results(revisions[0]) if revisions else ResultsFolder(self.path)
 
     def read(self) -> SeriesRecord:
-        """The list of revisions; an empty one where there is none yet.
+        """List of revisions; an empty one where there is none yet.
 
-        Raises:
-            StorageError: The path is a file, the folder holds other things, the file is damaged, or a link leads out.
+        A StorageError for a file, a folder of other things, a damaged list or a link that leads out.
         """
         if self.file.is_file():
             series = _parsed(self.file)

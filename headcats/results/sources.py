@@ -10,12 +10,7 @@ _BUNDLED = ("mini", "mini-cognitive")
 
 
 def stored_source(source: str, results: Path | None) -> str:
-    """A source as results keep it: a name as it is, a path from the results folder.
-
-    Args:
-        source: A registered name, a name on the hub or an absolute path; "" for what the program made.
-        results: Folder of the results; None for results in memory, which keep the path as it is.
-    """
+    """Source as results keep it: a name as it is, a path from the folder `results` (None: in memory, absolute)."""
     if results is None or not os.path.isabs(source):
         return source
     try:
@@ -44,9 +39,7 @@ def located(source: str, results: Path) -> str:
 def source_of(record: ModelRecord, results: Path) -> str:
     """Argument of `hc.load_model` that loads the model of results again.
 
-    Raises:
-        OptionError: The results do not say where the model is, or it is not there any more. Its name is not sent to
-            the hub: it may be private.
+    An OptionError if they do not say where it is, or it is gone. Its name is not sent to the hub: it may be private.
     """
     if not record.source:
         problem = f"These results do not say where their model {record.name!r} was loaded from"

@@ -14,15 +14,9 @@ class MisfitError(ValueError):
 
 
 def fitted(value: Any, kind: Any, place: str) -> Any:
-    """A value of JSON as a field of type `kind` holds it: lists become tuples, objects records.
+    """Value of JSON as a field of type `kind` holds it: lists become tuples, objects records.
 
-    Args:
-        value: As `json.loads` gives it.
-        kind: A type of text or numbers, a literal, a record, or a tuple, mapping or union with None of these.
-        place: Path of the field, such as "tasks.plural.accuracy", for messages.
-
-    Raises:
-        MisfitError: The value does not fit; the message names place, expected type and value.
+    A MisfitError names the `place`, such as "tasks.plural.accuracy", the expected type and the value.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:

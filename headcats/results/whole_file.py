@@ -26,11 +26,8 @@ _ABANDONED = 3600.0  # seconds: no file takes as long to write
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, and rename it; its folder is made.
 
-    A link is replaced, never followed: results of others may hold some that lead anywhere.
-
-    Raises:
-        StorageError: It is a device or a pipe, the folder cannot be made or written, or the disk is full. Nothing is
-            left behind, and a file that was there stays as it was.
+    A link is replaced, never followed: results of others may hold some that lead anywhere. A StorageError (a device, a
+    folder that cannot be written, a full disk) leaves nothing behind, and a file that was there stays as it was.
     """
     target = Path(path)
     check_path(target)
@@ -68,8 +65,7 @@ def _temporary_name(name: str) -> str:
 def remove_leftovers(folder: Path) -> None:
     """Delete temporary files that killed processes left behind, and none of a process that may still be writing.
 
-    Processes of another host cannot be asked; their files are left behind if they are much older than one that is
-    written now, by the clock of the disk.
+    Files of another host, whose processes cannot be asked, are left behind once they are old by the clock of the disk.
     """
     for path in list(folder.rglob(TEMPORARY)):
         owner = _OWNER.search(path.name)
@@ -104,10 +100,7 @@ def _host() -> str:
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
-    """A table as the content of a CSV file: UTF-8, lines that end alike on every system, names as they are.
-
-    A spreadsheet takes a name such as `=1+1` for a formula: for other programs it has to stay what it is.
-    """
+    """Content of a CSV file: UTF-8, the same line ends everywhere, and names as they are, those like `=1+1` too."""
     text = table.to_csv(index=False, lineterminator="\n")
     if "\r" in text:  # readers take it for the end of a line, and before Python 3.13 it is not put into quotes
         text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -124,11 +117,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
 
 
 def check_path(path: Path) -> None:
-    """Refuse a path that this system cannot open.
-
-    Raises:
-        StorageError: It is too long, holds a NUL, is a circle of links, or may not be looked into.
-    """
+    """Raise a StorageError for a path that is too long, holds a NUL, is a circle of links or may not be looked into."""
     try:
         os.stat(os.path.join(path, "."))  # looks into a folder, too
     except (FileNotFoundError, NotADirectoryError):
@@ -150,16 +139,9 @@ def regular(path: Path) -> Path:
 
 
 def check_links(folder: Path, parts: Iterable[str]) -> None:
-    """Refuse links out of a folder that somebody else may have made: what they lead to would be read, or replaced.
+    """Raise a StorageError for a link out of a folder that others may have made: it would be read, or replaced.
 
-    A cache of the hub keeps its files beside its snapshots, and links to them.
-
-    Args:
-        folder: The folder.
-        parts: Patterns of the files and folders in it that are looked through.
-
-    Raises:
-        StorageError: Of the first such link.
+    `parts` are patterns of what is looked through. A cache of the hub links to files beside its snapshots.
     """
     home, links = folder.resolve(), list[Path]()
     roots = (home, *(parent.parent / "blobs" for parent in home.parents if parent.name == "snapshots"))

@@ -27,19 +27,12 @@ _held: set[tuple[int, Path]] = set()
 
 @contextlib.contextmanager
 def held_for_writing(folder: Path, *, by: str) -> Iterator[None]:
-    """Be the only writer of a folder within, over all processes that see it; the folder is made.
+    """Hold the write lock of a folder, which is made, over all processes that see it.
 
     The system gives the lock of a process back when it dies, so none is stale; the empty file that is locked stays,
     since who waits for it would otherwise lock a file that nobody sees. A thread that has the folder already goes on.
-    On leaving, a folder that nothing was written to is removed again, and so is the lock of who fails at first.
-
-    Args:
-        folder: The folder.
-        by: What writes, for those who come second.
-
-    Raises:
-        OccupiedError: Another writer did not end within ten seconds.
-        StorageError: The folder cannot be made or written.
+    On leaving, a folder that nothing was written to is removed again, and so is the lock of who fails at first. An
+    OccupiedError if another writer, which `by` names to those who come second, did not end within ten seconds.
     """
     check_path(folder)
     key = threading.get_ident(), folder.resolve()

@@ -51,7 +51,7 @@ def measure(metric: str, runs: Sequence[BaseRuns]) -> Measured:
 
 
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
-    """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped (see `judge`)."""
+    """Entry of a task in the manifest, by runs of its prompts (see `judge`)."""
     return judge(
         study,
         prepared,
@@ -67,11 +67,11 @@ def judge(
     *,
     given: Callable[[Float[np.ndarray, " prompt"]], tuple[GivenAnswer, ...]],
 ) -> TaskRecord:
-    """The entry of a task in the manifest. `measured` is None of one without prompts.
+    """Entry of a task in the manifest; `measured` is None of one without prompts.
 
-    Skipped: no prompt; a clean accuracy below `min_accuracy`, or a clean logit difference that is not clearly above
-    `min_logit_diff`; a gap whose 95 % interval reaches 0 (effects are shares of the gap); or a task that is marked as
-    solvable without demonstrations. A StatisticsWarning names near-duplicates.
+    Skipped: no prompt; a clean accuracy below `min_accuracy`, or a clean logit difference not clearly above
+    `min_logit_diff`; a gap whose 95 % interval reaches 0 (effects are shares of the gap); or a task marked as solvable
+    without demonstrations. A StatisticsWarning names near-duplicates.
     """
     record = TaskRecord(
         category=study.suite.category_of(prepared.task).name,
@@ -171,9 +171,7 @@ def _interval_text(interval: tuple[float, float, float]) -> str:
 def memory_plan(
     model: HookedModel, study: Study, preparation: Preparation, *, limit: str | int | None, path: str = "auto"
 ) -> MemoryPlan | None:
-    """The plan of the sweep that needs most.
-
-    None if no task can be written as prompts, or no method plans its own.
+    """Plan of the sweep that needs most; None if no task can be written as prompts, or no method plans its own.
 
     An OptionError for a limit that cannot be read, or that nothing fits into.
     """
@@ -208,10 +206,7 @@ def work_of(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: s
 def given_answers(
     model: HookedModel, batches: Sequence[PromptBatch], accuracy: Float[np.ndarray, " prompt"]
 ) -> tuple[GivenAnswer, ...]:
-    """The greedy continuations, as many tokens as the answers have, of the first prompts with a wrong one.
-
-    Those are prompts of `accuracy` 0, each of another query item.
-    """
+    """Greedy continuations of the first prompts of `accuracy` 0, each of another query item, as long as the answers."""
     prompts = [(batch, row) for batch in batches for row in range(len(batch))]
     wrong: dict[str, tuple[PromptBatch, int]] = {}
     for (batch, row), right in zip(prompts, accuracy, strict=True):

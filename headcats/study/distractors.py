@@ -24,16 +24,10 @@ def settle_distractors(
 ) -> dict[str, TaskRecord]:
     """Have the prompts of `tasks`, and of all tasks linked to them, corrupted only by tasks that are not skipped.
 
-    Tasks whose distractors `preparation` knows stay as they are. A task that is marked as solvable without
-    demonstrations is skipped and corrupts others all the same: that is what it is for.
-
-    Args:
-        preparation: Its `distractors` are set.
-        tasks: Names of the tasks that are scored.
-        assess: Gives the entries of some tasks, from the prompts that `preparation` has of them now.
-
-    Returns:
-        Task -> its entry, as it was assessed last. Tasks whose prompts no other task corrupts are not assessed.
+    Sets the `distractors` of `preparation`, and leaves those that it knows. `assess` gives the entries of some tasks,
+    from the prompts there are now. A task marked as solvable without demonstrations is skipped and corrupts others all
+    the same: that is what it is for. Returns task -> its last entry; tasks whose prompts no other corrupts are not
+    assessed.
     """
     candidates, known = preparation.candidates, frozenset(preparation.distractors)
     linked = _linked(candidates, [task for task in tasks if task not in known])

@@ -46,8 +46,7 @@ class Rehearsal:
 def rehearse(preparation: Preparation, task: str, *, limit: str | int | None, path: str) -> Rehearsal:
     """The unpatched runs of a task, and of its largest batch a part of every sweep: once to count, once to time.
 
-    Descriptors of heads are computed once, for both. `limit` and `path` are those of the run. What happens once, such
-    as the self-check of a path and the means of reference prompts, is not timed.
+    What happens once, such as the self-check of a path and the means of reference prompts, is not timed.
     """
     model, study, prepared = preparation.model, preparation.study, preparation.of(task)
     able: list[MethodSpec] = []
@@ -105,10 +104,9 @@ def seconds_expected(
     rates: Mapping[MethodSpec, float],
     path: str = "auto",
 ) -> float:
-    """Seconds of the unpatched runs and the sweeps, by the tokens that each block computes.
+    """Seconds of the unpatched runs (`unpatched`, by task) and the sweeps, by the tokens that each block computes.
 
-    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. `rates`:
-    method -> seconds per token and block in its sweeps; for others the rate of the unpatched runs is taken.
+    `rates`: method -> seconds per token and block in its sweeps; for others the rate of the unpatched runs is taken.
     """
     path = path if is_replayable(model) else "hooked"
     total = 0.0

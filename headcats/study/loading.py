@@ -17,10 +17,7 @@ def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def checked_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return arguments of `hc.load_model`, and options of `hc.run`.
-
-    All are checked: a misspelt name should not wait until a large model is loaded.
-    """
+    """Arguments of `hc.load_model` and options of `hc.run`, checked before a large model is loaded."""
     model = model_options(options)
     study = {name: value for name, value in options.items() if name not in vars(model)}
     plan(**study)

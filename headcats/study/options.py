@@ -180,10 +180,7 @@ def model_options(given: Mapping[str, Any]) -> ModelOptions:
 def study_options(given: Mapping[str, Any]) -> StudyOptions:
     """Return checked options; one that is missing or None has the default of the suite, or else the general one.
 
-    Raises:
-        UnknownNameError: A suite or a word that does not exist.
-        OptionError: A number out of range, or an empty list.
-        DataError: An empty suite.
+    An UnknownNameError, an OptionError (out of range, an empty list) or a DataError (an empty suite).
     """
     source = given.get("suite")
     chosen = suite(StudyOptions.suite if source is None else source)
@@ -204,13 +201,8 @@ def takes_options(
 def takes_options(options: Any, *, until: Stage = "run", without: Collection[str] = ()) -> Any:
     """Give a function with a parameter `options` the fields of the options as keywords, in signature and docstring.
 
-    Args:
-        options: `StudyOptions`.
-        until: Options of later stages are left out.
-        without: Further ones that are left out.
-
-    Raises:
-        TypeError: The function is called with an option that does not exist; the message lists near matches.
+    Without those of stages after `until`, and those in `without`. A call with an unknown option is a TypeError that
+    lists near matches.
     """
     taken = [each for each in options_of(options, until) if each.name not in without]
     keywords = [

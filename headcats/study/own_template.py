@@ -19,17 +19,11 @@ _log = logging.getLogger("headcats")
 
 
 def with_own_template(study: Study, model: Any, *, out: str | os.PathLike[str] | None = None) -> Study:
-    """The study with the chat template of the model's tokenizer if its template is "chat"; any other as it is.
+    """Study with the chat template of the model's tokenizer if its template is "chat"; any other as it is.
 
-    `model` is a `HookedModel`, or a writer in its place (`headcats.scale.written`).
-
-    Where the results folder `out` holds a chat template, that one goes on: the text in front of a conversation may name
-    the day on which it was written.
-
-    Raises:
-        OptionError: The tokenizer has no chat template, or none that can be used.
-        PlanError: That of `out` is another one.
-        ModelError: A model without tokenizer.
+    `model` is a `HookedModel`, or a writer in its place (`headcats.scale.written`). Where the results folder `out`
+    holds a chat template, that one goes on: the text in front of a conversation may name the day on which it was
+    written. An OptionError if there is no template that can be used, a PlanError if that of `out` is another one.
     """
     if study.template != CHAT:
         return study

@@ -105,10 +105,8 @@ class Study(PlanOptions):
 def study_of(options: StudyOptions) -> Study:
     """Return the study that the options of `hc.run` describe.
 
-    Raises:
-        UnknownNameError: A task, method, metric, template or path that does not exist.
-        OptionError: Too many prompts or demonstrations, a function that is no metric, a metric that one of the methods
-            cannot use, a limit of memory that cannot be read, or a shard that has nothing to do.
+    An UnknownNameError for a task, method, metric, template or path; an OptionError for too many prompts or
+    demonstrations, what a method cannot use, a limit of memory that cannot be read, or a shard with nothing to do.
     """
     from headcats.metrics.definition import registered_name  # which imports torch, as do the next
     from headcats.sweeps.free_memory import budget
@@ -154,9 +152,9 @@ def check_methods(study: Study, model: Any) -> None:
 def methods_of_suite(
     suite: Suite, pairs: Mapping[str, Sequence[WordPair | PromptPair]] | None = None
 ) -> tuple[str, ...]:
-    """Methods that a run of this suite takes if none are named; `pairs` of each task, if they are at hand.
+    """Methods of a run of this suite that names none: those made for it, or else the default ones.
 
-    A method that is made for the suite, or else the default ones, or those of finished prompts if all tasks are.
+    `pairs` of each task, if they are at hand, tell whether all are finished prompts.
     """
     declared = registered_declarations()
     if of_suite := tuple(
@@ -169,9 +167,6 @@ def methods_of_suite(
 
 
 def methods_of_finished_prompts() -> tuple[str, ...]:
-    """The default ones at the last position, as such prompts have few roles in common.
-
-    Without the control that needs a second corruption, which few of them have.
-    """
+    """Default methods at the last position, as such prompts share few roles, without the second corruption."""
     declared = registered_declarations()
     return tuple(f"{name}@last" for name in default_methods() if declared[name].control != "task")

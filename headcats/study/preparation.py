@@ -62,8 +62,7 @@ class Prepared:
 class Preparation:
     """Prompts of every task of a study's suite, built when asked for and kept.
 
-    A task's distractors and references come from the whole suite, whichever tasks are scored: scoring more tasks later
-    does not change a prompt.
+    Distractors and references come from the whole suite: scoring more tasks later does not change a prompt.
     """
 
     def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: scale/written.py
@@ -108,10 +107,7 @@ class Preparation:
         }
 
     def vocabulary(self, task: str) -> set[str]:
-        """Every query item of what the study asked a task for: of a large one those that it draws (`Study.pairs`).
-
-        Large tasks about the same items draw the same.
-        """
+        """Query items of what the study asked a task for; large tasks about the same items draw the same."""
         return {pair.item if isinstance(pair, PromptPair) else pair[0] for pair in self.study.pairs[task]}
 
     def set_distractors(self, task: str, distractors: tuple[str, ...]) -> None:
@@ -135,9 +131,8 @@ class Preparation:
     ) -> tuple[tuple[PromptBatch, ...], DropReport]:
         """Fresh prompts of a task: neither scored nor reference, as if the study had asked for more of them.
 
-        Batches, as `encode_pairs` groups them, of up to `n` prompts whose query `keep` admits, as even over the
-        distractor tasks as the queries allow; no batch at all where the task has no more prompts. The report counts
-        those that could not be encoded. The same arguments give the same prompts.
+        Batches of up to `n` prompts whose query `keep` admits, as even over the distractor tasks as the queries allow
+        (none where the task has no more), and how many could not be encoded. The same arguments give the same prompts.
         """
         prepared = self.of(task_name)
         if prepared.problem:
@@ -192,11 +187,9 @@ class Preparation:
         return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem, first=first)
 
     def shares(self, task: Task) -> tuple[int, int]:
-        """Number of a task's prompts that are scored, and of reference ones. Half of the finished ones that are not
-        scored are left for `held_out`, unless too few reference prompts remain.
-
-        Where that leaves too few of a user's list, and `n_prompts` is the default, the least number is reference, two
-        thirds of the others are scored, and a third is left.
+        """Numbers of scored and of reference prompts of a task; half of the other finished ones are left for
+        `held_out`, unless too few reference prompts remain. Of a user's short list, where `n_prompts` is the default,
+        the least number is reference, two thirds of the others are scored, and a third is left.
         """
         n, source = self.study.n_prompts, self._pairs[task.name]
         if not isinstance(source, list):

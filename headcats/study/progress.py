@@ -50,10 +50,7 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
 
 @contextlib.contextmanager
 def logged_where_nobody_watches(show: bool | None) -> Iterator[None]:
-    """Log to stderr where no bar can be drawn, and nobody has set up logging.
-
-    So that a script whose output goes into a file or a pipe says how far it is; with `show=False` it says nothing.
-    """
+    """Log to stderr where no bar can be drawn and no logging is set up, unless `show` is False."""
     logger = logging.getLogger("headcats")
     if show is not None or sys.stderr.isatty() or Console(stderr=True).is_jupyter or logger.hasHandlers():
         yield
@@ -68,12 +65,12 @@ class PartsClock:
     """Tells which parts are finished and how long the others will take.
 
     Args:
-        name: What has parts, such as a method; "" for tasks.
-        work: Missing parts, in their order -> how much work each is, in any unit. If all are 0, the first does the work
-            of all; if it is skipped, the next.
+        name: Owner of the parts, such as a method; "" for tasks.
+        work: Missing parts, in their order -> work, in any unit. If all are 0, the first does the work of all; if it is
+            skipped, the next.
         total: Number of all parts, those that were finished before included.
         tell: Takes one line of text; None for no text.
-        noun: What a part is called, singular and plural.
+        noun: Name of a part, singular and plural.
         clock: Monotonic seconds.
     """
 
@@ -124,10 +121,7 @@ class PartsClock:
     def finished(self, part: str, *, skipped: bool = False, seconds: float | None = None) -> None:
         """A part is done, or skipped. One line stands for several parts that follow each other fast.
 
-        Args:
-            part: Which.
-            skipped: Whether it gave nothing.
-            seconds: How long it took, of one that was done beside others; None: since `begin`.
+        `seconds` are those of a part that was done beside others; None takes the time since `begin`.
         """
         now, work = self._clock(), self._left.pop(part)
         if skipped:

@@ -17,14 +17,7 @@ def reference_kind(spec: MethodSpec) -> str:
 
 
 class References:
-    """References of tasks, made when asked for and kept with the means that they have computed.
-
-    Args:
-        tasks: Names of the tasks of the suite, in its order.
-        batches_of: Name of a task -> its reference prompts.
-        seed: Seed for the choice of prompts.
-        n_scored: Name of a task -> how many of its prompts are scored, for messages.
-    """
+    """References of tasks by name, made when asked for and kept with the means that they have computed."""
 
     def __init__(
         self,

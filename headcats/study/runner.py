@@ -156,7 +156,7 @@ def score_study(
 
 
 def _describe_heads(output: Output, preparation: Preparation) -> None:
-    """Keep what `hc.describe_heads` says of the model, and of the scored prompts of every task of this run."""
+    """Keep what `hc.describe_heads` says of the model and the scored prompts; known tasks are left out."""
     study, model, records = preparation.study, preparation.model, output.manifest.tasks
     stored = output.descriptors()
     done = [] if stored is None or "task" not in stored.dims else stored["task"].values.tolist()
@@ -201,10 +201,7 @@ def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: 
 
 
 def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]] = frozenset()) -> list[str]:
-    """One line per method and path: on how many tasks it ran, and the worst self-check.
-
-    `before` are task and label of blocks that an earlier run has told of.
-    """
+    """One line per method and path: number of tasks and worst self-check; without the blocks told `before`."""
     checks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for task, records in manifest.blocks.items():
         for label in labels:

@@ -138,7 +138,7 @@ def advice(model: HookedModel, study: Study, records: Mapping[str, TaskRecord], 
 
 
 def advice_on_suites(model: HookedModel, study: Study, *, refused_by: Iterable[str]) -> str:
-    """A line on the other suites of which the model can do a task, on a few prompts of a few tasks of each.
+    """A line on the other suites of which the model can do a task, tried on a few prompts.
 
     "" where it is not words or ability that this suite takes too much of (see `TaskRecord.refused_by`).
     """

@@ -101,12 +101,9 @@ def _probe(study: Study) -> MethodSpec | None:
 def first_prompt(prepared: Prepared, tokenizer: Any) -> dict[str, Any]:
     """Tokens as text of the first clean prompt and its answer, and of the corrupted prompt and its distractor.
 
-    Joined, the tokens of a prompt are its text, with what answer and distractor both begin with where that was moved
-    to the prompts. Of answer and distractor the tokens that are scored.
-
-    Returns:
-        `key`; `bos`, what stands in front of both prompts, and `bos_written`, what the tokenizer itself writes there,
-        both None without any; `clean`, `answer`, `corrupted` and `distractor`. Empty for a task without prompts.
+    Joined, the tokens of a prompt are its text, with what both answers begin with where that was moved to the prompts.
+    Beside `clean`, `answer`, `corrupted` and `distractor`: `key`, `bos` (what stands in front of both prompts) and
+    `bos_written` (what the tokenizer itself writes there), None without any. Empty for a task without prompts.
     """
     if prepared.first is None:
         return {}

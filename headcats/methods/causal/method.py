@@ -27,19 +27,15 @@ if TYPE_CHECKING:
 class CausalMethod:
     """An intervention on heads, made by `hc.methods.causal_method`; a call sweeps all heads over a batch (`hc.sweep`).
 
+    Members take a `model` (`HookedModel`) or unpatched `runs` of one, a `batch` of prompts, `positions` ("last",
+    "answer", "all" or a role), a `path` ("hooked", or else one that replays) and the values of `options`: `unit`
+    ("head" or "kv_group") and, of a method with references, `reference` (None takes the first).
+
     Args:
-        replacement: What z becomes, `(prompt, head, d_head)`, given the sources of the layer.
+        replacement: Gives z, `(prompt, head, d_head)`, from the sources of a layer; results keep a hash of its source.
         declaration: What the rest of headcats needs to know of the method.
         references: Names of the reference prompts that a study can give it, the default first.
         **acts: `base`, `positions` and the promises of an `Intervention`.
-
-    Attributes:
-        name: Its name in results and on the command line.
-        positions: Where heads are replaced by default: "last", "answer", "all" or a token role.
-        references: As given.
-        options: Name of an option -> its values, the default first.
-        declaration: As given.
-        code: `replacement`; results keep a hash of its source.
 
     Example:
         >>> import headcats as hc
@@ -137,13 +133,7 @@ class CausalMethod:
         )
 
     def check_model(self, model: "HookedModel", *, unit: str = HEAD, **options: Any) -> None:
-        """Raise an OptionError for options that a model cannot be scored with: groups, where its heads share nothing.
-
-        Args:
-            model: The model.
-            unit: "head" or "kv_group".
-            **options: The others of `options`, which any model takes.
-        """
+        """Raise an OptionError for options that do not suit a model: groups, where its heads share nothing."""
         from headcats.sweeps.units import swept_sets
 
         swept_sets(model, unit)
@@ -151,16 +141,7 @@ class CausalMethod:
     def work(
         self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str, unit: str = HEAD, **options: Any
     ) -> int:
-        """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned.
-
-        Args:
-            model: The model.
-            batch: The prompts.
-            positions: "last", "answer", "all" or a role.
-            path: "hooked", or else a path that replays.
-            unit: "head" or "kv_group".
-            **options: The others of `options`, which cost nothing.
-        """
+        """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned."""
         from headcats.methods.causal.on_task import sweep_work
 
         return sweep_work(self.intervention, model, batch, positions=positions, path=path, unit=unit)
@@ -177,21 +158,7 @@ class CausalMethod:
         unit: str = HEAD,
         **options: Any,
     ) -> "MemoryPlan":
-        """Plan of a sweep of a batch that fits into memory.
-
-        Args:
-            model: The model.
-            batch: The prompts.
-            positions: "last", "answer", "all" or a role.
-            n_metrics: Number of metrics.
-            budget: Bytes beside the weights.
-            path: "hooked", or a path that replays.
-            unit: "head" or "kv_group".
-            **options: The others of `options`, which take no memory.
-
-        Raises:
-            OptionError: Nothing fits.
-        """
+        """Plan of a sweep of a batch within `budget` bytes beside the weights; an OptionError if nothing fits."""
         from headcats.methods.causal.on_task import sweep_memory
 
         return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
@@ -201,17 +168,7 @@ class CausalMethod:
     ) -> float:
         """Do a part of the sweep of the first batch as `on_task` does it, to see what that takes.
 
-        Args:
-            inputs: As in `on_task`.
-            positions: "last", "answer", "all" or a role.
-            reference: One of `options["reference"]`; None takes the first.
-            unit: "head" or "kv_group".
-
-        Returns:
-            Its share of the `work` on that batch.
-
-        Raises:
-            DataError: As `on_task`.
+        Returns its share of the `work` on that batch; a DataError as `on_task`.
         """
         from headcats.methods.causal.on_task import sweep_part
 
@@ -219,13 +176,7 @@ class CausalMethod:
         return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
-        """Tell the unpatched runs what `on_task` will read of them, so that each is made once.
-
-        Args:
-            runs: Unpatched runs of a batch, not made yet.
-            positions: "last", "answer", "all" or a role.
-            path: As in `hc.sweep`.
-        """
+        """Tell the unpatched runs, not made yet, what `on_task` will read of them, so that each is made once."""
         from headcats.sweeps.batch_sweep import announce
 
         with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
@@ -235,12 +186,6 @@ class CausalMethod:
         self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
     ) -> "xr.Dataset":
         """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
-
-        Args:
-            inputs: The task's batches, their base runs and the references.
-            positions: "last", "answer", "all" or a role.
-            reference: One of `options["reference"]`; None takes the first.
-            unit: "head" or "kv_group".
 
         Returns:
             As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second

@@ -129,12 +129,9 @@ def matched_blocks(
     *,
     left_out: Sequence[Sequence[int]] | None = None,
 ) -> list[xr.Dataset]:
-    """The blocks of batches, without the prompts `left_out` of each and those without a counterpart.
+    """Blocks of batches without the prompts `left_out` and those without a counterpart (a DataError beyond half).
 
-    Those of which no prompt is left are not there. The first counts all prompts that are left out as `dropped`.
-
-    Raises:
-        DataError: More than half of the prompts have no counterpart.
+    Batches of which no prompt is left have none. The first block counts all prompts that are left out as `dropped`.
     """
     blocks: list[xr.Dataset] = []
     problems: list[UnmatchedPrompts] = []
