@@ -21,7 +21,6 @@ from headcats.metrics import metric
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.results.declaration import approximation_label
-from headcats.study.plan import plan
 from headcats.sweeps.runs import BaseRuns
 
 IG = "attribution_patch:ig_steps=2"
@@ -150,12 +149,6 @@ class TestCall:
 
 
 class TestStudy:
-    def test_metrics_it_cannot_use_are_refused_before_a_model_is_loaded(self) -> None:
-        with pytest.raises(OptionError, match="'rank' counts"):
-            plan(suite=SUITE, n_prompts=4, methods=["denoising_patch", IG], metrics=["logit_diff", "rank"])
-        with pytest.raises(OptionError, match="'accuracy' counts"):
-            hc.run("no such model", suite=SUITE, methods=["attribution_patch"], metrics=["accuracy"])
-
     def test_batches_of_several_lengths_are_joined_in_order(self, toy: Any) -> None:
         batches, done = (random_batch(3, 7), random_batch(2, 9, seed=4)), []
         runs = tuple(BaseRuns(toy, batch) for batch in batches)

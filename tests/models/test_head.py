@@ -29,3 +29,5 @@ class TestHead:
         for head in [*texts, *others]:
             with pytest.raises(DataError, match="'L9H6'"):
                 Head.parse(head)
+        with pytest.raises(DataError, match=r"'L3G1', .*group"):
+            Head.parse("L3G1")

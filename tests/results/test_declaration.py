@@ -9,13 +9,11 @@ from for_each import for_each
 
 import headcats as hc
 from headcats.base import registry
-from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import (
     Declaration,
     Strength,
     controls_of,
     declaration_of,
-    default_methods,
     registered,
 )
 from headcats.results.run_results import RunResults
@@ -37,16 +35,6 @@ def test_a_later_version_may_add_fields():
     content = json.loads(WEIGHTS.as_text())
     content["strength"]["later"] = content["later"] = 1
     assert Declaration.from_text(json.dumps(content)) == WEIGHTS
-
-
-def test_the_methods_of_a_run_that_names_none():
-    labels = [MethodSpec.parse(name).label for name in default_methods()]
-    assert labels == [
-        "denoising_patch@last",
-        "second_corruption_patch@last",
-        "other_item_patch@last",
-        "mean_ablation@all",
-    ]
 
 
 def test_controls_belong_to_a_method():

@@ -1,11 +1,8 @@
 """What the axis of heads counts, and its coordinates."""
 
 import numpy as np
-import pytest
 import xarray as xr
 
-from headcats.base.errors import DataError
-from headcats.models.head import Head
 from headcats.results.head_axes import cell_name, head_coords, unit_of
 from headcats.results.label import Label
 
@@ -29,10 +26,3 @@ def test_a_new_table_has_the_same_heads() -> None:
     assert made["layer"].values.tolist() == [0, 4]
     assert set(head_coords(TABLE.drop_vars("kv_head"))) == {"layer", "head"}
     assert head_coords(xr.Dataset(coords={"role": ["x"]})) == {}
-
-
-def test_a_group_is_not_a_head() -> None:
-    with pytest.raises(DataError, match=r"'L3G1', .*group"):
-        Head.parse("L3G1")
-    with pytest.raises(DataError, match=r"got 'three'\.$"):
-        Head.parse("three")

@@ -105,7 +105,6 @@ def test_a_damaged_manifest_names_what_it_lacks(tmp_path, part):
     [
         (b"", "lacks its checksum"),
         (b"[" * 100_000, "lacks its checksum"),
-        (b"{}", "lacks its checksum"),
         (b"\xff\xfe", "no UTF-8"),
         (json_with_checksum("{3}"), "it is no JSON"),
         (json_with_checksum('{"x": ' + "[" * 100_000 + "}"), "it is no JSON"),
@@ -121,25 +120,17 @@ def test_a_file_that_is_no_manifest(tmp_path, content, problem):
 
 MISFITS = [
     (("plan", "n_prompts"), "many", "plan.n_prompts must be a whole number; got 'many'"),
-    (("plan", "seed"), True, "plan.seed must be a whole number; got True"),
     (("plan", "metrics"), "prob", "plan.metrics must be a list; got 'prob'"),
     (("plan", "metrics", 0), None, "plan.metrics[0] must be text; got None"),
     (("plan", "answers"), "some", "plan.answers must be one of 'whole', 'first_token', 'single'; got 'some'"),
     (("model", "heads", 1), 2.5, "model.heads[1] must be a whole number; got 2.5"),
     (("model", "parallel_attn_mlp"), 0, "model.parallel_attn_mlp must be true or false; got 0"),
-    (("categories", 0), "Knowledge", "categories[0] must be an object; got 'Knowledge'"),
     (("categories", 0), {"name": "Knowledge"}, "categories[0] lacks colour"),
-    (("methods",), None, "methods must be a list; got None"),
     (("tasks", "a"), [], "tasks.a must be an object; got []"),
-    (("tasks", "a", "accuracy"), "high", "tasks.a.accuracy must be a number; got 'high'"),
     (("tasks", "a", "gap"), 10**400, "tasks.a.gap must be a number; got 1000"),
     (("tasks", "a", "prompts", "dropped", "too long"), "1", "tasks.a.prompts.dropped.too long must be a whole number"),
-    (("blocks", "a", "denoising_patch@last"), 1, "blocks.a.denoising_patch@last must be an object; got 1"),
     (("blocks", "_suite", "ov_relation", "parts"), 1, "blocks._suite.ov_relation.parts must be an object; got 1"),
-    (("checks", "a"), 1, "checks.a must be an object; got 1"),
     (("versions", "headcats"), 1, "versions.headcats must be text; got 1"),
-    (("created",), 1, "created must be text; got 1"),
-    (("suite_source",), 1, "suite_source must be text; got 1"),
 ]
 
 
@@ -157,7 +148,6 @@ def test_a_field_of_another_type_is_named_by_its_path(tmp_path, place, value, pr
 CONTRADICTIONS = [
     (lambda stored: stored["categories"].append(stored["categories"][0]), "categories lists Knowledge twice"),
     (lambda stored: stored.update(beside=["../suite.json"]), "beside names '../suite.json'"),
-    (lambda stored: stored.update(beside=["a" * 300]), "beside names"),
     (lambda stored: stored["tasks"]["a"].update(category="K"), "tasks.a.category is 'K'"),
     (lambda stored: stored["blocks"].update(b={}), "blocks names the task 'b'"),
     (lambda stored: stored["blocks"]["_suite"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),

@@ -48,14 +48,10 @@ def test_what_is_wrong_is_named():
     wrong = [
         ({"suite": "countin"}, UnknownNameError, "'countin'.*'counting'"),
         ({"tasks": ["allways_a"]}, UnknownNameError, "'allways_a' .*'counting'.*'always_a'"),
-        ({"tasks": ["plural"]}, UnknownNameError, "'plural' .*'counting'.*with_tasks"),
         ({"methods": ["denoise_patch"]}, UnknownNameError, "'denoise_patch'.*'denoising_patch'"),
-        ({"methods": ["mean_ablation:referenz=task"]}, UnknownNameError, "'referenz' of mean_ablation.*'reference'"),
-        ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "'suite', 'task', .*; got 'tsk'"),
         ({"metrics": ["logit-diff"]}, UnknownNameError, "'logit-diff'.*'logit_diff'"),
         ({"template": "arow"}, UnknownNameError, "'arow'.*'arrow'"),
         ({"corruption": "other"}, UnknownNameError, "'other'.*'other_task'"),
-        ({"answers": "first"}, UnknownNameError, "'first'.*'first_token'"),
         ({"suite": []}, DataError, "empty"),
         ({"n_prompts": 1}, OptionError, "n_prompts .*2; got 1"),
         ({"n_demos": 0}, OptionError, "n_demos .*1; got 0"),
@@ -65,16 +61,11 @@ def test_what_is_wrong_is_named():
             "got 0, .*'sentences'.*=5",
         ),
         ({"methods": []}, OptionError, r"methods .*'denoising_patch'.*got \[\]"),
-        ({"metrics": []}, OptionError, "metrics"),
-        ({"tasks": []}, OptionError, "tasks"),
         ({"methods": "denoising_patch"}, OptionError, "methods"),
         ({"seed": True}, OptionError, "seed .*got True"),
-        ({"n_prompts": True}, OptionError, "n_prompts .*got True"),
         ({"min_accuracy": 1.5}, OptionError, "min_accuracy .*0 .*1; got 1.5"),
-        ({"min_accuracy": True}, OptionError, "min_accuracy .*got True"),
         ({"min_accuracy": float("nan")}, OptionError, "min_accuracy .*got nan"),
         ({"min_logit_diff": "0"}, OptionError, "min_logit_diff .*None .*'0'"),
-        ({"min_logit_diff": float("inf")}, OptionError, "min_logit_diff .*got inf"),
     ]
     for options, error, named in wrong:
         with pytest.raises(error, match=named):
