@@ -1,7 +1,7 @@
-"""Methods that score heads, one file or folder each; all are discovered and become attributes of this package.
+"""Methods that score heads; all are discovered and become attributes of this package.
 
 A study names them, `hc.run(model, methods=["denoising_patch", "mean_ablation@last"])`, and each is also a plain
-function: `hc.methods.denoising_patch` is the method, not the module of the same name.
+function, `hc.methods.denoising_patch`.
 
 ## Replace one head
 

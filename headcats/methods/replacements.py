@@ -125,10 +125,8 @@ def other_item_patch(sources: Sources) -> Tensor:
         >>> two = ["country_capital", "country_language"]
         >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
         >>> ds = hc.methods.other_item_patch(hc.load_model("mini"), batch)
-        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
-        >>> effect = (ds.patched - ds.corrupted).mean("prompt") / gap  # positive: the head helps
-        >>> effect.dims, ds.attrs["positions"]
-        (('metric', 'layer', 'head'), 'last')
+        >>> ds.patched.dims, ds.attrs["positions"]
+        (('metric', 'prompt', 'layer', 'head'), 'last')
 
     References:
         Hendel et al. (2023), arXiv 2310.15916, and Todd et al. (2024), arXiv 2310.15213, who move a task between
@@ -154,10 +152,8 @@ def resample_ablation(sources: Sources) -> Tensor:
         >>> two = ["country_capital", "country_language"]
         >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
         >>> ds = hc.methods.resample_ablation(hc.load_model("mini"), batch)
-        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
-        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
-        >>> effect.dims, ds.attrs["positions"]
-        (('metric', 'layer', 'head'), 'all')
+        >>> ds.patched.dims, ds.attrs["positions"]
+        (('metric', 'prompt', 'layer', 'head'), 'all')
 
     References:
         Chan et al. (2022), Causal scrubbing; Miller et al. (2024), arXiv 2407.08734.

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.results.loading import read_results
-from headcats.results.manifest import SUITE, Manifest
+from headcats.results.manifest import SUITE
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 
@@ -52,7 +52,7 @@ def diff(first: xr.DataTree | str | os.PathLike[str], second: xr.DataTree | str 
     """
     runs = [_run(results) for results in (first, second)]
     blocks = [_blocks(run) for run in runs]
-    eps = max(_eps(run.manifest) for run in runs)
+    eps = max(_EPS.get(run.manifest.model.dtype, _EPS["float32"]) for run in runs)
     lacking = {key for run, there in zip(runs, blocks, strict=True) for key in run.manifest.finished() - there.keys()}
     keys = list(dict.fromkeys([*blocks[0], *blocks[1], *sorted(lacking)]))
     rows = [
@@ -87,10 +87,6 @@ def _run(results: Any) -> RunResults:
 def _blocks(run: RunResults) -> dict[tuple[str, str], xr.Dataset]:
     of_tasks = {(task, label): run.block(task, label) for task, labels in run.tasks.items() for label in labels}
     return of_tasks | {(SUITE, label): block for label, block in run.joint_blocks.items()}
-
-
-def _eps(manifest: Manifest) -> float:
-    return _EPS.get(manifest.model.dtype, _EPS["float32"])
 
 
 def _compared(first: xr.Dataset | None, second: xr.Dataset | None, *, eps: float) -> tuple[str, float, float]:

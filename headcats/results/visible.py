@@ -24,7 +24,9 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        char if _is_plain(text, place) or char in keep else _MARKS.get(char) or _escaped(char)
+        char
+        if _is_plain(text, place) or char in keep
+        else _MARKS.get(char) or char.encode("unicode_escape").decode("ascii")
         for place, char in enumerate(text)
     )
 
@@ -67,7 +69,3 @@ def _joins(text: str, place: int) -> bool:
         return True
     arabic = unicodedata.bidirectional(before) == unicodedata.bidirectional(after) == "AL"
     return arabic or unicodedata.combining(before) == _VIRAMA
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

@@ -27,9 +27,9 @@ from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
 
 SHOWN = 3
-"""Prompts of a task."""
+"""Wrong answers of a task that are kept."""
 _PROMPT_END = 40
-"""Characters."""
+"""Characters of the end of a finished prompt that are kept."""
 
 
 class Measured(NamedTuple):
