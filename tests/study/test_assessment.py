@@ -20,9 +20,7 @@ def judged(model, prepared, **options):
 
 
 def assessed(model, preparation, name, **options):
-    study = plan(**({"suite": SUITE, "n_prompts": 8, "n_demos": 2} | options))
-    prepared = preparation.prepared[name]
-    return assess(study, prepared, [BaseRuns(model, batch) for batch in prepared.scored])
+    return judged(model, preparation.prepared[name], **options)
 
 
 def test_numbers_against_runs_by_hand(model, preparation):

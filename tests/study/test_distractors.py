@@ -86,13 +86,6 @@ def test_a_task_without_a_gap_is_judged_again_before_it_is_taken_out(model):
     assert preparation.distractors["always_a"] == ("always_c",)
 
 
-def test_a_task_without_a_gap_is_taken_out_where_that_is_all_there_is(model):
-    preparation = prepare(model)
-    _, rounds = settle(preparation, ALWAYS, skips=lambda task, distractors: "gap" if task == "always_b" else "")
-    assert rounds[1:] == [["always_a", "always_c", "shifted"]]
-    assert "always_b" not in preparation.distractors["always_a"]
-
-
 def test_where_no_task_is_skipped_each_is_assessed_once_and_nothing_changes(model):
     preparation, untouched = prepare(model), prepare(model)
     _, rounds = settle(preparation, ["always_a"], skips=lambda task, distractors: False)

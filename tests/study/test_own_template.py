@@ -3,11 +3,10 @@
 import itertools
 import json
 import logging
-from dataclasses import replace
 
 import pytest
 from chat_layouts import WRAPPED, chat_ids, each, messages, with_chat
-from counting import SUITE, counting_suite, finished_pairs
+from counting import SUITE, finished_pairs
 from toys import word_tokenizer
 
 import headcats as hc
@@ -63,17 +62,6 @@ def test_task_prompts_are_conversations(model):
             assert ids.tolist() == expected_ids(chatty, labels, ids)
             assert labels[-1].startswith("between_query")
             assert ("bos" in labels) == (chat_template != WRAPPED)
-
-
-def test_a_task_is_asked_for_its_pairs_once(chatty):
-    calls = []
-
-    def counting(task):
-        return replace(task, make=lambda n, *, seed: calls.append(task.name) or task.pairs(n, seed=seed))
-
-    counted = [counting(task) for task in counting_suite().tasks]
-    hc.task_prompts(chatty, "always_a", **SMALL | {"suite": counted})
-    assert sorted(calls) == sorted(each.name for each in counted)
 
 
 # ------------------------------------------------------------------------------------------------- into a folder

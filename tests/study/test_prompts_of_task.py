@@ -7,7 +7,6 @@ from counting import SUITE, constant, counting_suite, several_tokens
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
 from headcats.prompts.pair import PromptPair
-from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
 
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
@@ -23,21 +22,6 @@ def test_they_are_the_prompts_that_a_run_scores(model, options, finished):
     )
     other = hc.task_prompts(model, "always_a", seed=1, **SMALL)
     assert [batch.fingerprint() for batch in other] != [batch.fingerprint() for batch in batches]
-
-
-def test_they_have_roles(model):
-    (batch, *_) = hc.task_prompts(model, "always_a", **SMALL)
-    assert {"x1", "y2", "x_query", "between_query"} <= set(batch.labels[0])
-
-
-def test_no_other_task_is_encoded(model, monkeypatch):
-    encoded = []
-    encode = Preparation._encode
-    monkeypatch.setattr(
-        Preparation, "_encode", lambda self, task, *rest: (encoded.append(task.name), encode(self, task, *rest))[1]
-    )
-    hc.task_prompts(model, "always_a", **SMALL)
-    assert encoded == ["always_a"]
 
 
 def test_what_cannot_be_written_is_said(model):
