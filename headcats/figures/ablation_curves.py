@@ -31,18 +31,17 @@ _SIZE = (250, 190)  # pixels of a panel
 def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
     """Damage after the first 1, 2, ... heads of each category are ablated together; one panel per category.
 
-    y = damage in shares of the clean-corrupted gap (positive = the answer gets worse), the same scale in all panels.
-    Solid line with circles in the category's colour: its own tasks. Dashed line with squares: tasks of the other
-    categories. Grey band: 95 % of the sequences of random heads of the same layers, on the category's own tasks, with a
-    dotted line for their mean. On every task the heads are those that were chosen without it, so a task drops out where
-    its list ends: open symbols are means over fewer tasks than the first.
+    y = damage in shares of the clean-corrupted gap (positive = the answer gets worse). Solid line with circles in the
+    category's colour: its own tasks. Dashed line with squares: tasks of the other categories. Grey band: 95 % of the
+    sequences of random heads of the same layers, on the category's own tasks, with a dotted line for their mean. On
+    every task the heads are those that were chosen without it, so a task drops out where its list ends: open symbols
+    are means over fewer tasks than the first.
 
     Args:
         curves: As `hc.run_evidence(...)["curves"]` holds it, or `evidence/curves.nc` of a results folder: `damage
             (category, side, k)` and `random (category, side, k, sequence)` in shares of the gap, `n_tasks (category,
             side, k)`; `side` "own" and "others", `k` the number of heads from 1, NaN where no task has so many. 1 to 8
-            categories; colours come from the attribute `categories` where there is one, otherwise they are those that
-            a suite gives them.
+            categories, coloured by the attribute `categories`, or without it as in a suite.
         palette: As in `overlap_map`.
         title: Written above the panels.
 

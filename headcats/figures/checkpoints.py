@@ -9,20 +9,31 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import DataError, pluralize
-from headcats.figures.checkpoint_rows import VARIABLES, followed_heads, revision_rows, shown_heads
+from headcats.base.errors import DataError, UnknownNameError, pluralize
+from headcats.base.registry import unknown_name_message
+from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
 from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
-from headcats.figures.panels.bars import stacked_bars
 from headcats.figures.panels.cells import Cells
-from headcats.figures.panels.curves import marked_line
+from headcats.figures.panels.curves import marked_line, stacked_bars
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import SMALL, escaped, hover, text_width
-from headcats.figures.tables import require
+from headcats.figures.tables import head_rows, require
 from headcats.results.visible import shortened
 
+_OF_CATEGORY = ("size", "undecided", "n_tasks", "n_skipped", "before")
+_OF_HEAD = ("change", "change_found", "difference", "difference_q", "mean_effect", "mean_low", "mean_high")
+_GRID = ("revision", "category", "layer", "head")
+_VARIABLES = dict.fromkeys(_OF_CATEGORY, _GRID[:2]) | dict.fromkeys(("member", "effect", *_OF_HEAD), _GRID)
+_COLUMNS = (
+    *("category", "revision", "place", "step", *_OF_CATEGORY),
+    *("name", "layer", "head", "outcome", *_OF_HEAD, "followed"),
+)
+# Where a revision has no head to show.
+_NO_HEAD = {"name": "", "layer": -1, "head": -1, "outcome": "", "change": 0, "change_found": False, "followed": False}
+_FOLLOWED, _MOST_ROWS = 3, 20  # heads whose effects are drawn where none are named; heads of a strip
 _CALLS = {1: ("comes", "triangle-up"), -1: ("goes", "triangle-down")}
 _NOT_JUDGED = "not judged"
 # Of the followed heads, in turn.
@@ -39,21 +50,21 @@ def checkpoints(
 ) -> PanelGrid:
     """Sizes of the categories, heads that come and go, and effects of some heads, over the revisions of a model.
 
-    One panel per category, of three plots over the same revisions, which stand at equal distances. **Above**: heads in
-    the category, in its colour, and on top of them the undecided ones, grey and hatched; below a bar, the tasks that
-    were scored of all (`3/11`) where some were skipped. **Middle**: the heads that are ever in the category, by the
-    revision at which they first are: in (coloured), undecided (hatched), out (grey). A triangle up marks a head that
-    comes, one down a head that goes; it is filled where the difference from the revision before was found by a test
-    (`change_found`), and open where the call alone changes. **Below**: mean effect of some heads over the category's
-    tasks, in shares of the clean-corrupted gap, with 95 % intervals for these tasks; open symbols are means over other
-    numbers of tasks than at the last revision. A cross is a revision at which no task of the category was scored.
+    One panel per category, of three plots over the same revisions. **Above**: heads in the category, in its colour, and
+    on top of them the undecided ones, grey and hatched; below a bar, the tasks that were scored of all (`3/11`) where
+    some were skipped. **Middle**: the heads that are ever in the category, by the revision at which they first are: in
+    (coloured), undecided (hatched), out (grey). A triangle up marks a head that comes, one down a head that goes; it is
+    filled where the difference from the revision before was found by a test (`change_found`), and open where the call
+    alone changes. **Below**: mean effect of some heads over the category's tasks, in shares of the clean-corrupted gap,
+    with 95 % intervals for these tasks; open symbols are means over other numbers of tasks than at the last revision. A
+    cross is a revision at which no task of the category was scored.
 
     Args:
         revisions: What `hc.evidence.over_revisions` returns; 1 to 8 categories.
         heads: Names of up to four heads to follow, such as `["L2H3"]`; by default, in every category, the three of the
             largest mean effect at the last revision.
         palette: As in `overlap_map`.
-        title: Written above the panels; that of an approximation (attribute of that name) says so.
+        title: Written above the panels.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per category, revision and head that is shown: `category,
@@ -73,16 +84,16 @@ def checkpoints(
         >>> numbers[numbers.followed].name.unique().tolist()
         ['L5H0']
     """
-    require(revisions, VARIABLES, figure="checkpoints", table="hc.evidence.over_revisions(hc.load(DIR))")
+    require(revisions, _VARIABLES, figure="checkpoints", table="hc.evidence.over_revisions(hc.load(DIR))")
     heads = heads or ()
     if len(heads) > len(_LOOKS):
         raise DataError(f"checkpoints follows at most {len(_LOOKS)} heads; got {len(heads)}: {', '.join(heads)}.")
     colours = named_palette(palette, suite_colours(revisions)).categories
-    frame = pd.concat([revision_rows(revisions, name, heads) for name in colours], ignore_index=True)
+    frame = pd.concat([_revision_rows(revisions, name, heads) for name in colours], ignore_index=True)
     x, cell = _axis(frame)
     bare, width = Axis("place", x.n), cell * x.n
     by_category = {name: frame[frame["category"] == name] for name in colours}
-    shown = {name: shown_heads(rows) for name, rows in by_category.items()}
+    shown = {name: _shown_heads(rows) for name, rows in by_category.items()}
     most = max(1, *map(len, shown.values()))
     tallest = max(1.0, float((frame["size"] + frame["undecided"]).max()))
     counts = Scale(-_BELOW * tallest, 1.06 * tallest, "heads", format="d" if tallest > 4 else "")
@@ -99,6 +110,49 @@ def checkpoints(
         ]
         panels.append(Panel(name, plots, notes=[_followed_note(rows), _shown_note(rows, shown[name])]))
     return PanelGrid(panels, frame.drop(columns="place"), title, _caption(frame, revisions))
+
+
+def _revision_rows(revisions: xr.Dataset, category: str, heads: Sequence[str]) -> pd.DataFrame:
+    """Rows of a category: one per revision and head that is ever in it, or followed; of no name where there is none."""
+    table = revisions.sel(category=category)
+    steps = table["step"].values if "step" in table.coords else np.full(table.sizes["revision"], math.nan)
+    tables = []
+    for place, revision in enumerate(map(str, table["revision"].values)):
+        at = table.isel(revision=place)
+        rows = head_rows(at, {name: at[name] for name in _OF_HEAD} | {"outcome": outcomes(at)})
+        of_category = {name: at[name].item() for name in _OF_CATEGORY}
+        tables.append(rows.assign(category=category, revision=revision, place=place, step=steps[place], **of_category))
+    frame = pd.concat(tables, ignore_index=True).replace({"outcome": {NOT_JUDGED: ""}})
+    if unknown := [name for name in heads if name not in set(frame["name"])]:
+        raise UnknownNameError(unknown_name_message("head of this model", unknown[0], frame["name"].unique()))
+    frame["followed"] = frame["name"].isin(list(heads) or _strongest(frame))
+    ever = frame.loc[frame["outcome"] == IN, "name"]
+    shown = frame[frame["name"].isin(ever) | frame["followed"]]
+    none = frame.drop_duplicates("place").assign(**_NO_HEAD, **dict.fromkeys(_OF_HEAD[2:], math.nan))
+    return (shown if len(shown) else none)[[*_COLUMNS]]
+
+
+def _strongest(frame: pd.DataFrame) -> list[str]:
+    """Names of the heads of the largest mean effect at the last revision that is judged."""
+    judged = frame[frame["outcome"] != ""]
+    last = judged[judged["place"] == judged["place"].max()]
+    return list(last.sort_values("mean_effect", ascending=False, kind="stable")["name"][:_FOLLOWED])
+
+
+def _shown_heads(rows: pd.DataFrame) -> list[str]:
+    """Heads of the strip, those that come first on top; of too many, those of the largest mean effects."""
+    members = rows[rows["outcome"] == IN]
+    largest = rows.groupby("name")["mean_effect"].max()
+    most = largest[members["name"].unique()].nlargest(_MOST_ROWS).index
+    first = members.groupby("name")[["place", "layer", "head"]].min()
+    return [str(name) for name in first.loc[most].sort_values(["place", "layer", "head"]).index]
+
+
+def _followed_heads(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Head -> its rows with a number, the largest effect at the last revision first."""
+    measured = rows[rows["followed"] & rows["mean_effect"].notna()]
+    by_head = [(str(name), of_head) for name, of_head in measured.groupby("name", sort=False)]
+    return sorted(by_head, key=lambda named: -named[1]["mean_effect"].iloc[-1])
 
 
 def _axis(frame: pd.DataFrame) -> tuple[Axis, int]:
@@ -171,7 +225,7 @@ def _details(row: Any) -> str:
 
 def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
     lines = []
-    for (name, measured), (symbol, dash, _) in zip(followed_heads(rows), _LOOKS, strict=False):
+    for (name, measured), (symbol, dash, _) in zip(_followed_heads(rows), _LOOKS, strict=False):
         other = measured["n_tasks"] != measured["n_tasks"].iloc[-1]
         up, down = measured["mean_high"] - measured["mean_effect"], measured["mean_effect"] - measured["mean_low"]
         ends = {"array": up, "arrayminus": down, "symmetric": False, "width": 2, "thickness": 1, "color": TEXT}
@@ -188,7 +242,7 @@ def _lines(rows: pd.DataFrame, colour: str) -> list[go.Scatter]:
 
 
 def _followed_note(rows: pd.DataFrame) -> str:
-    signs = [f"{sign} {name}" for (name, _), (*_, sign) in zip(followed_heads(rows), _LOOKS, strict=False)]
+    signs = [f"{sign} {name}" for (name, _), (*_, sign) in zip(_followed_heads(rows), _LOOKS, strict=False)]
     return "  ".join(signs) or "no task scored at any revision"
 
 

@@ -1,6 +1,14 @@
-"""Colours of categories, of heads in several categories, and of signed effects."""
+"""Colours of categories, of heads in several categories and of signed effects; contrast as WCAG 2.2 defines it.
 
+The rule for coloured cells: around each runs an edge, dark on bright colours and light on dark ones, of at least 3:1
+with the colour inside. On light and on dark pages alike the colour or its edge is at least 3:1 with the ground of
+unclassified heads; colours side by side have an edge between them. Cells below 6 pixels have no room for one.
+"""
+
+import functools
+import itertools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +18,6 @@ import xarray as xr
 
 from headcats.base.errors import DataError, UnknownNameError
 from headcats.base.registry import unknown_name_message
-from headcats.figures.contrast import DARK_GROUND, LIGHT_GROUND, distinguishable_colours, luminance
 from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.results.colour import as_hex
 
@@ -21,6 +28,7 @@ MARK = "rgb(0,0,0)"
 """Symbols on the grey of unclassified heads."""
 FRAME = "rgb(0, 0, 0)"
 """A rectangle around cells: black, and where all around it is dark a colour that no scale has."""
+LIGHT_GROUND, DARK_GROUND = "#e9ebee", "#212428"
 UNCLASSIFIED = LIGHT_GROUND
 """Cells of heads in no category."""
 FAINT = "#c9c9c9"
@@ -39,6 +47,10 @@ NO_VALUE = "#e2e2e2"
 # Symbols and words on cells that are coloured by a number or a category: no page swaps these.
 ON_LIGHT = "black"
 ON_DARK = "white"
+EDGE, EDGE_OF_DARK = "#16181b", "#f5f6f8"
+"""Around bright and around dark colours; the same on light and dark pages."""
+_LEAST_CONTRAST = 3.0  # of what has to be distinguished: WCAG 2.2, success criterion 1.4.11
+_APART = 60  # of 255 * 3: distance, summed over red, green and blue, below which two colours are taken for one
 
 # Red below 0, blue above 0, as in TransformerLens' own patching plots; told apart under every common colour blindness.
 DIVERGING = "RdBu"
@@ -76,7 +88,6 @@ DARK = {
 """Neutral colour of a figure -> its colour on a dark page. A page that replaces every string of a figure's JSON that is
 one of these keys has the figure in dark: colours of categories and scales are none of them."""
 
-
 NO_CATEGORY = "Unclassified"
 """Legend entry of heads in no category."""
 # Name -> colours of categories in their order (None: those of the suite), and of counts.
@@ -108,9 +119,7 @@ def entry_of(n: pd.Series, category: Any) -> np.ndarray:
 def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CATEGORIES) -> Palette:
     """Palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
-    `"headcats"` keeps these colours; `"colour_blind"` has some, in the order of the categories, that people with any
-    common colour blindness can tell apart. A DataError for no category, or more than `most`: 8 by default, the number
-    that colours alone can tell apart; more get colours that are as far apart as so many can be.
+    A DataError for no category, or more than `most`.
     """
     check_palette(name)
     if not categories:
@@ -138,8 +147,8 @@ def check_palette(name: str) -> None:
 def category_colours(data: xr.Dataset) -> dict[str, str]:
     """Name -> colour of the categories in the coordinate `category`, in the order of the attribute `categories`.
 
-    A DataError if that is missing, is not a JSON list of `{"name": ..., "colour": ...}`, lacks a category, or gives one
-    a colour that is none (see `headcats.results.colour.check_colour`).
+    A DataError if that is no JSON list of `{"name": ..., "colour": ...}`, lacks a category, or has a colour that is
+    none.
     """
     suite = listed_colours(data)
     names = {str(name) for name in np.atleast_1d(data["category"].values)}
@@ -152,10 +161,7 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
 
 
 def listed_colours(data: xr.Dataset) -> dict[str, str]:
-    """Name -> colour of all categories in the attribute `categories`; errors are those of `category_colours`.
-
-    Of colours that could be taken for one another the later ones are replaced (`recoloured` names them).
-    """
+    """Name -> colour of all categories in the attribute `categories`, so that no two are taken for one."""
     return distinguishable_colours(_given_colours(data))
 
 
@@ -186,7 +192,56 @@ def suite_colours(data: xr.Dataset) -> dict[str, str]:
     return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in map(str, data["category"].values)}
 
 
+def distinguishable_colours(colours: Mapping[str, str]) -> dict[str, str]:
+    """Replace every colour that could be taken for an earlier one by the one farthest from all others."""
+    return dict(zip(colours, _distinguishable(tuple(colours.values())), strict=True))
+
+
+@functools.lru_cache(maxsize=64)  # every figure of a page asks for those of the same few suites
+def _distinguishable(colours: tuple[str, ...]) -> tuple[str, ...]:
+    chosen: list[str] = []
+    for colour in colours:
+        if any(_distance(colour, earlier) < _APART for earlier in chosen):
+            taken = [*chosen, *colours, LIGHT_GROUND, DARK_GROUND]
+            colour = max(_candidates(), key=lambda new: min(_distance(new, old) for old in taken))
+        chosen.append(colour)
+    return tuple(chosen)
+
+
+def _candidates() -> list[str]:
+    """216 colours, less those that are nearly black, white or grey."""
+    levels = itertools.product(range(0, 256, 51), repeat=3)
+    return ["#{:02x}{:02x}{:02x}".format(*each) for each in levels if max(each) - min(each) > 51]
+
+
+def _distance(one: str, other: str) -> int:
+    return sum(abs(a - b) for a, b in zip(_levels(one), _levels(other), strict=True))
+
+
+def _levels(colour: str) -> bytes:
+    """Red, green and blue of `#rrggbb`, from 0 to 255."""
+    return bytes.fromhex(colour[1:])
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`, from 0 (black) to 1 (white)."""
+    shares = [level / 255 for level in _levels(colour)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Ratio of two colours, from 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def edge_on(colour: str) -> str:
+    """Colour of the line around an area: dark where the area stands out on a dark page by itself."""
+    return EDGE if contrast(colour, DARK_GROUND) >= _LEAST_CONTRAST else EDGE_OF_DARK
+
+
 def ink_on(colour: str) -> str:
-    """Black or white, whichever stands out more on `#rrggbb` (contrast as WCAG 2.2 defines it)."""
+    """Black or white, whichever stands out more on `#rrggbb`."""
     # Equal contrast with both at the root of .05 * 1.05, less the .05 of stray light.
     return ON_LIGHT if luminance(colour) > 0.179 else ON_DARK

@@ -14,10 +14,9 @@ from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, layer_head_cells
-from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED
+from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
-from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.figures.tables import NUMBERS, POINTED_NUMBERS, head_rows, require
 from headcats.results.head_axes import KV_HEAD, letter, unit_of
 from headcats.scores.given_blocks import is_blocks
 from headcats.scores.scoring import score
@@ -39,11 +38,10 @@ def head_grid(
     """Signed effect of every head, one panel per task, or per category when given memberships.
 
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
-    hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. Tasks are
-    grouped by category. A dot marks heads that help, a triangle heads that hurt, both by at least `min_effect`; an open
-    circle heads whose effect cannot be told from the rounding of a 16-bit model. Thin lines stand between groups of
-    heads that share keys and values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise,
-    one cell a group.
+    hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. A dot marks
+    heads that help, a triangle heads that hurt, both by at least `min_effect`; an open circle heads whose effect cannot
+    be told from the rounding of a 16-bit model. Thin lines stand between groups of heads that share keys and values
+    (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell a group.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
@@ -52,7 +50,7 @@ def head_grid(
             Or as `hc.categorize` returns it: the same over `(category, layer, head)` with `member` and optionally
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
-            Or blocks, as `hc.sweep` and `hc.as_block` return them, one or several (see `hc.score`, which scores them).
+            Or blocks, as `hc.sweep` and `hc.as_block` return them, one or several, which `hc.score` scores.
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
         min_effect: Smallest effect, not negative, that the interval of a marked head leaves possible, in shares of the
             gap: by default that of the default rule.
@@ -156,10 +154,7 @@ def _rows(table: xr.Dataset, row: str, *, alpha: float, min_effect: float) -> pd
 
 def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, unit: str) -> Plot:
     name = str(rows["panel"].iloc[0])
-    template = (
-        f"<b>L%{{layer}}{letter(unit)}%{{head}}</b> {escaped(name)}%{{spoken}}<br>"
-        "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
-    )
+    template = f"<b>L%{{layer}}{letter(unit)}%{{head}}</b> {escaped(name)}%{{spoken}}<br>{POINTED_NUMBERS}"
     traces = [cells.heatmap(rows, "effect", name=name, template=template)]
     for outcome, symbol in _SYMBOLS.items():
         marked = rows[rows["outcome"] == outcome]

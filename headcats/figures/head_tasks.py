@@ -16,7 +16,7 @@ from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.text import LARGE, escaped, text_width
-from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.figures.tables import NUMBERS, POINTED_NUMBERS, head_rows, require
 from headcats.results.head_axes import noun, unit_of
 from headcats.results.visible import shortened
 
@@ -39,9 +39,8 @@ def head_tasks(
 
     A cell has the colour of its task's category, full where the effect is at the limit that the caption names (99th
     percentile of the absolute effects) or above; grey where it is negative. A dot marks tasks on which the head passes
-    on its own for the task's category. Heads stand by their first category, the largest effect on top. The median that
-    decides a membership hides heads that serve a part of the tasks of a category; here they are seen. Without a member,
-    the ten heads of the largest effects are shown, which the caption says.
+    on its own for the task's category: the median that decides a membership hides heads that serve a part of the tasks.
+    Heads stand by their first category, the largest effect on top; without a member, the ten of the largest effects.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
@@ -65,8 +64,7 @@ def head_tasks(
         >>> import headcats as hc
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
         >>> fig = hc.figures.head_tasks(scores, title="Denoising patch")
-        >>> numbers = hc.figures.data(fig)
-        >>> bool(numbers.passes.any())
+        >>> bool(hc.figures.data(fig).passes.any())
         True
     """
     require(scores, dict.fromkeys(NUMBERS, ("task", "layer", "head")), figure=_NAMES, table="hc.score(results)")
@@ -135,10 +133,7 @@ def _frame(scores: xr.Dataset, members: xr.Dataset, heads: pd.Series, tasks: lis
 
 def _coloured(cells: Cells, rows: pd.DataFrame, category: str, colour: str, limit: float) -> go.Heatmap:
     """Cells of a category's tasks, from dark grey at -limit over the ground to the category's colour at limit."""
-    template = (
-        f"<b>%{{head}}</b> on %{{spoken}} ({escaped(category)})<br>"
-        "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
-    )
+    template = f"<b>%{{head}}</b> on %{{spoken}} ({escaped(category)})<br>{POINTED_NUMBERS}"
     pointed = rows.assign(spoken=rows["task"].map(escaped))
     trace = cells.heatmap(pointed, "effect", name=category, template=template)
     scale = [[0.0, QUIET_TEXT], [0.5, UNCLASSIFIED], [1.0, colour]]

@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.membership import SETTLED
-from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, ON_DARK, OUTLINE, UNCLASSIFIED, ink_on
-from headcats.figures.contrast import EDGE
+from headcats.figures.colours import EDGE, MOST_CATEGORIES, NO_CATEGORY, ON_DARK, OUTLINE, UNCLASSIFIED, ink_on
 from headcats.figures.overlap_rows import (
     ALL,
     GRID,

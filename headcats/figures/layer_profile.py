@@ -7,8 +7,7 @@ import xarray as xr
 from headcats.figures.colours import named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over
-from headcats.figures.panels.bars import stacked_bars
-from headcats.figures.panels.curves import marked_line
+from headcats.figures.panels.curves import marked_line, stacked_bars
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -27,16 +26,15 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
 
     Bars: number of heads in the category, in its colour, and on top of them the undecided ones, grey and hatched. Line
     with circles: mean effect of all heads of the layer, whatever their outcome, in shares of the clean-corrupted gap
-    (positive = they help on average). Both scales are the same in all panels. Hover over a layer for its share of heads
-    and its strongest head. Layers without attention heads (hybrid models) stay blank.
+    (positive = they help on average). Hover over a layer for its share of heads and its strongest head. Layers without
+    attention heads (hybrid models) stay blank.
 
     Args:
         members: As `hc.categorize` (or `hc.overlap`) returns it: `member` (1 in, 0 undecided, -1 out) and `effect
-            (category, layer, head)`; 1 to 8 categories, whose order and colours come from the attribute `categories`,
-            or without it from their names. `suppressing (category, layer, head)`, where present, is counted in the
-            numbers.
+            (category, layer, head)`; 1 to 8 categories, in the order and colours of the attribute `categories`, or
+            without it as in a suite. `suppressing (category, layer, head)`, where present, is counted in the numbers.
         palette: As in `overlap_map`.
-        title: Written above the panels; that of an approximation (attribute of that name) says so.
+        title: Written above the panels.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per category and layer: `category, layer, n_heads` (with a

@@ -4,23 +4,18 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError
 from headcats.figures.colours import HATCH, UNCLASSIFIED, ink_on
 from headcats.figures.figure import figure
 from headcats.figures.hero_map import hero_grid
 from headcats.figures.overlap_rows import ALL, checked_overlap, count_notes, map_warnings, overlap_frame, pointed_rows
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout, layer_head_cells
-from headcats.figures.panels.layout import WIDEST, Panel
+from headcats.figures.panels.layout import MARKED, UNMARKED, WIDEST, Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
-from headcats.figures.panels.marks import MARKED, UNMARKED
 
-AUTO, NONE = "auto", "none"
 HERO = "hero"
 UNDECIDED, SUPPRESSING = "Undecided", "Suppressing"
-EDGES = "edge"
-"""Name of the lines around coloured cells."""
 # Pixels of a copy for publication, and of one of its panels: five with their legend fill it, at 80 layers 2.5 a cell.
 _PAGE, _PAGE_WIDE = 1440, 206
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
@@ -32,7 +27,6 @@ def overlap_map(
     *,
     layout: str = PAPER,
     palette: str = "headcats",
-    letters: str = AUTO,
     marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
@@ -61,7 +55,6 @@ def overlap_map(
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
             under every common colour blindness. Where two categories have the same colour, the later one gets
             another, which the caption says.
-        letters: `"auto"`, or `"none"` for cells without letters.
         marks: `"all"`, or `"none"` for a copy for publication, at most 1440 pixels wide with up to four categories. As
             in the paper cells show their colours alone, nothing stands below the title and the names of panels, and
             ticks are `arange(0, n + 1, n // 5)`, the last one included. **There colour is the only cue**: undecided
@@ -79,7 +72,7 @@ def overlap_map(
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
             contradict each other.
-        UnknownNameError: unknown palette, or another word for `layout`, `letters` or `marks`.
+        UnknownNameError: unknown palette, or another word for `layout` or `marks`.
         OptionError: `marks="none"` in the hero layout, which needs them.
 
     References:
@@ -90,13 +83,12 @@ def overlap_map(
         >>> results = hc.load("results/mini-icl")
         >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
         >>> fig = hc.figures.overlap_map(overlap, palette="colour_blind", title="Denoising patch")
-        >>> numbers = hc.figures.data(fig)
-        >>> list(numbers.panel.unique())
+        >>> list(hc.figures.data(fig).panel.unique())
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
     check_layout(layout, (PAPER, HERO))
     if layout == PAPER:
-        return overlap_grid(overlap, palette=palette, title=title, letters=letters, marks=marks)
+        return overlap_grid(overlap, palette=palette, title=title, marks=marks)
     if marks == UNMARKED:
         raise OptionError(
             'overlap_map with layout="hero" tells categories apart by edges and letters too, so it has no copy without '
@@ -110,7 +102,6 @@ def overlap_grid(
     *,
     palette: str,
     title: str | None,
-    letters: str,
     marks: str = MARKED,
     caption: Sequence[str] = (),
 ) -> PanelGrid:
@@ -120,8 +111,6 @@ def overlap_grid(
     """
     overlap, colours = checked_overlap(overlap, palette)
     frame = overlap_frame(overlap, colours)
-    if letters not in (AUTO, NONE):
-        raise UnknownNameError(unknown_name_message("choice of letters", letters, (AUTO, NONE)))
     entries = [Entry(name, colour) for name, colour in colours.entries.items()]
     entries.append(Entry(UNDECIDED, UNCLASSIFIED, hatch=HATCH))
     if frame["suppresses"].any():
@@ -133,7 +122,7 @@ def overlap_grid(
     within, least = (min(wide, room), _TALL), (110, legend[1])
     cells = layer_head_cells(overlap, within=within, least=least, layout=PAPER, marks=marks)
     symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
-    symbols = symbols if letters == AUTO and fits(symbols, cells.size) else {}
+    symbols = symbols if fits(symbols, cells.size) else {}
     panel_rows = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
     categories = {name: panel_rows[name] for name in colours.categories}
     panels = []
@@ -143,7 +132,7 @@ def overlap_grid(
         inks = hatched["colour"].map(ink_on).where(hatched["outcome"] == "in", HATCH)
         traces = [
             cells.heatmap(pointed, "label", name=name, template=template, colours=colours.entries),
-            *cells.edges(rows[rows["outcome"] == "in"], name=EDGES),
+            *cells.edges(rows[rows["outcome"] == "in"], name="edge"),
             *(cells.hatching(hatched[inks == ink], name=UNDECIDED, ink=ink) for ink in sorted({HATCH, *inks})),
             cells.letters(rows, symbols) if name == ALL else None,
             cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.bounds import check_count
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.base.registry import unknown_name_message
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
@@ -14,8 +15,7 @@ from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
-from headcats.figures.panels.layout import Panel
-from headcats.figures.panels.marks import MARKED
+from headcats.figures.panels.layout import MARKED, Panel
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 from headcats.results.visible import shortened, visible, with_visible_ends
@@ -84,8 +84,7 @@ def position_head(
         2404.15255, for the effect.
     """
     require(by_position, _VARIABLES, figure="position_head", table="hc.sweep(model, batch, method, positions='each')")
-    if not isinstance(heads, int) or heads < 1:
-        raise OptionError(f"heads is the most heads that position_head draws, a number of at least 1; got {heads!r}.")
+    check_count("heads", heads)
     check_layout(layout)
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):

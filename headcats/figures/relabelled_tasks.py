@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,8 +41,8 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
     Args:
         relabelling: As `hc.run_evidence(...)["relabelling"]` holds it, or `evidence/relabelling.nc` of a results
             folder: `signature, signature_p, causal, causal_p, verdict (category)`, `signature_maximum, causal_maximum,
-            turn_supported (relabelling)`. 1 to 8 categories; colours come from the attribute `categories` where there
-            is one, otherwise they are those that a suite gives them.
+            turn_supported (relabelling)`. 1 to 8 categories, coloured by the attribute `categories`, or without it as
+            in a suite.
         palette: As in `overlap_map`.
         title: Written above the panels.
 
@@ -107,7 +106,8 @@ def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]
         shown = hover(template, drawn.assign(meaning=np.where(drawn["supported"], *outcomes)), y="statistic")
         marker = {"size": 5, "color": np.where(drawn["supported"], TEXT, OUTLINE)}
         places = np.linspace(-_SPREAD, _SPREAD, len(drawn))
-        yield _dots(places, drawn, marker=marker, name="relabelled tasks", **shown)
+        values = drawn["statistic"].to_numpy()
+        yield go.Scatter(x=places, y=values, mode="markers", marker=marker, name="relabelled tasks", **shown)
         level = float(np.quantile(drawn["statistic"], _LEVEL))
         line = {"color": HATCH, "width": 1, "dash": "dot"}
         yield go.Scatter(x=[-0.5, len(colours) + 0.5], y=[level] * 2, mode="lines", line=line, name="5 % above")
@@ -123,11 +123,10 @@ def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]
             "line": {"color": TEXT, "width": 1.5},
         }
         shown = hover(template, observed.assign(label=observed["label"].map(escaped)), y="statistic")
-        yield _dots(places, observed, marker=marker, name="true labels", cliponaxis=False, **shown)
-
-
-def _dots(places: np.ndarray, rows: pd.DataFrame, **more: Any) -> go.Scatter:
-    return go.Scatter(x=places, y=rows["statistic"].to_numpy(), mode="markers", **more)
+        values = observed["statistic"].to_numpy()
+        yield go.Scatter(
+            x=places, y=values, mode="markers", marker=marker, name="true labels", cliponaxis=False, **shown
+        )
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[str]:

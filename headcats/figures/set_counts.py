@@ -7,13 +7,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import OptionError, pluralize
+from headcats.base.errors import pluralize
 from headcats.categories.exact_sets import exact_sets
 from headcats.figures.colours import FAINT, TEXT, Palette, entry_of, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.bars import stacked_bars
-from headcats.figures.panels.curves import broken_lines
+from headcats.figures.panels.curves import broken_lines, stacked_bars
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel, Plot
 from headcats.figures.panels.text import SMALL, escaped, text_width
@@ -24,32 +23,30 @@ _VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect", "und
 # Suffix of the variables of `exact_sets` -> row of numbers, symbol, and where in its column (in columns) it stands.
 _CHANCES = {"": ("by chance", "diamond", 0.1), "_within_layers": ("by chance in layers", "circle-open", 0.3)}
 _ROWS = ("heads", "least–most", *(row for row, _, _ in _CHANCES.values()))
+_AT_LEAST = 1  # heads that chance has to give to a set without heads that is shown
 _BAR, _BAR_AT = 0.36, -0.2
 # Pixels. Columns grow to the second width where there are few.
 _COLUMN, _WIDE, _ROW, _HEIGHT, _LEAST, _BESIDE = 44, 130, 22, 220, 500, 60
 
 
 @figure
-def set_counts(
-    overlap: xr.Dataset, *, palette: str = "headcats", at_least: float = 1.0, title: str | None = None
-) -> PanelGrid:
+def set_counts(overlap: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
     """Heads that are in exactly each set of categories, beside their number by chance: an UpSet plot.
 
     One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed,
     undecided ones counted as out; hatched where a head is undecided in another category. Below: the least and most
     heads that settling these could give. Diamond: mean number by chance, every category's heads spread independently of
     the others over all heads; circle: over the heads of each layer; lines: their exact 95 % intervals. Shown are all
-    single categories, every other set with heads, and sets without heads of which chance would give at least
-    `at_least`; the caption says what is left out. Chance tests whether categories are independent of each other, not
-    whether they are specific.
+    single categories, every other set with heads, and sets without heads of which chance would give at least one; the
+    caption says what is left out. Chance tests whether categories are independent of each other, not whether they are
+    specific.
 
     Args:
         overlap: As `hc.overlap` returns it: `member` (1 = in), `effect` and `undecided (category, layer, head)`; 1 to 8
-            categories, whose order and colours come from the attribute `categories`, or without it from their names.
-            Categories and heads without numbers take no part.
+            categories, in the order and colours of the attribute `categories`, or without it as in a suite. Categories
+            and heads without numbers take no part.
         palette: As in `overlap_map`.
-        at_least: Heads that chance has to give, in either way, to a set without heads that is shown; at least 0.
-        title: Written above; that of an approximation (attribute of that name) says so.
+        title: Written above.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per set, shown or not, also that of no category: `set` (names
@@ -61,7 +58,6 @@ def set_counts(
     Raises:
         DataError: a variable or dimension is missing, a category that the attribute `categories` does not list, or no
             category has numbers.
-        OptionError: `at_least` is no number of at least 0.
         UnknownNameError: unknown palette.
 
     References:
@@ -72,13 +68,10 @@ def set_counts(
         >>> import headcats as hc
         >>> results = hc.load("results/mini-icl")
         >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
-        >>> fig = hc.figures.set_counts(overlap)
-        >>> numbers = hc.figures.data(fig)
+        >>> numbers = hc.figures.data(hc.figures.set_counts(overlap))
         >>> bool(numbers.observed.sum() == numbers.expected.sum().round(6))
         True
     """
-    if not at_least >= 0:
-        raise OptionError(f"set_counts(at_least) is a number of heads, at least 0; got {at_least}.")
     require(overlap, _VARIABLES, figure="set_counts", table="hc.overlap(hc.categorize(hc.score(results)))")
     colours = named_palette(palette, suite_colours(overlap))
     order = list(colours.categories)
@@ -88,7 +81,7 @@ def set_counts(
     y = Axis("row", len(_ROWS) + len(categories), labels=[cells, *_ROWS[1:], *categories], reverse=True)
     spans = zip(sets["observed_least"].values.tolist(), sets["observed_most"].values.tolist(), strict=True)
     column = max(_COLUMN, *(text_width(_span(*span), SMALL) + 10 for span in spans))
-    frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // column)
+    frame = _frame(sets, colours, most=(WIDEST - y.room - _BESIDE) // column)
     columns = frame[frame["shown"]].reset_index(drop=True)
     n = len(columns)
     width = n * min(max(_WIDE, column), max(column, _LEAST // n))
@@ -102,11 +95,11 @@ def set_counts(
     # Bars of no head have nothing to point at; their numbers have.
     dots = [*_numbers(columns, hover), *_dots(inside)]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
-    caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least, cells=cells)
+    caption = _caption(frame, [name for name in order if name not in categories], cells)
     return PanelGrid([Panel("", plots)], frame, title, caption)
 
 
-def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) -> pd.DataFrame:
+def _frame(sets: xr.Dataset, colours: Palette, *, most: int) -> pd.DataFrame:
     sets = sets.assign(n_categories=sets["contains"].sum("category")).drop_dims("category")
     by_chance = [f"{name}{suffix}" for suffix in _CHANCES for name in ("expected", "low", "high", "p")]
     observed = ["observed", "observed_least", "observed_most"]
@@ -115,7 +108,7 @@ def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) ->
     frame["label"] = entry_of(n, frame["set"])
     frame["colour"] = frame["label"].map(colours.entries)
     mean = frame[["expected", "expected_within_layers"]].max(axis=1)
-    eligible = ((frame["observed"] > 0) | (mean >= at_least) | (n == 1)) & (n > 0)
+    eligible = ((frame["observed"] > 0) | (mean >= _AT_LEAST) | (n == 1)) & (n > 0)
     # Where there are more columns than room, those with the fewest heads are left out, and of as many heads those that
     # chance would give anyway.
     place = pd.Series(np.lexsort((mean, -frame["observed"], n != 1, ~eligible)).argsort())
@@ -202,7 +195,7 @@ def _span(least: int, most: int) -> str:
     return f"{least}–{most}" if least < most else str(most)
 
 
-def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float, cells: str) -> list[str]:
+def _caption(frame: pd.DataFrame, not_judged: list[str], cells: str) -> list[str]:
     none = frame[frame["n_categories"] == 0].iloc[0]
     by_chance = f"by chance {_number(none.expected)}, in layers {_number(none.expected_within_layers)}"
     parts = [
@@ -217,8 +210,7 @@ def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float, cel
     left_out = frame[~frame["shown"] & (frame["n_categories"] > 0)]
     empty, full = left_out[left_out["observed"] == 0], left_out[left_out["observed"] > 0]
     if len(empty):
-        sets = "1 set" if len(empty) == 1 else f"{len(empty)} sets"
-        parts.append(f"not shown: {sets} without {cells}, of less than {at_least:g} by chance")
+        parts.append(f"not shown: {pluralize(len(empty), 'set')} without {cells}, of less than {_AT_LEAST} by chance")
     if len(full):
         sets, heads = pluralize(len(full), "set"), int(full["observed"].sum())
         parts.append(f"no room for {sets} with {pluralize(heads, cells.removesuffix('s'))}, which the numbers have")

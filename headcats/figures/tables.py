@@ -16,6 +16,7 @@ from headcats.results.run_results import refuse_results
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
+POINTED_NUMBERS = "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
 _NAMED = 4  # of the variables that came
 
 

@@ -82,6 +82,15 @@ def scores_of(
     )
 
 
+def without_last_head(table: xr.Dataset) -> xr.Dataset:
+    """The same with no number for the last head of the last layer, in whatever holds numbers of heads."""
+    across = "head" if "head" in table else "role"
+    last = (table["layer"] == table["layer"][-1]) & (table[across] == table[across][-1])
+    floats = {name: values for name, values in table.data_vars.items() if values.dtype.kind == "f"}
+    of_heads = {name: values for name, values in floats.items() if set(last.dims) <= set(values.dims)}
+    return table.assign({name: values.where(~last).transpose(*values.dims) for name, values in of_heads.items()})
+
+
 FUNCTIONS = (
     *("Knowledge Recall", "Retrieval", "Logical Reasoning", "Decision-making"),
     *("Semantic Understanding", "Syntactic Understanding", "Inference", "Math Calculation"),

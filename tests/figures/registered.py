@@ -1,9 +1,11 @@
 """Every registered figure with a table that it reads; papers, where they are installed, bring those of theirs."""
 
+import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
 
+import plotly.graph_objects as go
 import xarray as xr
 from figures.examples import (
     mixed_overlap,
@@ -51,3 +53,15 @@ TURNED = (*of_papers("TURNED"), "position_head")
 """Figures whose paper has other axes."""
 HEAD_GRIDS = ("head_grid", *of_papers("HEAD_GRIDS"))
 """Figures of one number per head."""
+PUBLISHED = {"layout": "paper", "marks": "none"}
+
+
+@functools.cache
+def drawn(name: str, size: tuple[int, int] = (5, 3), **options: object) -> go.Figure:
+    """Draw a figure from its table for a model of so many layers and heads; read-only."""
+    return REGISTERED[name](EXAMPLES[name](*size), **options)
+
+
+def published(name: str, size: tuple[int, int], **options: object) -> go.Figure:
+    """Draw its copy for publication; read-only."""
+    return drawn(name, size, **PUBLISHED, **options)

@@ -5,15 +5,17 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from figures.examples import mixed_overlap
+from figures.reading import caption
 
 import headcats.figures
 from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.base.registry import lookup, names
-from headcats.figures import data, figure, overlap_map, reads, write
+from headcats.figures import data, figure, layer_profile, overlap_map, reads, write
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def small() -> go.Figure:
     return overlap_map(mixed_overlap(2, 2), title="a <b> & c")
 
 
-def test_a_figure_from_a_notebook_is_reached_by_name() -> None:
+def test_a_figure_from_a_notebook_is_reached_by_name_and_may_have_numbers() -> None:
     @figure
     def dot(scores, *, size: int = 3):
         return go.Figure(go.Scatter(x=[0], y=[0], marker={"size": size})), pd.DataFrame({"x": [0]})
@@ -33,6 +35,14 @@ def test_a_figure_from_a_notebook_is_reached_by_name() -> None:
     assert inspect.signature(dot).return_annotation is go.Figure
     assert dot(None, size=5).data[0].marker.size == 5
     assert data(dot(None)).x.tolist() == [0]
+
+    @figure
+    def bare(scores):
+        return go.Figure(go.Scatter(x=[0], y=[0]))
+
+    for fig in (bare(None), go.Figure()):
+        with pytest.raises(DataError, match=r"hc\.figures.*numbers"):
+            data(fig)
 
 
 def test_a_misspelt_figure_gets_near_matches() -> None:
@@ -46,15 +56,29 @@ def test_dir_names_figures_and_what_is_done_with_them_and_no_files() -> None:
     assert listed == {"data", "figure", "reads", "write", *names("figure")}
 
 
-def test_data_is_a_copy(small: go.Figure) -> None:
+def test_an_approximation_is_named_in_title_pointer_and_numbers() -> None:
+    table = mixed_overlap(2, 3).assign_attrs(approximation="first order")
+    fig = layer_profile(table, title="Mine")
+    assert fig.layout.title.text.startswith("First-order approximation")
+    assert set(data(fig).approximation) == {"first order"}
+    assert all("first-order approximation" in trace.hovertemplate for trace in fig.data)
+
+
+def test_infinite_numbers_are_left_out_by_name() -> None:
+    table = mixed_overlap(3, 4)
+    holed = table.copy(deep=True)
+    holed["effect"].values.flat[0], holed["low"].values.flat[1] = np.inf, -np.inf
+    missing = holed.assign({name: holed[name].where(abs(holed[name]) != np.inf) for name in ("effect", "low")})
+    for draw in (overlap_map, layer_profile):
+        fig = draw(holed)
+        pd.testing.assert_frame_equal(data(fig), data(draw(missing)))
+        assert "effect (1), low (1)" in caption(fig)
+
+
+def test_numbers_are_a_copy(small: go.Figure) -> None:
     mine = data(small)
     mine["colour"] = "changed"
     assert (data(small).colour != "changed").all()
-
-
-def test_data_of_a_foreign_figure_is_refused() -> None:
-    with pytest.raises(DataError, match=r"hc\.figures"):
-        data(go.Figure())
 
 
 class Loads(HTMLParser):
@@ -81,39 +105,30 @@ def test_page_is_self_contained_and_the_same_every_time(small: go.Figure, tmp_pa
     assert sorted(os.listdir(tmp_path)) == ["B.HTML", "a.html"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX")
-def test_page_can_be_read_by_others(small: go.Figure, tmp_path: Path) -> None:
-    (tmp_path / "plain").touch()
-    page = write(small, tmp_path / "a.html")
-    assert page.stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_a_missing_folder_is_named(small: go.Figure, tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"no folder .*nowhere"):
-        write(small, tmp_path / "nowhere" / "a.html")
-
-
-def test_other_suffixes_are_refused(small: go.Figure, tmp_path: Path) -> None:
-    for name in ("a.gif", "a", "a.html.gz"):
-        with pytest.raises(OptionError, match=r"\.html, .*\.pdf"):
-            write(small, tmp_path / name)
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("part", ["the kaleido package", "Google Chrome"])
-def test_images_without_kaleido_or_a_browser_say_what_to_install(
-    small: go.Figure, tmp_path: Path, monkeypatch, part: str
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [("nowhere/a.html", StorageError, r"no folder .*nowhere"), ("a.gif", OptionError, r"\.html, .*\.pdf"),
+     ("a", OptionError, ".html"), ("a.html.gz", OptionError, ".html")],
+)  # fmt: skip
+def test_missing_folders_and_other_suffixes_are_refused(
+    small: go.Figure, tmp_path: Path, name: str, error: type[Exception], message: str
 ) -> None:
-    def missing(*_: object, **__: object) -> bytes:
-        raise RuntimeError(f"\nImages require {part} to be installed.\n" + 30 * " and more")
-
-    monkeypatch.setattr(go.Figure, "to_image", missing)
-    with pytest.raises(OptionError, match=rf"\.svg.*\(Images require {part}.* …\)\..*pip install kaleido") as said:
-        write(small, tmp_path / "a.svg")
-    assert len(str(said.value)) < 400
+    with pytest.raises(error, match=message):
+        write(small, tmp_path / name)
     assert os.listdir(tmp_path) == []
 
 
-def test_images_are_written_with_what_kaleido_returns(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
+def test_images_are_what_kaleido_returns_and_without_it_it_is_said_what_to_install(
+    small: go.Figure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(go.Figure, "to_image", lambda self, format, scale: f"{format} {scale}".encode())
     assert write(small, tmp_path / "a.PDF").read_bytes() == b"pdf 2"
+
+    def missing(*_: object, **__: object) -> bytes:
+        raise RuntimeError("\nImages require Google Chrome to be installed.\n" + 30 * " and more")
+
+    monkeypatch.setattr(go.Figure, "to_image", missing)
+    with pytest.raises(OptionError, match=r"\.svg.*\(Images require Google Chrome.* …\)\..*kaleido") as said:
+        write(small, tmp_path / "a.svg")
+    assert len(str(said.value)) < 400
+    assert os.listdir(tmp_path) == ["a.PDF"]

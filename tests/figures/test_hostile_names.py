@@ -1,8 +1,6 @@
 """Figures show any name as text: in titles, names of panels, labels, legends and at the pointer."""
 
 import html
-import inspect
-import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ from figures.registered import EXAMPLES, FIGURES, REGISTERED
 from hostile_names import GROUPS, NAMES, seen, unseen
 from playwright.sync_api import Browser
 
-from headcats.base.errors import DataError
 from headcats.figures import write
 from headcats.figures.panels.legend import category_letters
 from headcats.figures.panels.text import escaped
@@ -107,24 +104,6 @@ def test_the_title_of_a_page_is_text(tmp_path: Path) -> None:
         text = write(fig, tmp_path / "figure.html").read_text(encoding="utf-8")
         assert text.count('<div id="headcats-figure"') == 1
         assert html.unescape(text.partition("<title>")[2].partition("</title>")[0]) == html.unescape(escaped(title))
-
-
-@pytest.mark.usefixtures("unchecked_types")
-def test_what_is_no_colour_is_named_with_its_category() -> None:
-    coloured = [name for name in FIGURES if "palette" in inspect.signature(REGISTERED[name]).parameters]
-    tables = {name: EXAMPLES[name](2, 2) for name in coloured}
-    tables = {name: table for name, table in tables.items() if "categories" in table.attrs}
-    assert len(tables) > 2
-    for (name, table), colour in zip(
-        tables.items(), itertools.cycle(("nocolour", "#12345", "red;background:url(x)", 3, None)), strict=False
-    ):
-        entries = json.loads(table.attrs["categories"])
-        entries[0]["colour"] = colour
-        with pytest.raises(DataError, match=f"'{entries[0]['name']}' .*#rrggbb.*; got"):
-            REGISTERED[name](table.assign_attrs(categories=json.dumps(entries)))
-    entries = [entry | {"colour": "Teal"} for entry in json.loads(tables["layer_profile"].attrs["categories"])]
-    fig = REGISTERED["layer_profile"](tables["layer_profile"].assign_attrs(categories=json.dumps(entries)))
-    assert "#008080" in fig.to_json()
 
 
 HOVER = """async () => {

@@ -1,9 +1,7 @@
 """Pictures written by kaleido and a real browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import kaleido
 import numpy as np
 import pytest
 from figures.chromium import read_png
@@ -11,18 +9,8 @@ from figures.examples import mixed_overlap
 
 from headcats.figures import overlap_map, write
 
-# plotly hands over the path of plotly.js, which a browser that has started has already.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The kopts argument is ignored:UserWarning")]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_browser() -> Iterator[None]:
-    """Kaleido starts a browser for every picture, unless one is there."""
-    kaleido.start_sync_server(silence_warnings=True)
-    yield
-    kaleido.stop_sync_server(silence_warnings=True)
-
-
+@pytest.mark.slow
 def test_png_shows_the_figure_at_twice_its_size(tmp_path: Path) -> None:
     fig = overlap_map(mixed_overlap(2, 2), title="A title")
     pixels = read_png(write(fig, tmp_path / "map.png").read_bytes())

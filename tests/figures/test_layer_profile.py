@@ -48,9 +48,6 @@ def test_bars_stand_on_each_other_and_the_line_is_the_mean() -> None:
         np.testing.assert_allclose(means[i].customdata[:, 0], here.strongest_effect)
         assert (inside[i].xaxis, inside[i].yaxis) == (still_open[i].xaxis, still_open[i].yaxis)
 
-
-def test_panels_share_their_scales_and_the_effects_show_0() -> None:
-    fig = layer_profile(by_hand())
     ranges = {
         name: {fig.layout[f"yaxis{trace.yaxis[1:]}"].range for trace in traces(fig, name)}
         for name in ("in", "mean effect")
@@ -84,10 +81,3 @@ def test_categories_are_in_order_and_those_without_numbers_say_so() -> None:
         layer_profile(table.assign_attrs(categories='[{"name": "Knowledge", "colour": "#ff7f0e"}]'))
     with pytest.raises(DataError, match="got none"):
         layer_profile(table.isel(category=[]))
-
-
-def test_an_approximation_is_named() -> None:
-    fig = layer_profile(by_hand().assign_attrs(approximation="first order"), title="Mine")
-    assert fig.layout.title.text.startswith("First-order approximation")
-    assert set(data(fig).approximation) == {"first order"}
-    assert all("first-order approximation" in trace.hovertemplate for trace in fig.data)

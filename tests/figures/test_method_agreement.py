@@ -41,9 +41,7 @@ def test_cells_hold_correlation_and_overlap_beside_chance() -> None:
     assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-1.0", "-0.5", "0.0", "0.5", "1.0")
     assert "top 2 heads" in texts_of(fig)[0]
 
-
-def test_methods_stand_on_both_axes_in_one_order() -> None:
-    fig = method_agreement(by_hand())
+    # Methods stand on both axes in one order.
     assert tuple(fig.layout.xaxis.ticktext) == tuple(fig.layout.yaxis.ticktext) == METHODS
     assert fig.layout.yaxis.range == (2.5, -0.5)
     assert fig.layout.xaxis.side == "top"
@@ -117,12 +115,10 @@ def test_the_table_of_the_package_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (by_hand().drop_vars("rank"), r"`rank` over \(group, method, layer, head\)"),
         (by_hand().drop_vars("top_chance"), "`top_chance`"),
         (by_hand().assign_coords(other=["patch", "gates", "weights"]), "in the same order"),
-        (by_hand().isel(group=0), r"`rank_correlation` over \(group, method, other\)"),
     ],
-    ids=["no rank", "no chance", "other order", "no group"],
+    ids=["no chance", "other order"],
 )
 def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -6,13 +6,10 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import ICL, mixed_overlap, overlap_of
-from figures.reading import heatmaps, texts_of
-from hypothesis import given
-from hypothesis import strategies as st
+from figures.reading import axes, heatmaps, texts_of
 
 from headcats.base.errors import DataError
 from headcats.figures import data, overlap_map
-from headcats.figures.panels.axes import ticks
 from headcats.results.descriptors import DESCRIPTORS
 
 GREY = "#e9ebee"
@@ -47,12 +44,6 @@ def colour_of(trace: go.Heatmap, layer: int, head: int) -> str:
     return next(colour for start, colour in reversed(trace.colorscale) if start <= place)
 
 
-def axes_of(fig: go.Figure, letter: str) -> list:
-    """Axes in the order of their panels (plotly lists them in any order)."""
-    n = len(heatmaps(fig))
-    return [fig.layout[f"{letter}axis{number if number > 1 else ''}"] for number in range(1, n + 1)]
-
-
 def legend_of(fig: go.Figure) -> list[str]:
     """Entries of the legend without their bold letters."""
     names = [trace.name for trace in fig.data if trace.showlegend]
@@ -70,6 +61,15 @@ def test_cells_take_the_colours_of_their_sets() -> None:
     assert [colour_of(knowledge, 1, head) for head in (0, 1)] == [GREY, "#ff7f0e"]
     assert [colour_of(knowledge, 2, head) for head in (0, 1)] == ["#ff7f0e", GREY]
     assert colour_of(translation, 1, 0) == "#d62728"
+    frame = data(fig)
+    assert not frame.duplicated(["panel", "layer", "head"]).any()
+    row = frame[(frame.panel == "Translation") & (frame.name == "L1H0")].iloc[0]
+    assert (row.set, row.n_categories) == ("Algorithmic+Translation", 2)
+    assert (row.label, row.colour, row.outcome, row.tasks) == ("Translation", "#d62728", "in", "copy,reverse")
+    assert row.effect == pytest.approx(0.31)
+    first = frame[frame.panel == "All Categories"].set_index("name")
+    assert first.label["L1H1"] == "3 categories"
+    assert first.outcome.tolist() == ["out", "in", "in", "in", "in", "undecided"]
 
 
 def test_legend_reads_from_most_categories_down_to_undecided_beside_the_first_panel() -> None:
@@ -81,14 +81,8 @@ def test_legend_reads_from_most_categories_down_to_undecided_beside_the_first_pa
     assert dict(zip(expected[:-1], colours, strict=False)) == COLOURS
     assert entries[-1].marker.pattern.shape == "/"
     assert fig.layout.legend.traceorder == "normal"
-    first, second = axes_of(fig, "x")[:2]
+    first, second = axes(fig, "x")[:2]
     assert first.domain[1] < fig.layout.legend.x < second.domain[0]
-
-
-@given(st.integers(1, 200))
-def test_ticks_follow_the_published_rule(n: int) -> None:
-    assert ticks(n) == np.arange(0, n + 1, max(1, n // 5)).tolist()
-    assert len(ticks(n)) <= 10
 
 
 def test_heads_of_a_category_that_are_undecided_in_others_are_hatched_too() -> None:
@@ -116,20 +110,6 @@ def test_heads_of_a_category_that_are_undecided_in_others_are_hatched_too() -> N
     assert [note.removesuffix(" in some") for note in notes] == ["2 undecided", "2 undecided", "1 undecided"]
 
 
-def test_frame_has_one_row_per_panel_and_head() -> None:
-    frame = data(by_hand())
-    assert len(frame) == 5 * 6
-    assert not frame.duplicated(["panel", "layer", "head"]).any()
-    row = frame[(frame.panel == "Translation") & (frame.name == "L1H0")].iloc[0]
-    assert (row.set, row.n_categories) == ("Algorithmic+Translation", 2)
-    assert (row.label, row.colour, row.outcome, row.tasks) == ("Translation", "#d62728", "in", "copy,reverse")
-    assert row.effect == pytest.approx(0.31)
-    everything = frame[frame.panel == "All Categories"].set_index("name")
-    assert everything.label["L1H1"] == "3 categories"
-    assert everything.outcome["L2H1"] == "undecided"
-    assert everything.outcome[:-1].tolist() == ["out", "in", "in", "in", "in"]
-
-
 def test_frame_and_picture_agree_whatever_the_order_of_dimensions_and_categories() -> None:
     overlap = mixed_overlap(5, 7)
     shuffled = overlap.transpose("head", "layer", "category").isel(category=[2, 0, 3, 1])
@@ -149,7 +129,7 @@ def test_layers_without_heads_stay_blank_at_their_own_place() -> None:
     assert everything.hoverongaps is False
     assert everything.text[0][7] == "L7H0: Algorithmic + Translation"
     assert colour_of(everything, 11, 0) == "#e377c2"
-    assert list(axes_of(fig, "x")[0].tickvals) == [0, 2, 4, 6, 8, 10, 12]
+    assert list(axes(fig, "x")[0].tickvals) == [0, 2, 4, 6, 8, 10, 12]
     assert set(data(fig).layer) == {3, 7, 11}
 
 
@@ -190,52 +170,24 @@ def test_a_map_without_members_says_so_and_counts_the_heads_that_exist() -> None
     (sentence,) = (text for text in texts_of(overlap_map(ragged(empty))) if text.startswith("No head"))
     assert re.findall(r"; (\d) undecided .* (\d) heads", sentence) == [("1", "4")]
     assert not any(text.startswith("No head") for text in texts_of(by_hand()))
+    of_suppressing = overlap_map(overlap_of(empty).assign_attrs(sign="suppressing"))
+    assert any(text.startswith("No suppressing head") for text in texts_of(of_suppressing))
 
 
-def test_categories_that_nobody_scored_say_so() -> None:
-    overlap = overlap_of(BY_HAND)
-    unscored = overlap.assign(effect=overlap["effect"].where(overlap["category"] != "Knowledge"))
-    assert texts_of(overlap_map(unscored)).count("not judged") == 1
-
-
-@pytest.mark.parametrize("n", [1, 8])
-def test_any_number_of_categories_up_to_eight(n: int) -> None:
-    categories = {f"Kind {i}": f"#{i}{i}4080" for i in range(n)}
-    # The head of layer i is in categories i .. n - 1: n down to 1 of them.
-    member = np.tril(np.ones((n, n)))[:, :, None]
-    fig = overlap_map(overlap_of(member, categories=categories), letters="none")
-    names = [trace.name for trace in fig.data if trace.showlegend]
-    counts = [f"{k} categories" for k in range(n, 1, -1)]
-    assert names == [*counts, *reversed(categories), "Unclassified", "Undecided"]
-    everything = data(fig).query("panel == 'All Categories'")
-    assert everything.sort_values("layer").label.tolist() == [*counts, f"Kind {n - 1}"]
+def test_eight_categories_have_as_many_colours_for_as_many_counts() -> None:
+    categories = {f"Kind {i}": f"#{i}{i}4080" for i in range(8)}
+    # The head of layer i is in categories i .. 7: eight down to one of them.
+    fig = overlap_map(overlap_of(np.tril(np.ones((8, 8)))[:, :, None], categories=categories))
+    counts = [f"{k} categories" for k in range(8, 1, -1)]
+    assert data(fig).query("panel == 'All Categories'").sort_values("layer").label.tolist() == [*counts, "Kind 7"]
     colours = [trace.marker.color for trace in fig.data if trace.showlegend][:-1]
-    assert len(set(colours)) == len(colours)
+    assert len(set(colours)) == len(colours) == 7 + 8 + 1
 
 
-def test_nine_categories_are_refused() -> None:
-    categories = {f"Kind {i}": "#123456" for i in range(9)}
-    with pytest.raises(DataError, match=r"8 categories.*got 9"):
-        overlap_map(overlap_of(np.ones((9, 1, 1)), categories=categories))
-
-
-WRONG = {
-    r"`member` over \(category, layer, head\).*got n_categories": lambda ds: ds.drop_vars("member"),
-    r"`member` over": lambda ds: ds.isel(category=0),
-    r"attribute `categories`": lambda ds: ds.drop_attrs(),
-    r"`categories`.*1": lambda ds: ds.assign_attrs(categories="[1]"),
-    r"Algorithmic": lambda ds: ds.assign_attrs(categories='[{"name": "Knowledge", "colour": "#000000"}]'),
-    r"`n_categories` to count": lambda ds: ds.assign(n_categories=ds.n_categories + 1),
-    r"one layer": lambda ds: ds.isel(layer=[]),
-    r"whole numbers": lambda ds: ds.assign_coords(head=["a", "b"]),
-    r"distinct": lambda ds: ds.assign_coords(layer=[1, 1, 2]),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_wrong_tables_are_refused_with_what_came(message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        overlap_map(WRONG[message](overlap_of(BY_HAND)))
+def test_counts_that_contradict_the_memberships_are_refused() -> None:
+    overlap = overlap_of(BY_HAND)
+    with pytest.raises(DataError, match="`n_categories` to count"):
+        overlap_map(overlap.assign(n_categories=overlap.n_categories + 1))
 
 
 def with_suppression() -> xr.Dataset:
@@ -260,23 +212,6 @@ def test_triangles_mark_suppressing_heads_in_their_category_alone() -> None:
     plain = by_hand()
     assert not [trace for trace in plain.data if trace.name == "Suppressing"]
     np.testing.assert_array_equal(plain.data[0].z, fig.data[0].z)
-
-
-def test_a_map_of_suppressing_heads_says_so() -> None:
-    fig = overlap_map(overlap_of(BY_HAND).assign_attrs(sign="suppressing"))
-    assert any("suppressing head" in text for text in texts_of(fig))
-    empty = overlap_map(overlap_of(np.full((4, 2, 3), -1)).assign_attrs(sign="suppressing"))
-    assert any(text.startswith("No suppressing head") for text in texts_of(empty))
-
-
-def test_names_of_neighbouring_panels_do_not_meet() -> None:
-    names = ["Semantic Understanding", "Syntactic Understanding", *"abcdef"]
-    fig = overlap_map(overlap_of(np.zeros((8, 2, 2), dtype=int), categories=dict.fromkeys(names, "#123456")))
-    said = [note.text for note in fig.layout.annotations]
-    assert said.count("Understanding") == 2
-    assert not set(names[:2]) & set(said)
-    tops = {note.text: note.y for note in fig.layout.annotations}
-    assert tops["Semantic"] > tops["Understanding"] == tops["a"]
 
 
 def test_what_heads_do_is_at_the_pointer_of_the_first_panel_and_in_the_numbers() -> None:
@@ -321,12 +256,10 @@ def test_hover_names_the_head_its_set_and_its_tasks() -> None:
     np.testing.assert_allclose(knowledge.customdata[1][2], [0.121, 0.101, 0.141, 0.5], rtol=1e-6)
     for name in ICL:
         assert f"{name}: effect" in everything.hovertemplate
-
-
-def test_hover_says_which_categories_are_not_judged() -> None:
-    table = overlap_of(HOVERED)
-    table["effect"] = table.effect.where(table.category != "Knowledge")
-    everything, algorithmic, knowledge, *_ = heatmaps(overlap_map(table))
+    unscored = overlap_of(HOVERED)
+    fig = overlap_map(unscored.assign(effect=unscored.effect.where(unscored.category != "Knowledge")))
+    assert texts_of(fig).count("not judged") == 1
+    everything, algorithmic, knowledge, *_ = heatmaps(fig)
     for trace in (everything, knowledge):
         assert "Knowledge: not judged" in trace.hovertemplate
         assert "Knowledge: effect" not in trace.hovertemplate

@@ -116,11 +116,8 @@ def test_metrics_are_chosen() -> None:
 @pytest.mark.usefixtures("unchecked_types")
 def test_what_cannot_be_drawn() -> None:
     ds = scattered_positions(2, 2)
-    with pytest.raises(OptionError, match="at least 1; got 0"):
-        position_head(ds, heads=0)
-    with pytest.raises(OptionError, match="most heads"):
-        position_head(ds, heads=["L0H1"])
+    for heads in (0, ["L0H1"]):
+        with pytest.raises(OptionError, match="at least 1; got"):
+            position_head(ds, heads=heads)
     with pytest.raises(DataError, match=r"gap is -2"):
         position_head(ds.assign(clean=ds.corrupted, corrupted=ds.clean))
-    with pytest.raises(DataError, match="position_head expects `patched`"):
-        position_head(ds.isel(position=0))

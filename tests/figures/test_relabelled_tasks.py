@@ -44,14 +44,9 @@ def test_dots_lines_and_diamonds_are_where_the_numbers_are():
     assert levels == pytest.approx([np.quantile([0, 1, 2, 0.5], 0.95), np.quantile([0, 1, 4], 0.95)])
 
 
-def test_the_caption_counts_the_relabellings_that_would_have_been_called():
+def test_the_caption_counts_relabellings_that_would_have_been_called_and_names_what_has_no_statistic():
     said = caption(relabelled_tasks(by_hand()))
     assert "1 of 4 relabellings" in said
-
-
-def test_what_has_no_statistic_is_named():
-    fig = relabelled_tasks(by_hand())
-    said = caption(fig)
     assert "causal statistic: 1 relabelling, Knowledge" in said
     assert "signature statistic" not in said
 

@@ -1,12 +1,11 @@
 import html
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
-from figures.reading import caption
+from figures.reading import caption, traces
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError
 from headcats.categories.exact_sets import exact_sets
 from headcats.figures import data, set_counts
 
@@ -14,10 +13,6 @@ from headcats.figures import data, set_counts
 def table_of(member: np.ndarray, **options: object):
     table = overlap_of(member, **options)
     return table.assign(expected=("k", np.zeros(len(member))))
-
-
-def trace(fig: go.Figure, name: str):
-    return next(trace for trace in fig.data if trace.name == name)
 
 
 def test_every_set_is_in_the_numbers_and_they_sum_to_the_heads() -> None:
@@ -34,24 +29,22 @@ def test_every_set_is_in_the_numbers_and_they_sum_to_the_heads() -> None:
 
 
 def test_shown_are_single_categories_sets_with_heads_and_those_that_chance_would_give() -> None:
-    table = whole_overlap(6, 8)
-    frame = data(set_counts(table, at_least=0.25))
+    fig = set_counts(whole_overlap(12, 12))
+    frame = data(fig)
     by_chance = frame[["expected", "expected_within_layers"]].max(axis=1)
-    expected = (frame.observed > 0) | (frame.n_categories == 1) | (by_chance >= 0.25)
+    expected = (frame.observed > 0) | (frame.n_categories == 1) | (by_chance >= 1)
     assert frame.shown.tolist() == (expected & (frame.n_categories > 0)).tolist()
-    assert (~frame.shown & (frame.n_categories > 0)).sum() > 0
-    everything = set_counts(table, at_least=0.0)
-    assert data(everything).shown.sum() == 15
-    assert "not shown" not in caption(everything)
-    empty = int((~frame.shown & (frame.n_categories > 0)).sum())
-    assert f"not shown: {empty} sets without heads" in caption(set_counts(table, at_least=0.25))
+    sparse = set_counts(whole_overlap(3, 4))
+    hidden = data(sparse).query("not shown and n_categories > 0")
+    assert not hidden.observed.any()
+    assert f"not shown: {len(hidden)} sets without heads" in caption(sparse)
 
 
 def test_bars_chance_and_dots_stand_in_one_column_per_set() -> None:
     fig = set_counts(whole_overlap(6, 8))
     frame = data(fig)
     shown = frame[frame.shown].reset_index(drop=True)
-    bars, undecided = trace(fig, "heads for certain"), trace(fig, "heads undecided elsewhere")
+    bars, undecided = traces(fig, "heads for certain")[0], traces(fig, "heads undecided elsewhere")[0]
     assert bars.y.tolist() == undecided.base.tolist() == shown.observed_least.tolist()
     assert (bars.y + undecided.y).tolist() == shown.observed.tolist()
     assert set(undecided.marker.pattern.bgcolor) == set(shown.colour)
@@ -59,18 +52,18 @@ def test_bars_chance_and_dots_stand_in_one_column_per_set() -> None:
     assert np.round(bars.x).astype(int).tolist() == list(range(len(shown)))
     assert list(bars.marker.color) == shown.colour.tolist()
     for name, suffix in (("by chance", ""), ("by chance in layers", "_within_layers")):
-        mark = trace(fig, name)
+        mark = traces(fig, name)[0]
         assert mark.y.tolist() == shown[f"expected{suffix}"].tolist()
         np.testing.assert_allclose(mark.y + mark.error_y.array, shown[f"high{suffix}"])
         np.testing.assert_allclose(mark.y - mark.error_y.arrayminus, shown[f"low{suffix}"])
         assert np.round(mark.x).astype(int).tolist() == list(range(len(shown)))
-    dots = trace(fig, "in the set")
+    dots = traces(fig, "in the set")[0]
     rows = list(fig.layout.yaxis2.ticktext)
     found = {column: [] for column in range(len(shown))}
     for column, row in zip(dots.x.tolist(), dots.y.tolist(), strict=True):
         found[column].append(rows[row])
     assert ["+".join(names) for names in found.values()] == shown.set.tolist()
-    symbols = {trace(fig, name).marker.symbol for name in ("by chance", "by chance in layers")}
+    symbols = {traces(fig, name)[0].marker.symbol for name in ("by chance", "by chance in layers")}
     assert len(symbols) == 2
     # Every mark lies on its panel.
     assert fig.layout.yaxis.range[1] >= shown[["observed", "high", "high_within_layers"]].max(axis=None)
@@ -91,25 +84,25 @@ def test_hover_names_the_heads_and_the_numbers_say_the_same_without_it() -> None
     member[:, 0] = 1
     member[0, 1, :8] = 1
     fig = set_counts(table_of(member, categories={"a<b>": "#123456", "c": "#654321"}))
-    both = trace(fig, "heads for certain").hovertext[2]
+    both = traces(fig, "heads for certain")[0].hovertext[2]
     assert both.startswith(f"<b>{html.escape('a<b>')} + c</b>")
     assert "10 observed: L0H0, L0H1" in both
     assert "by chance: 9.00 [8, 10], p 0.24" in both
     assert "in layers: 10.00 [10, 10], p 1" in both
-    rows = [list(trace(fig, f"{name}, written").text) for name in ("heads", "by chance", "by chance in layers")]
+    rows = [list(traces(fig, f"{name}, written")[0].text) for name in ("heads", "by chance", "by chance in layers")]
     assert [row[2] for row in rows] == ["<b>10</b>", "9.00", "10.0"]
-    assert trace(fig, "heads, written").hovertext == trace(fig, "heads for certain").hovertext
+    assert traces(fig, "heads, written")[0].hovertext == traces(fig, "heads for certain")[0].hovertext
     member[:] = 1
     full = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
-    assert "and 8 more" in trace(full, "heads for certain").hovertext[2]
-    assert "least" not in trace(full, "heads for certain").hovertext[2] + caption(full)
+    assert "and 8 more" in traces(full, "heads for certain")[0].hovertext[2]
+    assert "least" not in traces(full, "heads for certain")[0].hovertext[2] + caption(full)
 
 
 def test_what_undecided_heads_could_become_is_written_and_said() -> None:
     member = np.array([[[1, 1, 0]], [[-1, 0, -1]]])
     fig = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
-    assert list(trace(fig, "least–most, written").text) == ["1–3", "0"]
-    assert "2 observed (least 1, most 3): L0H0, L0H1" in trace(fig, "heads for certain").hovertext[0]
+    assert list(traces(fig, "least–most, written")[0].text) == ["1–3", "0"]
+    assert "2 observed (least 1, most 3): L0H0, L0H1" in traces(fig, "heads for certain")[0].hovertext[0]
     assert "hatched: undecided" in caption(fig)
 
 
@@ -146,12 +139,6 @@ def test_a_plus_in_the_name_of_a_category_does_not_split_it() -> None:
     member = np.zeros((2, 1, 3), dtype=int)
     member[0, 0, :2] = member[1, 0, 1:] = 1
     fig = set_counts(table_of(member, categories={"C++": "#1f77b4", "C": "#ff7f0e"}))
-    dots = trace(fig, "in the set")
+    dots = traces(fig, "in the set")[0]
     rows = min(dots.y)
     assert sorted(zip(dots.x, np.subtract(dots.y, rows), strict=True)) == [(0, 0), (1, 1), (2, 0), (2, 1)]
-
-
-@pytest.mark.parametrize("at_least", [-1.0, float("nan")])
-def test_a_threshold_that_is_no_number_of_heads_is_refused(at_least: float) -> None:
-    with pytest.raises(OptionError, match="at least 0; got"):
-        set_counts(whole_overlap(2, 2), at_least=at_least)

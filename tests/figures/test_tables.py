@@ -1,4 +1,5 @@
 import contextlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,6 +19,24 @@ def test_anything_but_a_dataset_is_refused() -> None:
     for given_data in (mixed_overlap(2, 2).effect, {"effect": 1}, None):
         with pytest.raises(DataError, match=f"hc.overlap .*got a {type(given_data).__name__}"):
             require(given_data, {"effect": ("layer", "head")}, figure="a_figure", table="hc.overlap")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda ds: ds.drop_vars("low"), r"`low` over \(category, layer, head\); got n_categories"),
+        (lambda ds: ds.isel(category=0), r"`effect` over \(category, layer, head\)"),
+        (lambda ds: ds.isel(layer=[]), "one layer"),
+        (lambda ds: ds.assign_coords(head=["a", "b"]), "whole numbers"),
+        (lambda ds: ds.assign_coords(layer=[1, 1, 2]), "distinct"),
+    ],
+)
+def test_missing_variables_and_layers_that_are_not_counted_are_refused(
+    change: Callable[[xr.Dataset], xr.Dataset], message: str
+) -> None:
+    variables = dict.fromkeys(("effect", "low"), ("category", "layer", "head"))
+    with pytest.raises(DataError, match=f"a_figure .*{message}"):
+        require(change(mixed_overlap(3, 2)), variables, figure="a_figure", table="hc.overlap")
 
 
 @pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset, as.*got a NoneType")])

@@ -264,16 +264,6 @@ TABLES = {
     "token_map": scattered_token_map,
     "toggles": scattered_toggles,
 }
-CALLS = {
-    "importance": 'suite_blocks(results)["function_probe"]',
-    "scaled": "papers.function_probe.scale_function_heads(",
-    "gates": 'suite_blocks(results)["head_gating"]',
-    "toggles": "papers.head_gating.toggle_curves(",
-    "relations": 'suite_blocks(results)["ov_relation"]',
-    "dynamic": "papers.ov_relation.dynamic_relation(",
-    "ablated": "papers.ov_relation.relation_ablation(",
-    "token_map": 'suite_blocks(results)["token_probe"]',
-}
 HEAD_GRIDS = ("importance_grid", "always_any")
 TURNED = (*HEAD_GRIDS, "layer_token")
 MAPS = ("ov_map",)

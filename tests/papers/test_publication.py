@@ -2,8 +2,8 @@
 
 import numpy as np
 from figures.examples import FUNCTIONS
-from figures.registered import REGISTERED
-from figures.test_publication import PUBLISHED, axes, published, ticks
+from figures.reading import axes, ticks
+from figures.registered import PUBLISHED, REGISTERED, published
 from paper_tables import ROLES, probe_of
 
 from headcats.figures.static.svg import svg

@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Bool, Float, Shaped, UInt8
+from jaxtyping import Shaped, UInt8
 
-from headcats.figures.colours import BACKGROUND, FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
-from headcats.figures.contrast import EDGE, EDGE_OF_DARK, edge_on
+from headcats.figures.colours import (
+    BACKGROUND,
+    EDGE,
+    EDGE_OF_DARK,
+    FRAME,
+    HATCH,
+    MARK,
+    NO_VALUE,
+    QUIET_TEXT,
+    edge_on,
+    ink_on,
+)
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.curves import broken_lines
+from headcats.figures.panels.curves import broken_lines, hatch_lines
 from headcats.figures.panels.groups import HOVER, Groups
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
@@ -22,7 +32,6 @@ TINY = 6  # pixels below which a symbol no longer fits into its cell
 _FINE = 10  # pixels of a cell below which edges are thinner than a pixel
 _WITH_GAPS = 16
 """Most cells in a row between which there are gaps: those between more are read as a texture."""
-_SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 _NAN = np.float32(np.nan)
 
 
@@ -265,31 +274,6 @@ def square_cells(
     """Width and height of square cells, 3 to 60 units of so many pixels; longer where panels would be below `least`."""
     side = max(3 * unit, min(60, within[0] / x.length // unit * unit, within[1] / y.length // unit * unit))
     return max(side, math.ceil(least[0] / x.n / unit) * unit), max(side, math.ceil(least[1] / y.n / unit) * unit)
-
-
-def hatch_lines(
-    mask: Bool[np.ndarray, "head layer"], *, cell: tuple[float, float]
-) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, " point"]]:
-    """Line segments "/" over the cells of a mask, at least one through every cell, separated by NaN.
-
-    Cells are centred on their index, and large ones (`cell`: width and height in pixels) get several lines. Segments
-    that continue each other are joined, so a fully hatched 80 x 64 panel is 143 lines.
-    """
-    per_x, per_y = (max(1, round(size / _SPACING)) for size in cell)
-    fine = np.kron(mask, np.ones((per_y, per_x), dtype=bool)).astype(bool)
-    rows, columns = fine.shape
-    xs: list[float] = []
-    ys: list[float] = []
-    # "/" steps one row up for each column to the right: such cells share row + column, the index of a diagonal of
-    # the upside-down grid.
-    for offset in range(-(rows - 1), columns):
-        run = np.diagonal(fine[::-1], offset).astype(np.int8)
-        edges = np.diff(np.concatenate([[0], run, [0]]))
-        first_column, bottom_row = max(offset, 0), rows - 1 - max(-offset, 0)
-        for start, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
-            xs += [(first_column + start) / per_x - 0.5, (first_column + stop) / per_x - 0.5, np.nan]
-            ys += [(bottom_row - start + 1) / per_y - 0.5, (bottom_row - stop + 1) / per_y - 0.5, np.nan]
-    return np.asarray(xs, dtype=np.float32), np.asarray(ys, dtype=np.float32)
 
 
 def _lines(xs: Any, ys: Any, *, name: str, line: dict[str, Any], **more: Any) -> go.Scatter:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
-from headcats.figures.panels.drawing import Placed
+from headcats.figures.panels.layout import Placed
 
 _CLIP_QUANTILE = 0.99
 # Ends of a scale in powers of ten -> step of its ticks: 3 to 6 ticks above 0, two digits each.

@@ -1,15 +1,16 @@
-"""Lines, and curves over a number of heads: a line with marks and the band of random heads beside it."""
+"""Lines, curves with marks and the band of random heads beside them, and bars of heads, undecided ones hatched."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Float, Num
 
-from headcats.figures.colours import FAINT, TEXT
+from headcats.figures.colours import FAINT, HATCH, TEXT
 
 _MARK = 8  # pixels
+_SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 
 
 def band(
@@ -92,3 +93,66 @@ def broken_lines(*points: tuple[Any, Any]) -> Float[np.ndarray, "xy point"]:
     sides = np.broadcast_arrays(*(side for point in points for side in point))
     nothing = np.full(sides[0].shape, np.nan)
     return np.array([np.stack([*sides[xy::2], nothing], axis=1).ravel() for xy in (0, 1)])
+
+
+def runs(mask: Any) -> Iterator[tuple[int, int]]:
+    """First place of every run of True, and the place behind its last."""
+    edges = np.diff(np.concatenate([[0], np.asarray(mask, dtype=np.int8), [0]]))
+    return zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True)
+
+
+def hatch_lines(mask: Bool[np.ndarray, "head layer"], *, cell: tuple[float, float]) -> Float[np.ndarray, "xy point"]:
+    """Line segments "/" over the cells of a mask, at least one through every cell, separated by NaN.
+
+    Cells are centred on their index, and large ones (`cell`: width and height in pixels) get several lines. Segments
+    that continue each other are joined, so a fully hatched 80 x 64 panel is 143 lines.
+    """
+    per_x, per_y = (max(1, round(size / _SPACING)) for size in cell)
+    fine = np.kron(mask, np.ones((per_y, per_x), dtype=bool)).astype(bool)
+    rows, columns = fine.shape
+    segments: list[tuple[int, int, int, int]] = []
+    # "/" steps one row up for each column to the right: such cells share row + column, the index of a diagonal of
+    # the upside-down grid.
+    for offset in range(-(rows - 1), columns):
+        left, bottom = max(offset, 0), rows - max(-offset, 0)
+        pieces = runs(np.diagonal(fine[::-1], offset))
+        segments += [(left + start, left + stop, bottom - start, bottom - stop) for start, stop in pieces]
+    x0, x1, y0, y1 = np.array(segments, dtype=float).reshape(-1, 4).T
+    ends = (x0 / per_x - 0.5, y0 / per_y - 0.5), (x1 / per_x - 0.5, y1 / per_y - 0.5)
+    return broken_lines(*ends).astype(np.float32)
+
+
+def hatched(colour: str | list[str], lines: str | list[str], *, size: int = 5) -> dict[str, Any]:
+    """Diagonal lines on a bar or swatch, or on each of several, as plotly's `marker.pattern` takes them."""
+    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
+
+
+def stacked_bars(
+    places: Any,
+    counts: dict[str, Any],
+    *,
+    width: float,
+    colour: str | list[str],
+    undecided: str | list[str] = FAINT,
+    ink: str | list[str] = HATCH,
+    outline: float = 0.8,
+    lines: int = 5,
+    **hover: Any,
+) -> list[go.Bar]:
+    """Bars of the width, from below the numbers of heads that are sure and, hatched, those that are undecided.
+
+    `counts`: name of each of the two kinds -> its numbers, one per place. `ink` are the lines over the undecided ones,
+    `lines` the pixels from one to the next; `outline` is the width in pixels of the line around a bar.
+    """
+    sure, _ = counts.values()
+    looks: list[dict[str, Any]] = [
+        {"color": colour},
+        {"color": undecided, "pattern": hatched(undecided, ink, size=lines)},
+    ]
+    return [
+        go.Bar(
+            x=places, y=n, base=base, width=width, marker={**look, "line": {"color": TEXT, "width": outline}},
+            name=name, textposition="none", **hover,
+        )
+        for (name, n), base, look in zip(counts.items(), (np.zeros(len(sure)), sure), looks, strict=True)
+    ]  # fmt: skip

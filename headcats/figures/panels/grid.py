@@ -15,11 +15,22 @@ from headcats.base.errors import UnknownNameError
 from headcats.base.registry import unknown_name_message
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
-from headcats.figures.panels.drawing import Drawing, Placed, Text
 from headcats.figures.panels.groups import GROUPS
 from headcats.figures.panels.interactive import plotly_figure
-from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, Plot, arranged, name_size
-from headcats.figures.panels.marks import MARKED, UNMARKED, unmarked
+from headcats.figures.panels.layout import (
+    APART,
+    MARKED,
+    UNMARKED,
+    WIDEST,
+    Drawing,
+    Layout,
+    Panel,
+    Placed,
+    Plot,
+    Text,
+    arranged,
+    name_size,
+)
 from headcats.figures.panels.text import (
     EDGE,
     LARGE,
@@ -94,7 +105,7 @@ class PanelGrid:
         return plotly_figure((self._unmarked() if self.marks == UNMARKED else self)._drawing())
 
     def _unmarked(self) -> "PanelGrid":
-        panels = [unmarked(panel) for panel in self.panels]
+        panels = [panel.unmarked() for panel in self.panels]
         beside = self.beside.unmarked() if self.beside else None
         return replace(self, panels=panels, caption=(), least=0, beside=beside)
 

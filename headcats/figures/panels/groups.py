@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from headcats.figures.colours import BACKGROUND, QUIET_TEXT
+from headcats.figures.panels.curves import broken_lines, runs
 from headcats.figures.tables import n_cells
 from headcats.results.head_axes import ABSENT, KV_HEAD
 
@@ -41,12 +42,20 @@ class Groups:
 
     def lines(self, *, cell: tuple[float, float], gap: int) -> list[go.Scatter]:
         """Lines between neighbouring groups of a layer, over cells of so many pixels with a gap; joined over layers."""
-        across, upwards = self._segments()
-        if not len(across):
+        upper, lower = self.number[:, :-1], self.number[:, 1:]
+        borders = (upper != lower) & (upper != ABSENT) & (lower != ABSENT)
+        segments = [
+            (start - 0.5, stop - 0.5, head + 0.5)
+            for head, border in enumerate(borders.T)
+            for start, stop in runs(border)
+        ]
+        if not segments:
             return []
+        start, stop, between = np.array(segments).T
         # A line of odd width on the border of two pixels would be smeared over both.
-        upwards = upwards + 0.5 / cell[1 if self.layers_across else 0]
-        xs, ys = (across, upwards) if self.layers_across else (upwards, across)
+        between += 0.5 / cell[1 if self.layers_across else 0]
+        along, across = broken_lines((start, between), (stop, between))
+        xs, ys = (along, across) if self.layers_across else (across, along)
         # On dark cells a thin dark line needs a light one around it.
         looks = {BACKGROUND: gap + 2.0, QUIET_TEXT: 1.0} if gap else {QUIET_TEXT: 0.6}
         return [
@@ -60,15 +69,3 @@ class Groups:
         of_layer = self.number[frame["layer"].to_numpy()] == numbers[:, None]
         last = of_layer.shape[1] - 1 - of_layer[:, ::-1].argmax(axis=1)
         return frame.assign(group_first=of_layer.argmax(axis=1), group_last=last)
-
-    def _segments(self) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, " point"]]:
-        """Ends of every line along the layers, and where it lies between two heads; NaN after each."""
-        ends, places = list[float](), list[float]()
-        upper, lower = self.number[:, :-1], self.number[:, 1:]
-        borders = (upper != lower) & (upper != ABSENT) & (lower != ABSENT)
-        for head, border in enumerate(borders.T):
-            edges = np.diff(np.concatenate([[0], border.astype(np.int8), [0]]))
-            for start, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
-                ends += [start - 0.5, stop - 0.5, np.nan]
-                places += [head + 0.5, head + 0.5, np.nan]
-        return np.asarray(ends), np.asarray(places)

@@ -12,7 +12,7 @@ from headcats.base.registry import unknown_name_message
 from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.groups import Groups
-from headcats.figures.panels.marks import MARKED, UNMARKED
+from headcats.figures.panels.layout import MARKED, UNMARKED
 from headcats.figures.tables import n_cells
 from headcats.results.head_axes import noun, unit_of
 

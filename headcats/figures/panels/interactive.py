@@ -10,10 +10,9 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.bars import hatched
 from headcats.figures.panels.colour_scale import BAR_WIDTH, ColourScale
-from headcats.figures.panels.drawing import TITLE_TOP, Drawing, Placed, Text
-from headcats.figures.panels.layout import Plot
+from headcats.figures.panels.curves import hatched
+from headcats.figures.panels.layout import TITLE_TOP, Drawing, Placed, Plot, Text
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.text import EDGE, MEDIUM, SMALL, TITLE, escaped, text_width
 from headcats.results.visible import shortened

@@ -1,12 +1,14 @@
-"""Panels, and where those of a grid stand, in pixels."""
+"""Panels, where those of a grid stand, and figures in pixels, of which `interactive` and `static` make pictures."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 import plotly.graph_objects as go
 
+from headcats.figures.colours import FRAME
 from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.text import EDGE, LARGE, MEDIUM, SMALL, fold, line_height, text_width
 
@@ -14,6 +16,10 @@ WIDEST = 1380
 """Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""
 APART = 16
 """Pixels between plots on top of each other."""
+TITLE_TOP = 12
+"""Pixels above the title."""
+MARKED, UNMARKED = "all", "none"
+"""Values of the option `marks` of figures: every mark; colours alone, as in most published figures."""
 _AXIS_NAME, _TICKS, _SECTION, _BETWEEN_ROWS, _RIGHT = 20, 22, 26, 10, 26
 _WIDEST_NAME = 200  # a longer name is folded where its panel is narrower
 _WIDEST_NOTE = 280
@@ -30,6 +36,18 @@ class Plot:
     traces: Sequence[go.Heatmap | go.Image | go.Scatter | go.Bar | None]
     """Without axes; None is left out."""
 
+    def unmarked(self) -> "Plot":
+        """Keep cells, without gaps between them, and the frames around some."""
+        traces = [
+            trace
+            for trace in self.traces
+            if isinstance(trace, go.Heatmap | go.Image) or (isinstance(trace, go.Scatter) and trace.line.color == FRAME)
+        ]
+        for trace in traces:
+            if isinstance(trace, go.Heatmap):
+                trace.update(xgap=0, ygap=0)
+        return replace(self, traces=traces)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -41,6 +59,56 @@ class Panel:
     """Lines of HTML below the name."""
     section: str = ""
     """Panels of one section begin a new row below its name."""
+
+    def unmarked(self) -> "Panel":
+        """Keep the name and the colours of the cells: what the pointer shows stays too."""
+        return replace(self, notes=(), plots=[plot.unmarked() for plot in self.plots])
+
+
+@dataclass(frozen=True)
+class Text:
+    """Line of HTML, placed by its top."""
+
+    html: str
+    size: int = MEDIUM
+    anchor: str = "left"
+    """Part of it that is at its place: "left" or "center"."""
+    quiet: bool = False
+    """True if it stands back."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Part of a figure and its upper left corner."""
+
+    part: Any
+    """A `Plot`, `Text`, `Legend` or `ColourScale`."""
+    at: tuple[int, int]
+    length: int = 0
+    """Length of the bar of a colour scale."""
+    named: tuple[bool, bool] = (True, True)
+    """True for the x and for the y axis of a plot if it has its name."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """All parts of a figure, the first ones lowest; places are pixels from its upper left corner."""
+
+    width: int
+    height: int
+    title: str | None
+    """Heading, as HTML."""
+    parts: Sequence[Placed]
+    grey: bool = False
+    """True if plots are grey where nothing is drawn on them."""
+    views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
+    """View -> which panels and marks it shows, as in `PanelGrid`."""
+    buttons_top: int = 0
+    """Top of the buttons of the views."""
+
+    def of_kind(self, kind: type) -> Iterable[Placed]:
+        """Parts of a kind."""
+        return (placed for placed in self.parts if isinstance(placed.part, kind))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headcats.figures.colours import MARK
-from headcats.figures.panels.drawing import Placed
+from headcats.figures.panels.layout import Placed
 from headcats.figures.panels.text import escaped, text_width
 from headcats.results.visible import shortened, visible
 

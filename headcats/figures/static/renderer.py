@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.io.base_renderers import MimetypeRenderer
 
-from headcats.figures.panels.drawing import Drawing
 from headcats.figures.panels.interactive import drawing_of
+from headcats.figures.panels.layout import Drawing
 from headcats.figures.static.svg import svg_of
 
 NAME = "headcats_static"

@@ -20,8 +20,7 @@ from headcats.figures.panels.heads import (
     head_layer_cells,
     layer_head_cells,
 )
-from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED
+from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.papers.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance

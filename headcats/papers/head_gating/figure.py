@@ -17,7 +17,6 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
-from headcats.figures.panels.drawing import Placed, Text
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import (
     LAYERS_ACROSS,
@@ -26,9 +25,8 @@ from headcats.figures.panels.heads import (
     in_round_steps,
     layer_head_cells,
 )
-from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.layout import MARKED, Panel, Placed, Plot, Text
 from headcats.figures.panels.legend import Entry, Legend
-from headcats.figures.panels.marks import MARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, require
 from headcats.papers.head_gating.over_seeds import GATE_SCORES

@@ -10,10 +10,10 @@ from headcats.base.errors import OptionError, StatisticsWarning
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap as overlap_of
 from headcats.figures.figure import figure
-from headcats.figures.overlap_map import AUTO, overlap_grid
+from headcats.figures.overlap_map import overlap_grid
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout
-from headcats.figures.panels.marks import MARKED, UNMARKED
+from headcats.figures.panels.layout import MARKED, UNMARKED
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 from headcats.rules.by_effect import threshold as at_least
@@ -34,7 +34,6 @@ def ov_map(
     threshold: str | float = CALIBRATED,
     layout: str = PAPER,
     palette: str = "headcats",
-    letters: str = AUTO,
     marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
@@ -52,7 +51,6 @@ def ov_map(
         threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
         layout: `"paper"`, the row of panels; there is no other.
         palette: As in `overlap_map`.
-        letters: As in `overlap_map`.
         marks: `"all"`, or `"none"` for a copy for publication, as in `overlap_map`.
         title: Written before k, threshold and null; "OV relations" if None. In a copy for publication it stands alone.
 
@@ -64,7 +62,7 @@ def ov_map(
     Raises:
         DataError: a variable or dimension, a category or the attribute `categories` is missing.
         OptionError: another `threshold`.
-        UnknownNameError: unknown palette, or another word for `layout`, `letters` or `marks`.
+        UnknownNameError: unknown palette, or another word for `layout` or `marks`.
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -95,7 +93,7 @@ def ov_map(
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     heading = title if marks == UNMARKED else f"{title or 'OV relations'}: {_settings(relations, threshold)}"
     overlap = overlap_of(members).assign_attrs(measure="score")
-    grid = overlap_grid(overlap, palette=palette, title=heading, letters=letters, marks=marks, caption=caption)
+    grid = overlap_grid(overlap, palette=palette, title=heading, marks=marks, caption=caption)
     frame = grid.frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
     return dataclasses.replace(grid, frame=frame)
 

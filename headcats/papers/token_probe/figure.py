@@ -18,8 +18,7 @@ from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
-from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.marks import MARKED
+from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q

@@ -22,6 +22,7 @@ def test_the_step_is_the_smallest_round_one_with_few_enough_ticks(n: int, most: 
 @given(st.integers(1, 200), st.sampled_from([1.5, 2, 2.5, 6, 33.5]))
 @example(80, 2.5)
 def test_an_axis_goes_on_to_its_last_tick_alone(n: int, cell: float) -> None:
+    assert ticks(n) == list(range(0, n + 1, max(1, n // 5)))  # the published rule
     axis = Axis("layer", n, ticks=ticks(n)).with_last_tick(cell)
     low, high = axis.layout(named=False)["range"]
     assert low == -0.5

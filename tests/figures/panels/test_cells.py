@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.cells import Cells, hatch_lines, square_cells
+from headcats.figures.panels.cells import Cells, square_cells
+from headcats.figures.panels.curves import hatch_lines
 from headcats.figures.panels.text import hover
 
 INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)

@@ -33,6 +33,14 @@ def test_a_signed_scale_tells_the_truth_about_its_ends(effects: np.ndarray) -> N
     assert signed_scale(effects, name="effect", quantile=1.0).clipped == (False, False)
 
 
+def test_a_signed_scale_is_clipped_at_its_quantile_and_few_acting_heads_do_not_lose_it() -> None:
+    effects = np.full(400, 0.1)
+    effects[:3] = 2.0
+    assert signed_scale(effects, name="").texts == ["-0.10", "-0.05", "0.00", "0.05", "0.10+"]
+    assert signed_scale(-effects, name="").texts == ["≤ -0.10", "-0.05", "0.00", "0.05", "0.10"]
+    assert signed_scale(np.eye(400)[0], name="").texts[-1] == "1.00"
+
+
 def test_marks_stand_out_from_their_cells() -> None:
     signed = signed_scale(np.array([1.0]), name="")
     blues, viridis = (fixed_scale((-1.0, 1.0), colours=colours, name="") for colours in ("Blues", "Viridis"))

@@ -73,14 +73,6 @@ def test_every_grid_shows_them_where_they_are(name: str) -> None:
     assert "kv_head" not in headcats.figures.data(without)
 
 
-def test_a_head_finds_its_group_under_the_pointer() -> None:
-    fig = headcats.figures.head_grid(grouped(EXAMPLES["head_grid"](3, 4)))
-    heatmap = next(trace for trace in fig.data if trace.type == "heatmap")
-    template = heatmap.hovertemplate
-    place = int(template.split("keys and values of L%{x}H%{customdata[")[1].split("]")[0])
-    assert heatmap.customdata[3][1][place : place + 2].tolist() == [2, 3]  # head 3 of layer 1: L1H2–L1H3
-
-
 @pytest.mark.parametrize("name", ["layer_profile", "set_counts", *dict.fromkeys((HEAD_GRIDS[0], *HEAD_GRIDS[1:2]))])
 def test_effects_of_groups_are_called_groups(name: str) -> None:
     table = EXAMPLES[name](3, 4)

@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import pytest
 from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of
 
-from headcats.base.errors import UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.panels.legend import category_letters, with_letter
 
@@ -42,13 +41,6 @@ def test_letters_are_left_out_of_cells_that_do_not_hold_them(layers: int, writte
     fig = overlap_map(mixed_overlap(layers, 8))
     assert bool(letters_of(fig)) is written
     assert any("<b>" in trace.name for trace in fig.data if trace.showlegend) is written
-
-
-def test_letters_can_be_left_out() -> None:
-    assert letters_of(mixed())
-    assert not letters_of(overlap_map(mixed_overlap(6, 8), letters="none"))
-    with pytest.raises(UnknownNameError, match=r"'big'.* auto, none"):
-        overlap_map(mixed_overlap(6, 8), letters="big")
 
 
 def test_letters_tell_every_category() -> None:

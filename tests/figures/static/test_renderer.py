@@ -1,4 +1,4 @@
-"""The static picture that a notebook stores beside a figure."""
+"""What a notebook stores of a figure: Colab, Jupyter, VS Code; and the static picture beside it."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import plotly.io as pio
 import pytest
 from figures.registered import EXAMPLES
 
-import headcats.figures
+from headcats.figures import data, head_grid
 from headcats.figures.static.renderer import NAME, show_pictures
 from headcats.figures.static.svg import svg
 
@@ -25,43 +25,41 @@ def renderers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pio.renderers.default = before
 
 
-def in_a_notebook(monkeypatch: pytest.MonkeyPatch, *, default: str) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+@pytest.mark.parametrize(
+    ("notebook", "default", "expected"),
+    [(True, "colab", f"colab+{NAME}"), (True, "", ""), (False, "browser", "browser")],
+)
+def test_what_a_user_chose_stays_and_is_added_to_once(
+    notebook: bool, default: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    if notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     pio.renderers.default = default
-
-
-def test_a_notebook_stores_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_notebook(monkeypatch, default="plotly_mimetype")
     show_pictures()
-    fig = headcats.figures.head_grid(EXAMPLES["head_grid"](2, 3))
+    show_pictures()
+    assert (pio.renderers.default or "") == expected
+
+
+def test_a_notebook_stores_both_but_of_changed_and_other_figures_plotlys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    pio.renderers.default = "plotly_mimetype"
+    show_pictures()
+    fig = head_grid(EXAMPLES["head_grid"](2, 3))
     bundle = fig._repr_mimebundle_()
     assert set(bundle) == {PLOTLY, SVG}
     assert bundle[SVG] == svg(fig)
+    for other in (fig.add_hline(1), go.Figure(go.Pie(values=[1, 2]))):
+        assert set(other._repr_mimebundle_()) == {PLOTLY}
 
 
-def test_what_a_user_chose_stays_and_is_added_to_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_notebook(monkeypatch, default="colab")
-    show_pictures()
-    show_pictures()
-    assert pio.renderers.default == f"colab+{NAME}"
-
-
-def test_where_figures_are_not_shown_none_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_notebook(monkeypatch, default="")
-    show_pictures()
-    assert not pio.renderers.default
-
-
-def test_outside_a_notebook_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    pio.renderers.default = "browser"
-    show_pictures()
-    assert pio.renderers.default == "browser"
-
-
-def test_a_figure_that_was_changed_and_one_of_another_kind_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_notebook(monkeypatch, default="plotly_mimetype")
-    show_pictures()
-    changed = headcats.figures.head_grid(EXAMPLES["head_grid"](2, 3)).add_hline(1)
-    for fig in (changed, go.Figure(go.Pie(values=[1, 2]))):
-        assert set(fig._repr_mimebundle_()) == {PLOTLY}
+def test_a_notebook_without_plotlys_extension_gets_a_page() -> None:
+    """The others hand over JSON alone, which the contract of every figure looks at."""
+    pio.renderers.default = "colab"
+    fig = head_grid(EXAMPLES["head_grid"](2, 3), title="A title")
+    (kind, page), *others = fig._repr_mimebundle_().items()
+    assert (kind, others) == ("text/html", [])
+    assert "Plotly.newPlot(" in page
+    assert '"A title' in page
+    assert "NaN" not in page.partition("Plotly.newPlot(")[2]
+    assert len(data(fig)), "numbers stay with a figure that was shown"

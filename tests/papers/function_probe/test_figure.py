@@ -3,10 +3,10 @@ import math
 from collections import Counter
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import FUNCTIONS, scores_of
+from figures.reading import axes, heatmaps, texts_of
 from paper_tables import probe_of
 
 from headcats.base.errors import DataError, OptionError
@@ -15,20 +15,7 @@ from headcats.papers.function_probe.figure import importance_grid
 from headcats.papers.function_probe.summary import SEPARATES_TASKS
 
 paper_grid = functools.partial(importance_grid, layout="paper")
-"""The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
-
-
-def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
-    return [trace for trace in fig.data if trace.type == "heatmap"]
-
-
-def axes_of(fig: go.Figure, letter: str) -> list:
-    n = len(heatmaps(fig))
-    return [fig.layout[f"{letter}axis{number if number > 1 else ''}"] for number in range(1, n + 1)]
-
-
-def texts_of(fig: go.Figure) -> list[str]:
-    return [annotation.text for annotation in fig.layout.annotations]
+"""The axes of the paper; tests/figures/test_layouts.py compares those of the default with them."""
 
 
 def counted(n_layers: int, n_heads: int) -> np.ndarray:
@@ -41,11 +28,11 @@ def test_eight_functions_stand_in_two_rows_of_four_in_the_order_of_their_scheme(
     fig = paper_grid(probe_of(counted(28, 24)).isel(function=[3, 7, 1, 0, 6, 5, 4, 2]))
     assert [trace.name for trace in heatmaps(fig)] == list(FUNCTIONS)
     assert [text for text in texts_of(fig) if text in FUNCTIONS] == list(FUNCTIONS)
-    tops = [axis.domain[1] for axis in axes_of(fig, "y")]
+    tops = [axis.domain[1] for axis in axes(fig, "y")]
     assert tops[:4] == [tops[0]] * 4
     assert tops[4:] == [tops[4]] * 4
     assert tops[4] < tops[0]
-    lefts = [axis.domain[0] for axis in axes_of(fig, "x")]
+    lefts = [axis.domain[0] for axis in axes(fig, "x")]
     assert lefts[:4] == lefts[4:] == sorted(lefts[:4])
 
 
@@ -54,14 +41,14 @@ def test_x_is_head_y_is_layer_with_layer_0_on_top_and_ticks_every_6() -> None:
     z = heatmaps(fig)[2].z
     assert z.shape == (28, 24)
     assert z[5, 7] == pytest.approx(0.003 + 5e-4 + 7e-5)
-    for x, y in zip(axes_of(fig, "x"), axes_of(fig, "y"), strict=True):
+    for x, y in zip(axes(fig, "x"), axes(fig, "y"), strict=True):
         assert x.range == (-0.5, 23.5)
         assert y.range == (27.5, -0.5)
         assert list(x.tickvals) == [0, 6, 12, 18]
         assert list(y.tickvals) == [0, 6, 12, 18, 24]
     # Names stand below the last row and left of the first column.
-    assert [axis.title.text for axis in axes_of(fig, "x")] == [""] * 4 + ["Head"] * 4
-    assert [axis.title.text for axis in axes_of(fig, "y")] == ["Layer", "", "", ""] * 2
+    assert [axis.title.text for axis in axes(fig, "x")] == [""] * 4 + ["Head"] * 4
+    assert [axis.title.text for axis in axes(fig, "y")] == ["Layer", "", "", ""] * 2
 
 
 def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
@@ -175,7 +162,7 @@ def test_any_number_of_panels_fills_rows_evenly() -> None:
     for n in (1, 5, 9):
         scores = scores_of(np.ones((n, 2, 3)), tasks=[f"t{i}" for i in range(n)], belongs=["Knowledge"] * n)
         fig = paper_grid(scores)
-        lengths = list(Counter(axis.domain[1] for axis in axes_of(fig, "y")).values())
+        lengths = list(Counter(axis.domain[1] for axis in axes(fig, "y")).values())
         assert sum(lengths) == n
         assert set(lengths[:-1]) <= {lengths[0]}
         assert lengths[-1] > 1 or n == 1

@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
+from figures.reading import axes, cells, texts_of
 from figures.test_colours import closest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from headcats.figures import data
 from headcats.papers.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour
 
 paper_gates = functools.partial(always_any, layout="paper")
-"""The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
+"""The axes of the paper; tests/figures/test_layouts.py compares those of the default with them."""
 
 # Two seeds of L0H0, L0H1, L1H0, L1H1. Always: facilitation .9, 0, 0, 0. Any: .9, .6, 0, .8.
 FACILITATION = np.array([[[0.9, 0.6], [0.0, 0.0]], [[1.0, 0.0], [0.0, 0.8]]])
@@ -34,24 +35,12 @@ def drawn() -> go.Figure:
     return paper_gates(by_hand())
 
 
-def panels(fig: go.Figure) -> list[go.Image | go.Heatmap]:
-    return [trace for trace in fig.data if trace.type in ("image", "heatmap") and trace.name != "colours"]
-
-
-def axes_of(fig: go.Figure, letter: str, n: int) -> list:
-    return [fig.layout[f"{letter}axis{number if number > 1 else ''}"] for number in range(1, n + 1)]
-
-
-def texts_of(fig: go.Figure) -> list[str]:
-    return [annotation.text for annotation in fig.layout.annotations]
-
-
 def test_rows_are_data_sets_and_columns_always_and_any() -> None:
     fig = paper_gates(by_hand(("Syntactic Understanding", "Math Calculation")))
     names = ["Math (Always)", "Math (Any)", "Syntax (Always)", "Syntax (Any)"]
-    assert [trace.name for trace in panels(fig)] == names
+    assert [trace.name for trace in cells(fig)] == names
     assert [text for text in texts_of(fig) if text in names] == names
-    x, y = axes_of(fig, "x", 4), axes_of(fig, "y", 4)
+    x, y = axes(fig, "x"), axes(fig, "y")
     assert (x[0].domain, x[1].domain) == (x[2].domain, x[3].domain)
     assert (y[0].domain, y[2].domain) == (y[1].domain, y[3].domain)
     assert x[0].domain[1] < x[1].domain[0]
@@ -62,7 +51,7 @@ def test_rows_are_data_sets_and_columns_always_and_any() -> None:
 
 def test_other_data_sets_keep_their_names_and_shortened_ones_are_told_in_full() -> None:
     fig = paper_gates(by_hand(("few-shot copying", "Math Calculation", "a<b>")))
-    assert [trace.name for trace in panels(fig)][::2] == [f"{n} (Always)" for n in ("few-shot copying", "Math", "a<b>")]
+    assert [trace.name for trace in cells(fig)][::2] == [f"{n} (Always)" for n in ("few-shot copying", "Math", "a<b>")]
     assert "a&lt;b&gt; (Any)" in texts_of(fig)
     said = " ".join(texts_of(fig))
     assert "Math = Math Calculation" in said
@@ -73,14 +62,14 @@ def test_other_data_sets_keep_their_names_and_shortened_ones_are_told_in_full() 
 def test_layer_0_is_at_the_bottom() -> None:
     for n_layers, n_heads, step in ((28, 24, 6), (6, 8, 1)):
         fig = paper_gates(scattered_gates(n_layers, n_heads))
-        for x, y in zip(axes_of(fig, "x", 4), axes_of(fig, "y", 4), strict=True):
+        for x, y in zip(axes(fig, "x"), axes(fig, "y"), strict=True):
             assert (x.range, y.range) == ((-0.5, n_heads - 0.5), (-0.5, n_layers - 0.5))
             assert list(x.tickvals) == list(range(0, n_heads, step))
             assert list(y.tickvals) == list(range(0, n_layers, step))
 
 
 def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
-    always, ever = panels(drawn())
+    always, ever = cells(drawn())
     expected = [[[0, 230, 0, 255], [0, 0, 0, 255]], [[178, 0, 0, 255], [0, 0, 0, 255]]]
     np.testing.assert_array_equal(always.z, expected)
     expected = [[[0, 255, 0, 255], [51, 153, 0, 255]], [[230, 0, 0, 255], [255, 204, 0, 255]]]
@@ -90,7 +79,7 @@ def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
 
 def test_the_other_palette_is_orange_for_interference_and_blue_for_facilitation() -> None:
     fig = paper_gates(by_hand(), palette="colour_blind")
-    always, _ = panels(fig)
+    always, _ = cells(fig)
     expected = [[[0, 81, 230, 255], [0, 0, 0, 255]], [[178, 116, 0, 255], [0, 0, 0, 255]]]
     np.testing.assert_allclose(always.z, expected, atol=1)
     entries = {trace.name: trace.marker.color for trace in fig.data if trace.type == "bar"}
@@ -132,7 +121,7 @@ def test_hatching_is_a_second_cue_for_interference() -> None:
     assert data(paper_gates(by_hand(), threshold=0.95)).query("hatched").name.tolist() == ["L1H1"]
 
 
-def test_shares_of_heads_stand_above_the_panels() -> None:
+def test_shares_of_heads_stand_above_the_cells() -> None:
     texts = texts_of(drawn())
     for score, shares in (("facilitation", (25, 75)), ("interference", (25, 50))):
         for share in shares:
@@ -144,7 +133,7 @@ def test_one_score_per_panel_on_turbo_from_0_to_1() -> None:
     gates = by_hand()
     for score in ("facilitation", "interference", "irrelevance"):
         fig = paper_gates(gates, score=score)
-        for trace, values in zip(panels(fig), (gates[score].min("seed"), gates[score].max("seed")), strict=True):
+        for trace, values in zip(cells(fig), (gates[score].min("seed"), gates[score].max("seed")), strict=True):
             np.testing.assert_allclose(trace.z, values.values[0], rtol=1e-6)
             assert trace.coloraxis == "coloraxis"
         axis = fig.layout.coloraxis

@@ -3,17 +3,13 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import xarray as xr
+from figures.reading import traces
 from paper_tables import gates_of, scattered_gates, scattered_toggles
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError
-
-
-def traces(fig: go.Figure, name: str) -> list[go.Scatter]:
-    return [trace for trace in fig.data if trace.name == name]
 
 
 class TestSeeds:

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import ICL
+from figures.reading import heatmaps, texts_of
 from paper_tables import relations_of, scattered_relations
 
 from headcats.base.errors import OptionError, StatisticsWarning
@@ -33,14 +34,6 @@ def by_hand(**changes: list[float]) -> xr.Dataset:
 def drawn() -> go.Figure:
     """Never changed."""
     return ov_map(by_hand())
-
-
-def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
-    return [trace for trace in fig.data if trace.type == "heatmap"]
-
-
-def texts_of(fig: go.Figure) -> list[str]:
-    return [annotation.text for annotation in fig.layout.annotations]
 
 
 def test_a_head_is_in_a_category_through_any_relation_that_reaches_its_threshold() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
+from figures.reading import caption, heatmaps
 from paper_tables import ROLES, scattered_token_map, token_map_of
 
 from headcats.base.errors import OptionError, UnknownNameError
@@ -12,19 +13,11 @@ from headcats.figures.colours import FRAME
 from headcats.papers.token_probe.figure import layer_token
 
 paper_map = functools.partial(layer_token, layout="paper")
-"""The axes of the paper; tests/figures/test_orientation.py compares those of the default with them."""
+"""The axes of the paper; tests/figures/test_layouts.py compares those of the default with them."""
 
 # Layers 0 and 1, roles x, exact_answer_first, y.
 THREE = ("x", "exact_answer_first", "y")
 BY_HAND = np.array([[0.5, 0.9, 0.4], [0.56, 0.6, 0.52]])
-
-
-def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
-    return [trace for trace in fig.data if trace.type == "heatmap"]
-
-
-def texts_of(fig: go.Figure) -> str:
-    return " | ".join(annotation.text for annotation in fig.layout.annotations)
 
 
 def rectangles(fig: go.Figure) -> list[tuple[float, float, float, float]]:
@@ -63,7 +56,7 @@ def test_the_caption_explains_roles_and_the_rectangle() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
     exact = ["exact_answer_first", "exact_answer_last"]
     for highlight, before, after in ((None, True, True), (ROLES[2:5], True, False), (exact, False, False)):
-        text = texts_of(paper_map(table, highlight=highlight))
+        text = caption(paper_map(table, highlight=highlight))
         assert ("token before" in text, "token after" in text) == (before, after)
 
 
@@ -84,11 +77,11 @@ def test_a_map_without_a_given_title_says_what_it_shows() -> None:
     attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
     fig = paper_map(attention)
     assert fig.layout.title.text.startswith("Mean attention")
-    assert "240 texts" in texts_of(fig)
+    assert "240 texts" in caption(fig)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
     fig = paper_map(effects)
     assert fig.layout.title.text.endswith("patching (resid)")
-    assert "64 prompts" in texts_of(fig)
+    assert "64 prompts" in caption(fig)
     title = paper_map(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
     assert title.split(", ")[1:] == ["copy", "model a&lt;b&gt;"]
 
@@ -117,7 +110,7 @@ def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> N
     assert rectangles(paper_map(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
     asked = paper_map(table, highlight=["-1", "last_q", "-2"])
     assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
-    assert "rectangle: last_q, -2, -1" in texts_of(asked)
+    assert "rectangle: last_q, -2, -1" in caption(asked)
     assert rectangles(paper_map(table, highlight=[])) == []
     moved = table.isel(role=[4, 0, 2, 1, 3])
     assert rectangles(paper_map(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
@@ -129,7 +122,7 @@ def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> N
 def test_marks_hold_intervals_against_a_half() -> None:
     fig = paper_map(token_map_of(BY_HAND, roles=THREE))
     assert marks(fig) == {("above", 0, 1), ("above", 1, 0), ("above", 1, 1), ("below", 0, 2), ("largest", 0, 1)}
-    assert "largest: 0.900 [0.850, 0.950], layer 0, exact" in texts_of(fig)
+    assert "largest: 0.900 [0.850, 0.950], layer 0, exact" in caption(fig)
     frame = data(fig)
     assert frame.mark.tolist() == ["neither", "above", "below", "above", "above", "neither"]
     assert frame[frame.largest].role.tolist() == ["exact_answer_first"]
@@ -139,14 +132,14 @@ def test_marks_hold_intervals_against_a_half() -> None:
 
 def test_what_the_map_is_held_against_stands_above_it() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
-    texts = texts_of(paper_map(table))
+    texts = caption(paper_map(table))
     assert "400 answers, 150 wrong" in texts
     assert "AUC 0.625" in texts
     assert "AUC 0.500 to 0.500" in texts
     table["shuffled_within"] = table.auc * 0 + 0.47
     fig = paper_map(table, variable="within_task")
-    assert "AUC 0.470 to 0.470" in texts_of(fig)
-    assert "AUC 0.625" not in texts_of(fig)
+    assert "AUC 0.470 to 0.470" in caption(fig)
+    assert "AUC 0.625" not in caption(fig)
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
     assert fig.layout.coloraxis.colorbar.title.text.endswith("within tasks")
     assert data(fig).low.isna().all()
@@ -174,13 +167,13 @@ def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() ->
     values[0, :2] = np.nan
     table = token_map_of(values, roles=THREE)
     failed = ["layer 0, x", "layer 0, exact_answer_first", "layer 1, y (shuffled labels)"]
-    text = texts_of(paper_map(table.assign_attrs(not_converged="\n".join(failed))))
+    text = caption(paper_map(table.assign_attrs(not_converged="\n".join(failed))))
     assert "value: in 2 of 6" in text
     assert "converge" in text
     table["shuffled"] = table["shuffled"].where((table.layer != 1) | (table.role != "y"))
     fig = paper_map(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
-    assert "value: in 1 of 6" in texts_of(fig)
-    assert "converge" not in texts_of(paper_map(table))
+    assert "value: in 1 of 6" in caption(fig)
+    assert "converge" not in caption(paper_map(table))
     nothing = paper_map(token_map_of(np.full((2, 3), np.nan), roles=THREE))
     assert {name for name, *_ in marks(nothing)} == {"no value"}
     assert data(nothing).largest.sum() == 0

@@ -1,4 +1,4 @@
-"""Copies of figures for a paper: colours alone on the cells, the ticks and sides of the published figures."""
+"""Layer along x unless the paper's axes are asked for; linked axes; copies for a paper: colours alone, its ticks."""
 
 import inspect
 import re
@@ -8,44 +8,88 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import ICL
-from figures.registered import EXAMPLES, FIGURES, MAPS, REGISTERED
+from figures.examples import ICL, without_last_head
+from figures.reading import axes, cells, ticks
+from figures.registered import (
+    EXAMPLES,
+    FIGURES,
+    HEAD_GRIDS,
+    MAPS,
+    PUBLISHED,
+    REGISTERED,
+    TURNED,
+    drawn,
+    of_papers,
+    published,
+)
 
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data
 from headcats.figures.colours import BACKGROUND, FRAME
 from headcats.figures.static.svg import svg
 
+LAYERS, HEADS = 5, 3  # of `drawn`
 WITH_MARKS = [name for name in FIGURES if "marks" in inspect.signature(REGISTERED[name]).parameters]
-PUBLISHED = {"layout": "paper", "marks": "none"}
 
 
-def published(name: str, size: tuple[int, int] = (6, 8), **options: object) -> go.Figure:
-    return REGISTERED[name](EXAMPLES[name](*size), **(PUBLISHED | options))
+def titles(fig: go.Figure, letter: str) -> set[str]:
+    return {str(axis.title.text).lower() for axis in axes(fig, letter)}
 
 
-def axes(fig: go.Figure, letter: str) -> list:
-    """Axes of panels, without those of a colour square."""
-    keys = sorted((key for key in fig.layout if key.startswith(f"{letter}axis")), key=lambda key: int(key[5:] or 1))
-    return [fig.layout[key] for key in keys if not fig.layout[key].ticktext or "0.5" not in fig.layout[key].ticktext]
+@pytest.mark.parametrize("name", dict.fromkeys([*MAPS, *HEAD_GRIDS, "layer_profile", *of_papers("TURNED")]))
+def test_layers_are_named_along_x_and_numbered_all_or_as_one_zooms(name: str) -> None:
+    fig = drawn(name)
+    assert "layer" in titles(fig, "x")
+    if name in MAPS:  # these keep the ticks of the published maps
+        return
+    few = [axis for axis in axes(fig, "x") if axis.title.text == "layer"]
+    assert {axis.tickvals for axis in few} == {tuple(range(LAYERS))}
+    many = [axis for axis in axes(drawn(name, (80, 2)), "x") if axis.title.text == "layer"]
+    assert {(axis.tickmode, axis.tickvals) for axis in many} == {("auto", None)}
+    assert all(5 <= axis.nticks <= 40 for axis in many)
 
 
-def ticks(fig: go.Figure, letter: str) -> set[tuple[int, ...]]:
-    return {tuple(axis.tickvals) for axis in axes(fig, letter)}
+@pytest.mark.parametrize("name", TURNED)
+def test_the_paper_has_the_same_numbers_turned(name: str) -> None:
+    fig, paper = drawn(name), drawn(name, layout="paper")
+    assert len(cells(fig)) == len(cells(paper)) >= 1
+    for ours, theirs in zip(cells(fig), cells(paper), strict=True):
+        np.testing.assert_array_equal(np.asarray(ours.z), np.swapaxes(theirs.z, 0, 1))
+    if name in of_papers("TURNED"):
+        assert "layer" in titles(paper, "y")
+        assert "layer" not in titles(paper, "x")
 
 
-def cells(fig: go.Figure) -> list[go.Heatmap | go.Image]:
-    return [trace for trace in fig.data if trace.type in ("heatmap", "image") and trace.name != "colours"]
+def test_another_layout_is_refused_with_those_there_are() -> None:
+    for name in [*TURNED, "overlap_map"]:
+        with pytest.raises(UnknownNameError, match=r"'upright'.*paper"):
+            drawn(name, layout="upright")
+    with pytest.raises(OptionError, match='layout="paper", marks="none"'):
+        drawn("overlap_map", layout="hero", marks="none")
 
 
+@pytest.mark.parametrize("name", [*MAPS, *HEAD_GRIDS, "layer_profile"])
+def test_panels_of_the_same_heads_are_zoomed_together(name: str) -> None:
+    fig = drawn(name)
+    of_layers = [axis.matches for axis in axes(fig, "x") if axis.range == (-0.5, LAYERS - 0.5)]
+    assert len(of_layers) > 1
+    assert sorted(map(str, of_layers)) == ["None", *["x"] * (len(of_layers) - 1)]
+    if name != "layer_profile":
+        of_heads = [axis.matches for axis in axes(fig, "y") if axis.range == (HEADS - 0.5, -0.5)]
+        assert len(of_heads) == len(of_layers)
+        assert sorted(map(str, of_heads)) == ["None", *["y"] * (len(of_heads) - 1)]
+    else:  # scales of numbers are not those of heads
+        assert {axis.matches for axis in axes(fig, "y")} == {None}
+
+
+# ------------------------------------------------------------------------------------------- copies for publication
 def swatches(fig: go.Figure) -> list[go.Bar | go.Scatter]:
     return [trace for trace in fig.data if trace.type not in ("heatmap", "image") and trace.showlegend]
 
 
 def drawn_on_cells(fig: go.Figure) -> list[str]:
     """Names of traces that are neither cells, nor entries of a legend, nor a frame."""
-    kinds = ("heatmap", "image")
-    others = [trace for trace in fig.data if trace.type not in kinds and trace not in swatches(fig)]
+    others = [trace for trace in fig.data if trace.type not in ("heatmap", "image") and not trace.showlegend]
     return [trace.name for trace in others if trace.line.color != FRAME]
 
 
@@ -56,11 +100,7 @@ def with_all_marks(name: str) -> xr.Dataset:
         return table.assign(below_noise=table["patched"].isel(metric=0, prompt=0, drop=True) > 0)
     if "head" in table.dims:
         table = table.assign_coords(kv_head=(("layer", "head"), np.tile(np.arange(8) // 2, (6, 1))))
-    missing = (table["layer"] == 5) & (
-        table["head"] == 7 if "head" in table.dims else table["role"] == table["role"][-1]
-    )
-    numbers = {key: value for key, value in table.items() if value.dtype.kind == "f" and "layer" in value.dims}
-    return table.assign({key: value.where(~missing).transpose(*value.dims) for key, value in numbers.items()})
+    return without_last_head(table)
 
 
 @pytest.mark.parametrize(
@@ -72,33 +112,27 @@ def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
     assert drawn_on_cells(marked)
     assert set(drawn_on_cells(bare)) <= {"behind the last cells"}
     assert {gap for trace in cells(bare) if trace.type == "heatmap" for gap in (trace.xgap, trace.ygap)} <= {0}
-    assert not bare.layout.shapes
     assert all(trace.type == "bar" and trace.marker.pattern.shape is None for trace in swatches(bare))
     assert not any("<b>" in trace.name for trace in swatches(bare))
     # Names of panels, of their sections and of what is beside them stay; notes and the caption do not.
-    panels = {str(panel) for panel in data(bare).get("panel", pd.Series(["position"]))}
-    names = {*panels, *data(bare).get("category", pd.Series(dtype=str)).unique(), "Token Colours", "position"}
+    frame = data(bare)
+    names = {*frame.get("panel", ["position"]), *frame.get("category", []), "Token Colours", "position"}
     for note in bare.layout.annotations:
         assert re.sub(r"</?b>", "", note.text) in " ".join(sorted(names))
     assert bare.layout.title.text == "A title"
     assert (bare.layout.height, bare.layout.width) <= (marked.layout.height, marked.layout.width)
 
     # Colours, pointer and numbers are those of the figure with marks.
-    pd.testing.assert_frame_equal(data(marked), data(bare))
+    pd.testing.assert_frame_equal(data(marked), frame)
     for ours, theirs in zip(cells(marked), cells(bare), strict=True):
         assert ours.hovertemplate == theirs.hovertemplate
         for key in ("z", "customdata", "text", "hovertext"):
             np.testing.assert_array_equal(ours[key], theirs[key])
 
     if name not in MAPS:  # marks are left out of the other layout too
-        assert drawn_on_cells(published(name, layout="layers")) == []
+        assert drawn_on_cells(drawn(name, layout="layers", marks="none")) == []
     with pytest.raises(UnknownNameError, match=r"'non' .*'none'.*all, none"):
         draw(table, marks="non")
-
-
-def test_the_hero_layout_has_no_copy() -> None:
-    with pytest.raises(OptionError, match='layout="paper", marks="none"'):
-        published("overlap_map", layout="hero")
 
 
 def test_a_map_has_the_ticks_of_maps_with_layer_and_head_below_and_left() -> None:
@@ -148,8 +182,6 @@ def test_effects_have_the_ticks_of_maps_on_white() -> None:
 
 @pytest.mark.parametrize("name", ["overlap_map", "head_grid"])
 def test_the_picture_without_a_browser_has_the_last_tick_too(name: str) -> None:
-    fig = published(name, (80, 3))
-    picture = svg(fig)
-    assert picture.count("<image") == len([trace for trace in fig.data if trace.type in ("heatmap", "image")])
+    picture = svg(published(name, (80, 3)))
     last = [text for text in re.findall(r"<tspan[^>]*>([^<]*)", picture) if text == "80"]
-    assert len(last) == len(cells(fig))
+    assert len(last) == picture.count("<image") == len(cells(published(name, (80, 3))))
