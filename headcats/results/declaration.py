@@ -141,7 +141,11 @@ class Declaration:
 
     @classmethod
     def from_text(cls, text: str) -> "Declaration":
-        """Read what `as_text` gives; fields that this version does not have are left out."""
+        """Read what `as_text` gives; fields that this version does not have are left out.
+
+        Args:
+            text: JSON, such as the attribute `declaration` of a block.
+        """
         content = _fields(cls, json.loads(text))
         content["more_figures"] = tuple(content["more_figures"])
         if strength := content.get("strength"):

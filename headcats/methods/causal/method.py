@@ -100,7 +100,24 @@ class CausalMethod:
         reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
         memory: str | int | None = None,
     ) -> "xr.Dataset":
-        """Sweep all heads over one batch of prompts; arguments, result and errors are those of `hc.sweep`."""
+        """Sweep all heads over one batch of prompts, as `hc.sweep`.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+            batch: Clean prompts of one length and corrupted prompts of one length.
+            metrics: Names of metrics, or functions, all read from the same forward passes.
+            positions: "last", "answer", "all", a token role or "each"; None takes the method's own.
+            unit: "head", or "kv_group" to replace the heads that share keys and values at once.
+            path: "auto", "hooked" or a fast path by name.
+            reference: Held-out prompts, for a method that replaces by their mean or a sample.
+            memory: Limit beside the model's weights, such as "4GB".
+
+        Returns:
+            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)`, in each metric's unit.
+
+        Raises:
+            UnknownNameError, OptionError, DataError, ModelError: As `hc.sweep`.
+        """
         from headcats.sweeps.batch_sweep import sweep
 
         return sweep(
