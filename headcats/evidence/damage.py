@@ -177,11 +177,17 @@ def _ablated(
         replacements, choice = prepare(runs, _TO_THE_MEAN, positions=positions, reference=reference, path="auto")
         replacements.of_layer(runs.model.layers[0])
     except UncoveredRoles as problem:
-        covered = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
-        if 2 * len(covered) < len(runs.batch):
-            raise
-        return _ablated(runs.select(covered), sets, reference=reference, positions=positions)
+        some = runs.select(covered_half(problem, len(runs.batch)))
+        return _ablated(some, sets, reference=reference, positions=positions)
     if not sets:
         return runs, np.empty((len(runs.batch), 0))
     values = measure_sets(runs, "clean", sets, replacements, names=(METRIC,), choice=choice)
     return runs, values[0].double().numpy()
+
+
+def covered_half(problem: UncoveredRoles, n: int) -> list[int]:
+    """Prompts whose roles the reference has; the problem again where these are fewer than half, or all."""
+    covered = [prompt for prompt in range(n) if prompt not in problem.prompts]
+    if 2 * len(covered) < n or len(covered) == n:
+        raise problem
+    return covered

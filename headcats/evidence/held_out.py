@@ -11,10 +11,10 @@ from jaxtyping import Float
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
-from headcats.evidence.causal import DAMAGED
 from headcats.evidence.chosen_heads import category_effects, chosen_sets, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
+from headcats.evidence.labelling_statistics import DAMAGED
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
 from headcats.evidence.specificity import Heads, heads_of_labels, tested_categories
 from headcats.models.adapter import HookedModel

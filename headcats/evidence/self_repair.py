@@ -13,7 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.evidence.damage import METRIC, TaskDamage
+from headcats.evidence.damage import METRIC, TaskDamage, covered_half
 from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
@@ -118,10 +118,7 @@ def _covered(
     try:
         return batch, {layer: reference.mean(model, batch, layer, mask, first=last) for layer in layers}
     except UncoveredRoles as problem:
-        covered = [prompt for prompt in range(len(batch)) if prompt not in problem.prompts]
-        if 2 * len(covered) < len(batch) or len(covered) == len(batch):
-            raise
-        return _covered(model, batch.select(covered), layers, reference)
+        return _covered(model, batch.select(covered_half(problem, len(batch))), layers, reference)
 
 
 def _adding(added: Float[Tensor, "prompt d_model"]) -> Edit:

@@ -8,11 +8,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.causal import Damages, is_damaged, unit_damage
 from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.damage import TaskDamage
+from headcats.evidence.labelling_statistics import Damages, is_damaged, similarity, unit_damage
 from headcats.evidence.relabelling import Labellings
-from headcats.evidence.signature import similarity
 from headcats.evidence.verdicts import relabelling_table
 from headcats.statistics.distributions import t_quantile
 from headcats.sweeps.tree import HeadSet

@@ -11,9 +11,14 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from headcats.evidence.causal import causal_statistic, unit_specificity
+from headcats.evidence.labelling_statistics import (
+    between_units,
+    causal_statistic,
+    contrast,
+    unit_contrasts,
+    unit_specificity,
+)
 from headcats.evidence.relabelling import Labellings, family_wise_p, maxima
-from headcats.evidence.signature import between_units, contrast, unit_contrasts
 from headcats.results.finding import by_category
 from headcats.statistics.distributions import t_quantile
 

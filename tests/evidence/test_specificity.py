@@ -5,7 +5,9 @@ import pytest
 from damages import damage, heads, labellings
 from scipy import stats
 
-from headcats.evidence.causal import causal_statistic, is_damaged, relative_damage, unit_damage, unit_specificity
+from headcats.evidence.labelling_statistics import (
+    unit_damage,
+)
 from headcats.evidence.relabelling import draw_labellings
 from headcats.evidence.specificity import specificity, t_contrast
 
@@ -81,30 +83,6 @@ def test_tasks_of_one_block_count_as_one():
     table = specificity(values, drawn, chosen, {}, categories=["A", "B"])
     assert table["damage"].sel(category="A", target="A") == pytest.approx(0.6)
     assert table["n_units"].values.tolist() == [[2, 2], [2, 1]]
-
-
-def test_the_statistic_by_hand():
-    """Root mean squares of the tasks are .5, .5 and 1."""
-    values = np.array([[[0.7, 0.1], [0.5, 0.5], [1.0, 1.0]]])
-    drawn = labellings(2, 1, n=0)
-    np.testing.assert_allclose(relative_damage(values)[0], [[1.4, 0.2], [1.0, 1.0], [1.0, 1.0]])
-    np.testing.assert_allclose(causal_statistic(values, drawn)[0], [(1.2 - 1.0) * np.sqrt(2), 1.0 - 0.6])
-    np.testing.assert_allclose(unit_specificity(values, drawn), [0.4, 0.0, 0.4])
-
-
-def test_a_category_whose_tasks_break_easily_gains_nothing():
-    drawn = labellings(4, 4, 4)
-    generic = np.random.default_rng(0).uniform(0.1, 0.3, (len(drawn.labels), 1, 3)) * np.ones((1, 12, 1))
-    fragile = generic * np.where(drawn.labels[0] == 2, 8.0, 1.0)[:, None]
-    np.testing.assert_allclose(causal_statistic(fragile, drawn), causal_statistic(generic, drawn), atol=1e-12)
-
-
-def test_tasks_that_nothing_damages_are_known():
-    values = np.zeros((3, 4, 2))
-    values[1, 0, 1], values[:, 1], values[2, 2, 0] = 0.05, np.nan, 0.049
-    assert is_damaged(values).tolist() == [True, False, False, False]
-    assert np.isnan(relative_damage(values)[:, 1]).all()
-    assert (relative_damage(values)[:, 3] == 0).all()
 
 
 def test_facts_of_the_prompts_are_kept():

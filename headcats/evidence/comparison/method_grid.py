@@ -86,7 +86,7 @@ def method_scores(
     left_out: dict[str, str] = {}
     for label in [*causal, *joint] if methods is None else _select(methods, [*causal, *joint]):
         try:
-            if methods is None and label in causal and (reason := _unsuitable(run, label) or _of_another(unit, label)):
+            if methods is None and label in causal and (reason := _unsuitable(run, label, unit)):
                 left_out[label] = reason
             elif label in causal:
                 by_label[label] = _causal(run, label, metric)
@@ -136,19 +136,14 @@ def _unit(labels: Sequence[str]) -> str:
     return KV_GROUP if units == {KV_GROUP} else HEAD
 
 
-def _of_another(unit: str, label: str) -> str:
-    """Why a method that scores groups is not compared with others unless it is named."""
-    if Label.parse(label).unit == unit:
-        return ""
-    return "its effects are of groups of heads that share keys and values, those of the others of single heads"
-
-
-def _unsuitable(run: RunResults, label: str) -> str:
-    """Why a method is not compared unless it is named."""
+def _unsuitable(run: RunResults, label: str, unit: str = "") -> str:
+    """Why a method is not compared unless it is named, with others that score a `unit`."""
     if run.declarations[label].control_of:
         return IS_CONTROL
     if run.approximation(Label.parse(label)):
         return "an approximation: estimates, no patched effects; name the method to compare it"
+    if unit and Label.parse(label).unit != unit:
+        return "its effects are of groups of heads that share keys and values, those of the others of single heads"
     return ""
 
 

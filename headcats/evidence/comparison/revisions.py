@@ -1,9 +1,10 @@
 """Categories over the revisions of a model: which heads each has, and which come and go."""
 
+import itertools
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,13 +14,17 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
-from headcats.categories.argument_checks import check_rule
+from headcats.categories.argument_checks import check_rule, check_same_heads
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables, read_scores
-from headcats.evidence.comparison.revision_changes import with_changes
 from headcats.evidence.comparison.runs import Runs, judge_each, read_runs
+from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule
+from headcats.scores.blocks import prompt_effects
+from headcats.statistics.multiplicity import benjamini_hochberg
+from headcats.statistics.paired_differences import paired_differences
+from headcats.statistics.task import Estimate, estimate
 
 NOT_RUN = "not run"
 # Variable of the members or the scores -> its name over revisions.
@@ -28,6 +33,8 @@ _OF_HEADS |= {"these_tasks_low": "mean_low", "these_tasks_high": "mean_high"}
 _OF_CATEGORY = ("n_tasks", "min_tasks")
 _OF_TASKS = {"effect": "task_effect", "low": "task_low", "high": "task_high", "q_value": "task_q"}
 _GRID = ("layer", "head")
+_DIMS = ("revision", "category", "layer", "head")
+_TESTED = ("difference", "difference_low", "difference_high", "difference_p", "difference_q")
 _ATTRIBUTES = ("method", "metric", "positions", "effect", "approximation")
 
 
@@ -142,7 +149,7 @@ def course(
         alpha=alpha,
         model=runs.model,
     )
-    return with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
+    return _with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
 
 
 def _resolved(reading: MapSpec, runs: Mapping[str, RunResults]) -> MapSpec:
@@ -187,8 +194,9 @@ def _by_category(
     judged: Mapping[str, Mapping[str, xr.Dataset]], *, names: list[str], categories: list[str]
 ) -> xr.Dataset:
     """Members of all revisions; NaN, or 0 in whole numbers, where a category is not judged."""
-    tables = []
-    for members in (of_map["members"] for of_map in judged.values()):
+    tables, by_revision = [], {name: of_map["members"] for name, of_map in judged.items()}
+    check_same_heads(by_revision)
+    for members in by_revision.values():
         has_number = members["effect"].notnull()
         undecided = ((members["member"] == 0) & has_number).sum(_GRID)
         sizes = {"size": members["size"], "undecided": undecided}
@@ -196,12 +204,7 @@ def _by_category(
         table = table.assign({name: values.where(has_number.any(_GRID)) for name, values in sizes.items()})
         blank = {str(name): np.nan if values.dtype.kind == "f" else 0 for name, values in table.items()}
         tables.append(table.reindex(category=categories, fill_value=blank))
-    try:
-        joined = xr.concat(tables, pd.Index(list(judged), name="revision"), join="exact")
-    except ValueError:
-        grids = [" x ".join(str(table.sizes[axis]) for axis in _GRID) for table in tables]
-        shapes = ", ".join(f"{name} has {grid}" for name, grid in zip(judged, grids, strict=True))
-        raise DataError(f"The revisions have other heads than each other, so none corresponds: {shapes}.") from None
+    joined = xr.concat(tables, pd.Index(list(judged), name="revision"), join="exact")
     return joined.reindex(revision=names, fill_value=blank)
 
 
@@ -220,3 +223,71 @@ def _skipped(run: RunResults | None, task: str) -> str:
     """Why a revision has no numbers of a task, or ""."""
     record = None if run is None else run.manifest.tasks.get(task)
     return NOT_RUN if record is None else record.refusal
+
+
+def _with_changes(
+    table: xr.Dataset, runs: Mapping[str, RunResults], *, label: Label, metric: str, alpha: float, seed: int
+) -> xr.Dataset:
+    """The table of `over_revisions` with its variables on changes; the runs are those of its revisions."""
+    shape = tuple(table.sizes[dim] for dim in _DIMS)
+    change, tested = np.zeros(shape, dtype=np.int8), {name: np.full(shape, np.nan) for name in _TESTED}
+    before = np.full(shape[:2], "", dtype=object)
+    counts = {name: np.zeros(shape[:2], dtype=np.int64) for name in ("n_compared", "n_other_prompts")}
+    estimates: dict[tuple[str, str], Estimate] = {}
+
+    def estimated(task: str, revision: str) -> Estimate:
+        if (task, revision) not in estimates:
+            prompts, _ = prompt_effects(runs[revision].block(task, str(label)), task=task, metric=metric)
+            estimates[task, revision] = estimate(prompts, task=task, seed=seed)
+        return estimates[task, revision]
+
+    pairs: dict[str, list[tuple[Estimate, Estimate]]] = {}
+    places: dict[str, tuple[int, int]] = {}
+    for category, revision, previous in _pairs(table):
+        place = table.get_index("revision").get_loc(revision), table.get_index("category").get_loc(category)
+        member = [table["member"].sel(revision=name, category=category).values == 1 for name in (previous, revision)]
+        change[place] = member[1].astype(int) - member[0]
+        before[place] = previous
+        both = _tasks_of_both(table, category, revision, previous)
+        same = [task for task in both if _same_prompts(task, runs[previous], runs[revision], label)]
+        counts["n_compared"][place], counts["n_other_prompts"][place] = len(same), len(both) - len(same)
+        if same:
+            name = f"{category} {revision}"
+            places[name] = place
+            pairs[name] = [(estimated(task, previous), estimated(task, revision)) for task in same]
+    grid = shape[2:]
+    doubts = np.zeros(shape, dtype=bool)
+    for name, of_pair in (paired_differences(pairs, seed=seed) if pairs else {}).items():
+        for variable, values in zip(_TESTED, of_pair, strict=False):
+            tested[variable][places[name]] = values.reshape(grid)
+        doubts[places[name]] = of_pair.doubtful.reshape(grid)
+    tested["difference_q"] = np.where(doubts, np.nan, benjamini_hochberg(tested["difference_p"]))
+    found = (tested["difference_q"] <= alpha) & (np.sign(tested["difference"]) == change) & (change != 0)
+    return table.assign(
+        {name: (_DIMS, values) for name, values in (tested | {"change": change, "change_found": found}).items()}
+        | {name: (_DIMS[:2], values) for name, values in (counts | {"before": before.astype(str)}).items()}
+    )
+
+
+def _pairs(table: xr.Dataset) -> Iterator[tuple[str, str, str]]:
+    """Category, each judged revision of it, and the last judged one before."""
+    judged = table["effect"].notnull().any(("layer", "head"))
+    for category in table["category"].values.tolist():
+        names = table["revision"].values[judged.sel(category=category).values].tolist()
+        for previous, revision in itertools.pairwise(names):
+            yield category, revision, previous
+
+
+def _tasks_of_both(table: xr.Dataset, category: str, *revisions: str) -> list[str]:
+    """Tasks of a category with numbers at all of these revisions."""
+    of_category = table["task"].values[(table["task_category"] == category).values]
+    effects = table["task_effect"].sel(task=of_category, revision=list(revisions))
+    has_numbers = effects.notnull().any(("layer", "head")).all("revision")
+    return [str(task) for task in of_category[has_numbers.values]]
+
+
+def _same_prompts(task: str, first: RunResults, second: RunResults, label: Label) -> bool:
+    hashes = [run.manifest.tasks[task].prompt_hash for run in (first, second)]
+    # A method may have left some of them out.
+    keys = [run.block(task, str(label))["key"].values.tolist() for run in (first, second)]
+    return hashes[0] is not None and hashes[0] == hashes[1] and keys[0] == keys[1]

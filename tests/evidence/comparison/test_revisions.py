@@ -123,5 +123,5 @@ def test_what_is_no_series_or_cannot_be_judged_is_refused():
         lambda data: data.isel(head=slice(3)) if "head" in data.dims else data
     )
     smaller.attrs = results.attrs
-    with pytest.raises(DataError, match="2 x 6, step2"):
+    with pytest.raises(DataError, match="step1 and step2 have different heads"):
         over_revisions(series_of({"step1": results, "step2": smaller}))

@@ -1,11 +1,20 @@
-"""Signature: alike effects within categories, without what all tasks share."""
+"""Signature: alike effects within categories, without what all tasks share; damage in units of a task's own."""
 
 import numpy as np
 import pytest
 from damages import labellings
 
+from headcats.evidence.labelling_statistics import (
+    between_units,
+    causal_statistic,
+    contrast,
+    is_damaged,
+    relative_damage,
+    similarity,
+    unit_contrasts,
+    unit_specificity,
+)
 from headcats.evidence.relabelling import draw_labellings, family_wise_p
-from headcats.evidence.signature import between_units, contrast, similarity, unit_contrasts
 
 
 def planted(own: float, *, fragility=(1.0, 1.0, 1.0, 1.0), noise: float = 0.04, seed: int = 0):
@@ -83,3 +92,27 @@ def test_a_category_of_one_unit_has_no_pair():
     assert np.isnan(statistic[0, 0])
     assert statistic[0, 1] == 0
     assert np.isnan(contrast(between_units(np.ones((3, 3)), labellings(3)), labellings(3))[1]).all()
+
+
+def test_the_statistic_by_hand():
+    """Root mean squares of the tasks are .5, .5 and 1."""
+    values = np.array([[[0.7, 0.1], [0.5, 0.5], [1.0, 1.0]]])
+    drawn = labellings(2, 1, n=0)
+    np.testing.assert_allclose(relative_damage(values)[0], [[1.4, 0.2], [1.0, 1.0], [1.0, 1.0]])
+    np.testing.assert_allclose(causal_statistic(values, drawn)[0], [(1.2 - 1.0) * np.sqrt(2), 1.0 - 0.6])
+    np.testing.assert_allclose(unit_specificity(values, drawn), [0.4, 0.0, 0.4])
+
+
+def test_a_category_whose_tasks_break_easily_gains_nothing():
+    drawn = labellings(4, 4, 4)
+    generic = np.random.default_rng(0).uniform(0.1, 0.3, (len(drawn.labels), 1, 3)) * np.ones((1, 12, 1))
+    fragile = generic * np.where(drawn.labels[0] == 2, 8.0, 1.0)[:, None]
+    np.testing.assert_allclose(causal_statistic(fragile, drawn), causal_statistic(generic, drawn), atol=1e-12)
+
+
+def test_tasks_that_nothing_damages_are_known():
+    values = np.zeros((3, 4, 2))
+    values[1, 0, 1], values[:, 1], values[2, 2, 0] = 0.05, np.nan, 0.049
+    assert is_damaged(values).tolist() == [True, False, False, False]
+    assert np.isnan(relative_damage(values)[:, 1]).all()
+    assert (relative_damage(values)[:, 3] == 0).all()
