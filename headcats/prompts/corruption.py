@@ -29,7 +29,7 @@ from headcats.base.errors import DataError, UnknownNameError
 from headcats.base.registry import unknown_name_message
 from headcats.prompts.pair import PromptPair, SecondCorruption, WordPair
 from headcats.prompts.template import Template
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import sample, stream
 
 PairsByTask = Mapping[str, Sequence[WordPair]]
 # Distractor task -> its outputs for the inputs that it shares.
@@ -148,7 +148,7 @@ def _other_task(
         for name in draws.permutation(sorted(strata)).tolist():
             shared = strata[name]
             query = next(queries[name])
-            inputs = _sample([word for word in sorted(shared) if word != query], n_demos, draws)
+            inputs = sample([word for word in sorted(shared) if word != query], n_demos, draws)
             demonstrations = [(word, pairs[word]) for word in inputs]
             yield demonstrations, (query, pairs[query]), [shared[word] for word in inputs], shared[query], name
 
@@ -163,7 +163,7 @@ def _shuffled_labels(
         )
     inputs = sorted(pairs)
     for query in _cycle(inputs, draws):
-        demonstrations = [(word, pairs[word]) for word in _sample([i for i in inputs if i != query], n_demos, draws)]
+        demonstrations = [(word, pairs[word]) for word in sample([i for i in inputs if i != query], n_demos, draws)]
         labels = [output for _, output in demonstrations]
         wrong = sorted({label for label in labels if label != pairs[query]})
         if len(set(labels)) < 2 or not wrong:
@@ -179,10 +179,6 @@ def _cycle(words: Sequence[str], draws: np.random.Generator) -> Iterator[str]:
     """All words in random order, over and over, each time in a new order."""
     while True:
         yield from (words[index] for index in draws.permutation(len(words)))
-
-
-def _sample(words: Sequence[str], size: int, draws: np.random.Generator) -> list[str]:
-    return [words[index] for index in draws.choice(len(words), size=size, replace=False)]
 
 
 class SecondLabels:
@@ -221,7 +217,7 @@ class SecondLabels:
             return None
         name = foreign[draws.integers(len(foreign))]
         words = self._foreign[name]
-        return f"labels of {name}", [words[i] for i in draws.choice(len(words), size=len(inputs), replace=False)]
+        return f"labels of {name}", sample(words, len(inputs), draws)
 
 
 def derange(labels: Sequence[str], draws: np.random.Generator) -> list[str]:

@@ -5,8 +5,12 @@ whatever order. So a task gives the same numbers alone as among thirty, and a re
 """
 
 import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
@@ -18,3 +22,8 @@ def stream(seed: int, *names: str) -> np.random.Generator:
         digest.update(encoded)
     entropy = int.from_bytes(digest.digest(), "little")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+
+def sample(pool: Sequence[T], size: int, draws: np.random.Generator) -> list[T]:
+    """Draw so many different elements, in random order."""
+    return [pool[index] for index in draws.choice(len(pool), size, replace=False)]

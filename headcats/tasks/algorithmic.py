@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 from headcats.prompts.pair import WordPair
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import sample, stream
 from headcats.tasks.definition import Draw, pairs_task, table_pairs
 
 LETTERS = string.ascii_lowercase
@@ -41,9 +41,7 @@ def _lists(n: int, seed: int) -> list[list[str]]:
     n = min(n, math.perm(len(NUMBERS), ITEMS_PER_LIST))
     seen: dict[tuple[str, ...], None] = {}
     while len(seen) < n:
-        pool = NUMBERS if len(seen) % 2 else words
-        picked = draws.choice(len(pool), size=ITEMS_PER_LIST, replace=False)
-        seen.setdefault(tuple(pool[index] for index in picked))
+        seen.setdefault(tuple(sample(NUMBERS if len(seen) % 2 else words, ITEMS_PER_LIST, draws)))
     return [list(items) for items in seen]
 
 

@@ -6,15 +6,18 @@ the function away, and every such task can serve as another's corruption.
 """
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from itertools import product
+from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
 from headcats.prompts.pair import WordPair
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import sample, stream
 from headcats.tasks.definition import Draw, merge, table_pairs
 
+T = TypeVar("T")
 DrawOne = Callable[[np.random.Generator], WordPair]
 
 NUMBERS = [str(number) for number in range(100)]
@@ -55,15 +58,15 @@ def kinds() -> list[WordPair]:
     return merge(words("animals", "english", "class"), words("nouns", "english", "class"))
 
 
-def _distinct(draw: DrawOne, n: int, draws: np.random.Generator) -> list[WordPair]:
-    """`n` pairs with different inputs, or nearly all if there are fewer."""
-    answers: dict[str, str] = {}
+def distinct(n: int, draw: Callable[[], T], key: Callable[[T], str]) -> list[T]:
+    """`n` draws with different keys, or nearly all if there are fewer."""
+    drawn: dict[str, T] = {}
     misses = 0
-    while len(answers) < n and misses < MOST_MISSES:
-        text, answer = draw(draws)
-        misses = misses + 1 if text in answers else 0
-        answers.setdefault(text, answer)
-    return list(answers.items())
+    while len(drawn) < n and misses < MOST_MISSES:
+        one = draw()
+        misses = misses + 1 if key(one) in drawn else 0
+        drawn.setdefault(key(one), one)
+    return list(drawn.values())
 
 
 def _family(name: str) -> Callable[[DrawOne], Draw]:
@@ -72,7 +75,7 @@ def _family(name: str) -> Callable[[DrawOne], Draw]:
     def decorate(draw: DrawOne) -> Draw:
         @wraps(draw)
         def family(n: int, seed: int) -> list[WordPair]:
-            return _distinct(draw, n, stream(seed, "cognitive", name))
+            return distinct(n, partial(draw, stream(seed, "cognitive", name)), itemgetter(0))
 
         return family
 
@@ -83,24 +86,24 @@ def _family(name: str) -> Callable[[DrawOne], Draw]:
 def odd_lists(draws: np.random.Generator) -> WordPair:
     """Four nouns, three of one kind; the answer is the fourth: `hat` for `owl crow hat swan`."""
     members = _members()
-    kind, odd_kind = _sample(sorted(kind for kind, nouns in members.items() if len(nouns) >= 3), 2, draws)
-    (odd,) = _sample(members[odd_kind], 1, draws)
-    return " ".join(_shuffled([*_sample(members[kind], 3, draws), odd], draws)), odd
+    kind, odd_kind = sample(sorted(kind for kind, nouns in members.items() if len(nouns) >= 3), 2, draws)
+    (odd,) = sample(members[odd_kind], 1, draws)
+    return " ".join(_shuffled([*sample(members[kind], 3, draws), odd], draws)), odd
 
 
 @_family("kind")
 def kind_lists(draws: np.random.Generator) -> WordPair:
     """A kind and three nouns; the answer is the one of this kind: `owl` for `bird hat owl plate`."""
     members = _members()
-    three_kinds = _sample(sorted(members), 3, draws)
-    items = [_sample(members[kind], 1, draws)[0] for kind in three_kinds]
+    three_kinds = sample(sorted(members), 3, draws)
+    items = [sample(members[kind], 1, draws)[0] for kind in three_kinds]
     return " ".join([three_kinds[0], *_shuffled(items, draws)]), items[0]
 
 
 @_family("number")
 def number_lists(draws: np.random.Generator) -> WordPair:
     """A rule and three numbers; the answer is the one that obeys it: `42` for `even 13 42 7`."""
-    rule = _sample(["largest", "smallest", "even", "odd"], 1, draws)[0]
+    rule = sample(["largest", "smallest", "even", "odd"], 1, draws)[0]
     if rule in ("largest", "smallest"):
         items = draws.choice(100, 3, replace=False)
         answer = items.max() if rule == "largest" else items.min()
@@ -119,7 +122,7 @@ def opposite_lists(draws: np.random.Generator) -> WordPair:
     word, answer = opposites[draws.integers(len(opposites))]
     taken = {end for pair in opposites if {word, answer} & {*pair} for end in pair}
     free = [adjective for adjective, _ in opposites if adjective not in taken]
-    return " ".join([word, *_shuffled([answer, *_sample(free, 2, draws)], draws)]), answer
+    return " ".join([word, *_shuffled([answer, *sample(free, 2, draws)], draws)]), answer
 
 
 # The example settles the relation of an ambiguous word (`duck` as noun or verb), so no input has two answers.
@@ -135,7 +138,7 @@ def analogies(draws: np.random.Generator) -> WordPair:
 def key_lists(draws: np.random.Generator) -> WordPair:
     """Three keys with values and one of the keys; the answer is its value: `42` for `dog 17 sun 42 tree 5 sun`."""
     comparatives = [word for word, _ in words("adjectives", "english", "comparative")]
-    keys = _sample(nouns(), 3, draws)
+    keys = sample(nouns(), 3, draws)
     pool = (NUMBERS, nouns(), ["true", "false"], comparatives)[draws.integers(4)]
     free = [word for word in pool if word not in keys]
     values = [free[index] for index in draws.choice(len(free), 3, replace=len(free) < 3)]
@@ -152,11 +155,11 @@ def truth_lists(draws: np.random.Generator) -> WordPair:
         "or": lambda a, b: a or b,
         "nor": lambda a, b: not (a or b),
     }
-    rule = _sample(list(rules), 1, draws)[0]
+    rule = sample(list(rules), 1, draws)[0]
     # Balanced: otherwise `false` would be the answer to most.
     answer = bool(draws.integers(2))
     fitting = [case for case in product((False, True), repeat=2) if rules[rule](*case) == answer]
-    names, values = _sample(nouns(), 2, draws), fitting[draws.integers(len(fitting))]
+    names, values = sample(nouns(), 2, draws), fitting[draws.integers(len(fitting))]
     facts = " ".join(f"{name} {str(value).lower()}" for name, value in zip(names, values, strict=True))
     left, right = _shuffled(names, draws)
     return f"{facts} {left} {rule} {right}", str(answer).lower()
@@ -165,7 +168,7 @@ def truth_lists(draws: np.random.Generator) -> WordPair:
 @_family("implication")
 def implications(draws: np.random.Generator) -> WordPair:
     """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun dog`."""
-    first, second, third, fourth = _sample(nouns(), 4, draws)
+    first, second, third, fourth = sample(nouns(), 4, draws)
     follows = bool(draws.integers(2))
     rules = [f"{first} so {second}", f"{second if follows else fourth} so {third}"]
     return f"{' '.join(_shuffled(rules, draws))} {first}", third if follows else second
@@ -174,7 +177,7 @@ def implications(draws: np.random.Generator) -> WordPair:
 @_family("order")
 def orders(draws: np.random.Generator) -> WordPair:
     """Two comparisons of three things; the answer is the highest: `dog` for `dog over sun and tree under sun`."""
-    high, middle, low = _sample(nouns(), 3, draws)
+    high, middle, low = sample(nouns(), 3, draws)
     facts = [
         f"{above} over {below}" if draws.integers(2) else f"{below} under {above}"
         for above, below in ((high, middle), (middle, low))
@@ -185,8 +188,8 @@ def orders(draws: np.random.Generator) -> WordPair:
 @_family("amount")
 def amount_lists(draws: np.random.Generator) -> WordPair:
     """A rule and three things with amounts; the answer obeys it: `sun` for `most dog 17 sun 42 tree 5`."""
-    rule = _sample(["most", "least"], 1, draws)[0]
-    names, amounts = _sample(nouns(), 3, draws), draws.choice(100, 3, replace=False)
+    rule = sample(["most", "least"], 1, draws)[0]
+    names, amounts = sample(nouns(), 3, draws), draws.choice(100, 3, replace=False)
     best = int(amounts.argmax() if rule == "most" else amounts.argmin())
     text = " ".join(f"{name} {amount}" for name, amount in zip(names, amounts, strict=True))
     return f"{rule} {text}", names[best]
@@ -218,7 +221,7 @@ def clauses(n: int, seed: int) -> list[tuple[str, str, str]]:
         many = int(draws.integers(2))
         return f"{subject[many]} {verb}", verb if many else third
 
-    pairs = _distinct(draw, n, stream(seed, "cognitive", "clause"))
+    pairs = distinct(n, partial(draw, stream(seed, "cognitive", "clause")), itemgetter(0))
     return [(clause, agreeing, past[clause.split()[1]]) for clause, agreeing in pairs]
 
 
@@ -236,10 +239,6 @@ def _members() -> dict[str, list[str]]:
     for noun, kind in kinds():
         members.setdefault(kind, []).append(noun)
     return members
-
-
-def _sample(pool: list[str], size: int, draws: np.random.Generator) -> list[str]:
-    return [pool[index] for index in draws.choice(len(pool), size, replace=False)]
 
 
 def _shuffled(items: list[str], draws: np.random.Generator) -> list[str]:

@@ -4,13 +4,15 @@ Used by the suites that are no few-shot prompts: `induction`, `ioi`, `greater_th
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
+from operator import attrgetter
 from string import Formatter
 from typing import TypeVar
 
 import numpy as np
 
 from headcats.prompts.pair import PromptPair, Span
-from headcats.tasks.cognitive_inputs import MOST_MISSES
+from headcats.tasks.cognitive_inputs import distinct
 
 _Case = TypeVar("_Case")
 
@@ -36,15 +38,8 @@ def distinct_prompts(
     n: int, draws: np.random.Generator, *, cases: Sequence[_Case], write: Callable[[_Case], PromptPair]
 ) -> list[PromptPair]:
     """`n` different prompts, or nearly all if there are fewer; all cases in random order, again and again."""
-    order = draws.permutation(len(cases))
-    prompts: dict[str, PromptPair] = {}
-    written = misses = 0
-    while len(prompts) < n and misses < MOST_MISSES:
-        pair = write(cases[order[written % len(cases)]])
-        written += 1
-        misses = misses + 1 if pair.clean in prompts else 0
-        prompts.setdefault(pair.clean, pair)
-    return list(prompts.values())
+    turns = cycle(draws.permutation(len(cases)).tolist())
+    return distinct(n, lambda: write(cases[next(turns)]), attrgetter("clean"))
 
 
 def choose(pool: Sequence[_Case], draws: np.random.Generator) -> _Case:

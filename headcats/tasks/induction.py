@@ -10,7 +10,7 @@ before), `followed` and `exchanged` (the two words), `query` (the last word). Th
 from functools import partial
 
 from headcats.prompts.pair import PromptPair
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import sample, stream
 from headcats.tasks.cognitive_inputs import words
 from headcats.tasks.contrasts import contrast, distinct_prompts
 from headcats.tasks.definition import task
@@ -45,7 +45,7 @@ def _repeats(name: str, pool: list[str], n: int, seed: int) -> list[PromptPair]:
     draws = stream(seed, "induction", name)
 
     def write(size: int) -> PromptPair:
-        listed = [pool[place] for place in draws.choice(len(pool), size, replace=False)]
+        listed = sample(pool, size, draws)
         answer_at = WORDS - size  # as many words come again before the answer
         other_at = int(draws.integers(answer_at + 1, size))
         query, answer, distractor = listed[answer_at - 1], listed[answer_at], listed[other_at]
