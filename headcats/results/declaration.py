@@ -28,9 +28,9 @@ class Strength:
         over: Dim that is reduced: "seed", "task".
         group: Coordinate that names the groups: "category", "dataset", "function".
         reduce: "mean", "max", or "mean_abs", the mean of absolute values.
-        kind: What the numbers come from: "weights", "gates", "probe".
-        text: The same in words: "facilitation, mean over seeds".
-        unit: What one number is: "share of the word pairs of a relation".
+        kind: Source of the numbers: "weights", "gates", "probe".
+        text: Words for the reduction: "facilitation, mean over seeds".
+        unit: Unit of a number: "share of the word pairs of a relation".
         metric: Metric to read where the results hold it; "" for that of the study.
         void: Verdicts (attribute `verdict` of the block) under which the numbers mean nothing.
 
@@ -66,7 +66,7 @@ class Selection:
         suppressing: Variable of the opposite, such as "interference"; "" for none.
         threshold: Variable with a threshold for every task, which is the rule where none is named (with the prefix
             `<suppressing>_` for the opposite); "" for none.
-        text: What a head is judged by, in words: "least facilitation over seeds".
+        text: Words for the number that heads are judged by: "least facilitation over seeds".
 
     Example:
         >>> import headcats as hc
@@ -92,20 +92,20 @@ class Declaration:
     Attributes:
         name: Registered name; `hc.methods.causal_method` fills it in.
         kind: "task" for a method that scores task by task, "joint" for one that judges heads over all tasks at once.
-        strength: How strong a head is; None where blocks have no number per head.
+        strength: Strength of a head; None where blocks have no number per head.
         figure: Figure that draws a block, by its registered name; "" for none.
         more_figures: Other figures that draw a block, by their registered names.
-        figure_heads: How the axes of that figure name heads: "layer-head", or "" where there are none.
+        figure_heads: Order of the axes of that figure that name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categorize".
-        selection: How a block sorts heads into categories, for maps and attention views; None where it does not.
-        needs: What the tasks must have: "exact answers", "two categories", or "".
+        selection: Rule by which a block sorts heads, for maps and attention views; None where it does not.
+        needs: Requirement of the tasks: "exact answers", "two categories", or "".
         suite: A bundled suite whose tasks have that.
         control_of: Method that this one is a control of; "" for none.
-        control: What the control holds fixed: "task" (donor of a wrong task) or "item" (donor of another query item).
+        control: Part that it holds fixed: "task" (donor of a wrong task) or "item" (donor of another query item).
         caution: Sentence on what the numbers cannot show.
-        unprocessed: Whether the numbers change with folded weights, so that a sweep of processed ones warns.
+        unprocessed: True if the numbers change with folded weights, so that a sweep of processed ones warns.
         paper: Paper that the method follows.
-        cost: What it costs, in words; `hc.methods.causal_method` has a default.
+        cost: Cost in words; `hc.methods.causal_method` has a default.
         default: Place among the methods of a run that names none, from 1; 0 for none.
         default_suite: Bundled suite of which it is the only default method; "" for none.
 

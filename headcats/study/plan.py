@@ -35,7 +35,7 @@ class Study(PlanOptions):
     Attributes:
         suite: All tasks; those that are not scored serve as distractors and reference.
         metrics: Metrics, the first of which decides whether a task has a gap.
-        template: How a prompt is written; "chat" is completed when the model is there (`with_own_template`).
+        template: Prompt format; "chat" is completed when the model is there (`with_own_template`).
         tasks: Tasks that are scored.
         methods: Methods with positions and options.
         distractors: Task -> the tasks that may corrupt its prompts, where a run has found that out (see

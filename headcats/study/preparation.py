@@ -39,10 +39,10 @@ class Prepared:
         words: Word pairs kept and dropped; None of a task of finished prompts.
         prompts: Prompt pairs kept and dropped.
         references: Reference prompt pairs kept and dropped.
-        problem: Why the task cannot be scored, or "".
-        n_left: How many finished prompts are left for `held_out`; None of a task of word pairs.
+        problem: Reason why the task cannot be scored, or "".
+        n_left: Number of finished prompts that are left for `held_out`; None of a task of word pairs.
         near_duplicates: Keys of finished prompts with the contrast of another item.
-        corruption: How word pairs are corrupted: as the study asks, or "shuffled_labels" where no other task can.
+        corruption: Corruption of word pairs: as the study asks, or "shuffled_labels" where no other task can.
         first: The first scored prompt as text; None where there is none.
     """
 
