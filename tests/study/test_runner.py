@@ -1,7 +1,6 @@
 """A run in memory, into a folder, again, with more in it, killed, and with things in its way."""
 
 import errno
-import json
 import logging
 import os
 import re
@@ -272,21 +271,6 @@ def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(mode
     assert "role 'x9'" in refusal
     (line,) = [line for line in caplog.messages if line.startswith("noising_patch@x9")]
     assert "task always_a" in line
-
-
-# -------------------------------------------------------------------------------------------------- custom tasks
-def test_a_task_of_a_notebook_joins_a_suite(model, options):
-    @hc.task(category="spelling", source="this notebook")
-    def always_d(n, *, seed):
-        """Always w43."""
-        return [(f"w{i}", "w43") for i in range(24)]
-
-    suite = options["suite"].with_tasks(always_d)
-    found = hc.run(model, **options | {"suite": suite, "tasks": ["always_d"], "methods": ["denoising_patch"]})
-    assert found["always_d"].attrs["category"] == "spelling"
-    assert [c["name"] for c in json.loads(found.attrs["categories"])][-1] == "spelling"
-    effects = hc.score(found, method="denoising_patch", metric="logit_diff").effect.sel(task="always_d")
-    assert float(effects[COUNTING_HEAD]) > 0.9
 
 
 # ------------------------------------------------------------------------------------------------------ bad input
