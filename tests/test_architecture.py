@@ -173,6 +173,7 @@ LOOKING_AROUND = {
     ("--version",): "transformer-lens",
     ("list", "tasks"): "plural",
     ("list", "suites"): "icl",
+    ("list", "methods"): "denoising_patch",
     ("list", "rules"): "fdr",
     ("list", "figures"): "overlap_map",
     ("list", "presets", "--json"): "[",
