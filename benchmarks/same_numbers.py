@@ -48,29 +48,41 @@ def make(out: Path) -> None:
     warnings.simplefilter("ignore", HeadcatsWarning)
     for name, options in RUNS.items():
         options = dict(options)
-        results = hc.run(options.pop("model"), n_prompts=8, out=out / name / "results", progress=False, **options)
+        results = hc.run(options.pop("model"), n_prompts=8, out=out / "runs" / name, progress=False, **options)
+        for node in results.subtree:
+            _put(node, out / name / "results" / f"{node.path.strip('/').replace(':', '-')}.nc")
         for method in options["methods"]:
             if method in {*JOINT, "token_probe"}:
                 continue
             for effect in ("total", "task_specific"):
                 target = out / name / "scores" / f"{method.replace(':', '-')}-{effect}.nc"
-                target.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     scores = hc.score(results, method=method, effect=effect)
                 except HeadcatsError:
                     continue  # only denoising has task-specific effects
                 members = hc.categorize(scores, rule=hc.rules.threshold(value=0.1), min_tasks=1)
-                members.drop_attrs().to_netcdf(target.with_suffix(".members.nc"), engine="h5netcdf")
-                hc.overlap(members).drop_attrs().to_netcdf(target.with_suffix(".overlap.nc"), engine="h5netcdf")
-                scores.drop_attrs().to_netcdf(target, engine="h5netcdf")
-    evidence = hc.run_evidence("mini", out / "icl" / "results", n_prompts=4, controls=20)
+                _put(members, target.with_suffix(".members.nc"))
+                _put(hc.overlap(members), target.with_suffix(".overlap.nc"))
+                _put(scores, target)
+    evidence = hc.run_evidence("mini", out / "runs" / "icl", n_prompts=4, relabellings=20)
     for name, node in evidence.children.items():
-        node.to_dataset().drop_attrs().to_netcdf(out / "icl" / f"evidence-{name}.nc", engine="h5netcdf")
+        _put(node, out / "icl" / f"evidence-{name}.nc")
+
+
+def _put(table: xr.Dataset | xr.DataTree, path: Path) -> None:
+    """Write the numbers of a table, if it has any, whichever files and attributes the package keeps them in."""
+    table = table.to_dataset() if isinstance(table, xr.DataTree) else table
+    if table.variables:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table.drop_attrs().drop_encoding().to_netcdf(path, engine="h5netcdf")
 
 
 def compare(before: Path, after: Path) -> int:
     """Print what differs; the number of tables that do."""
-    tables = [{path.relative_to(folder) for path in folder.rglob("*.nc")} for folder in (before, after)]
+    tables = [
+        {path.relative_to(folder) for path in folder.rglob("*.nc") if path.relative_to(folder).parts[0] != "runs"}
+        for folder in (before, after)
+    ]
     problems = [f"only in {before}: {path}" for path in sorted(tables[0] - tables[1])]
     problems += [f"only in {after}: {path}" for path in sorted(tables[1] - tables[0])]
     for path in sorted(tables[0] & tables[1]):
