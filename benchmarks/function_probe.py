@@ -15,7 +15,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.papers.function_probe.features import HeadFeatures, head_features

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 import headcats as hc
 from headcats.base.registry import lookup
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.papers.head_gating.over_seeds import always_any
 from headcats.papers.head_gating.toggling import toggle_curves
 from headcats.prompts.answered import AnsweredText

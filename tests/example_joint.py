@@ -22,7 +22,7 @@ from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
 from headcats.figures.tables import head_rows, pick_variable
 from headcats.methods import Declaration, Selection, Strength, declare
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.presets import add_preset
 from headcats.methods.spec import Option, WholeNumber
 from headcats.results.declaration import declaration_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.prompts.template import ARROW
 from headcats.tasks.definition import Task
 

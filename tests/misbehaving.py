@@ -20,7 +20,7 @@ def part(name: str) -> xr.Dataset:
 
 
 def task_block() -> xr.Dataset:
-    """What `on_task` should give."""
+    """What `on_part` of a task should give."""
     values = np.zeros((1, 4, 3, 4), dtype=np.float32)
     return xr.Dataset(
         {
@@ -75,8 +75,8 @@ class OnTask:
     def announce(self, runs: Any, **options: Any) -> Any:
         return behave("announce", lambda runs: None, runs)
 
-    def on_task(self, inputs: Any, **options: Any) -> Any:
-        return behave("on_task", lambda inputs: task_block(), inputs)
+    def on_part(self, inputs: Any, task: str, **options: Any) -> Any:
+        return behave("on_part", lambda inputs: task_block(), inputs)
 
     def __call__(self, model: Any, *, times: int = 1) -> Any:
         return behave("__call__", lambda model: task_block(), model)

@@ -22,8 +22,7 @@ from headcats.base import registry
 from headcats.base.errors import HeadcatsError
 from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
-from headcats.methods.causal.on_task import TaskInputs
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs, TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.encode import usable_pairs
 from headcats.prompts.pair import Span
@@ -308,8 +307,8 @@ TASK_BLOCKS = {
 
 def test_a_method_of_tasks(model: Any) -> None:
     def on_task(behaves: Callable[..., Any]) -> None:
-        misbehaving.BEHAVIOUR["on_task"] = behaves
-        method.on_task(inputs, positions="last")
+        misbehaving.BEHAVIOUR["on_part"] = behaves
+        method.on_part(inputs, "task", positions="last")
 
     method = declared("task", "OnTask")
     inputs = TaskInputs((BaseRuns(adapt(model), random_batch()),), ("logit_diff",), lambda kind: None)
@@ -322,9 +321,9 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     block = misbehaving.task_block()
     block["patched"][..., 0, 3] = np.nan
     method = declared("task", "OnTask")
-    misbehaving.BEHAVIOUR["on_task"] = giving(block)
+    misbehaving.BEHAVIOUR["on_part"] = giving(block)
     inputs = TaskInputs((BaseRuns(adapt(model), random_batch()),), ("logit_diff",), lambda kind: None)
-    assert method.on_task(inputs, positions="last").identical(block)
+    assert method.on_part(inputs, "task", positions="last").identical(block)
 
 
 def test_a_plan_of_memory_that_is_none() -> None:
@@ -340,7 +339,7 @@ MEMBERS = {
     "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
     "positions": ["", 3],
     "work": [3],
-    "on_task": ["text"],
+    "on_part": ["text"],
 }
 
 
@@ -394,8 +393,8 @@ def test_a_method_in_place_changes_no_pairs_parts_or_runs(model: Any) -> None:
             tensor.zero_()
         return misbehaving.task_block()
 
-    misbehaving.BEHAVIOUR["on_task"] = destroys
-    of_tasks.on_task(TaskInputs((runs,), ("logit_diff",), lambda kind: reference), positions="last")
+    misbehaving.BEHAVIOUR["on_part"] = destroys
+    of_tasks.on_part(TaskInputs((runs,), ("logit_diff",), lambda kind: reference), "task", positions="last")
     assert torch.equal(reference.batches[0].clean, random_batch(20, seed=5).clean)
     assert torch.equal(runs.clean.z(0, first=0), z)
     assert torch.equal(runs.clean.logits, logits)

@@ -36,6 +36,8 @@ __all__ = ["Declaration", "Selection", "Strength", "causal_method", "declare", *
 
 # Packages of other authors are not loaded here, so that a finished run is read without them.
 for _module in pkgutil.iter_modules(__path__):
+    if _module.name == "method":  # which reads torch, and holds none
+        continue
     for _name, _method in list(vars(importlib.import_module(f"{__name__}.{_module.name}")).items()):
         if isinstance(getattr(_method, "declaration", None), Declaration):
             globals()[_name] = _method

@@ -25,7 +25,7 @@ from headcats.results.tables import table_bytes
 from headcats.results.typed import MisfitError
 
 if TYPE_CHECKING:
-    from headcats.methods.causal.on_task import TaskInputs
+    from headcats.methods.method import TaskInputs
 
 
 class LazyMethod:
@@ -84,7 +84,7 @@ class LazyMethod:
         value = getattr(self._method, name)
         if is_built_in(self._code) or not inspect.isroutine(value):
             return value
-        return _guarded(self.name, value, code=self._code)
+        return _guarded(self.name, value, code=self._code, kind=self.declaration.kind)
 
 
 def declare(declaration: Declaration, code: str, *, summary: str = "", figure: str = "") -> LazyMethod:
@@ -123,11 +123,10 @@ def _class_doc(path: str) -> str | None:
 
 
 _DIMS = ("metric", "prompt", "layer", "head")
-# Members without which nothing can be run, by kind of method; `headcats.methods.causal.on_task` and
-# `headcats.methods.joint.inputs` describe them.
+# Members without which nothing can be run, by kind of method; `headcats.methods.method` describes them.
 _MEMBERS = {
-    "task": ("options", "positions", "work", "memory_plan", "announce", "on_task"),
-    "joint": ("options", "parts", "on_part", "join"),
+    "task": ("options", "on_part", "positions", "work", "memory_plan", "announce"),
+    "joint": ("options", "on_part", "parts", "join"),
 }
 
 
@@ -161,10 +160,12 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _guarded(method: str, member: Callable[..., Any], *, code: str) -> Callable[..., Any]:
+def _guarded(method: str, member: Callable[..., Any], *, code: str, kind: str = "") -> Callable[..., Any]:
     """A member of a method of that name, called through its guard, whose result is checked; `code` is the method's."""
     guard = Guard("Method", method, code if is_built_in(member) else member)
     expected, problem = _RESULTS.get(member.__name__, ("", lambda result, *arguments: ""))
+    if (member.__name__, kind) == ("on_part", "task"):
+        expected, problem = _TASK_BLOCK
 
     @functools.wraps(member)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -243,13 +244,13 @@ def _of_number(result: Any, *arguments: Any) -> str:
     return "" if fits else repr(result)[:80]
 
 
+_TASK_BLOCK = f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block
 _NUMBER = "a finite number of at least 0", _of_number
 # Member -> what it gives, and what is wrong with a result.
 _RESULTS: dict[str, tuple[str, Callable[..., str]]] = {
     "parts": ("a dict of the names of parts and the tasks that each reads", _of_parts),
     "on_part": ("a Dataset without infinite values", _of_block),
     "join": ("a Dataset without infinite values", _of_block),
-    "on_task": (f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block),
     "work": _NUMBER,
     "memory_plan": ("a MemoryPlan or None", _of_plan),
     "rehearse": _NUMBER,

@@ -108,7 +108,7 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
 
 
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
-    """Finished parts of a `headcats.methods.joint.inputs.JointMethod`, by name, as the block of a results folder."""
+    """Finished parts of a `headcats.methods.method.Method`, by name, as the block of a results folder."""
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
     joined = method.join(dict(parts)).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
     joined.attrs |= {

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from headcats.base.guard import working_on
 from headcats.base.registry import Kind, register
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report
@@ -166,7 +166,7 @@ class Cell:
                 lambda kind: shared.references.of(self.task, kind),
                 path=shared.path,
             )
-            scored = Scored.of(MethodSpec.parse(self.label), inputs, device=model.placement)
+            scored = Scored.of(MethodSpec.parse(self.label), inputs, self.task, device=model.placement)
             return scored, {} if checks is None else checks.done()
 
     def halves(self) -> "list[Cell]":

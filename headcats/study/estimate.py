@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headcats.base.errors import DataError, format_duration
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable

@@ -14,7 +14,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.base.guard import working_on
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE

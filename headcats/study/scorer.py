@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.base.guard import working_on
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
@@ -46,11 +46,11 @@ class Scored:
     device: str = ""
 
     @classmethod
-    def of(cls, spec: MethodSpec, inputs: TaskInputs, *, device: str = "") -> "Scored":
+    def of(cls, spec: MethodSpec, inputs: TaskInputs, task: str, *, device: str = "") -> "Scored":
         """Score a task by a method."""
         started = time.monotonic()
         try:
-            block, refusal = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options)), ""
+            block, refusal = spec.method.on_part(inputs, task, positions=spec.positions, **dict(spec.options)), ""
         except DataError as error:
             block, refusal = None, str(error)
         return cls(spec.label, block, refusal, time.monotonic() - started, device)
@@ -140,7 +140,8 @@ class Here:
         reference = functools.partial(self.preparation.references.of, task.name)
         for spec in specs:
             step = _heads_done(advance, f"{task.name} {spec.label}", n_batches=len(runs))
-            yield Scored.of(spec, TaskInputs(runs, self.study.metrics, reference, step, self.path))
+            inputs = TaskInputs(runs, self.study.metrics, reference, step, self.path)
+            yield Scored.of(spec, inputs, task.name)
         yield checks.done()
 
 

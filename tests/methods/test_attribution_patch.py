@@ -16,7 +16,7 @@ from toys import random_tokens
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.metrics import metric
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
@@ -153,7 +153,7 @@ class TestStudy:
         batches, done = (random_batch(3, 7), random_batch(2, 9, seed=4)), []
         runs = tuple(BaseRuns(toy, batch) for batch in batches)
         inputs = TaskInputs(runs, ("logit_diff", "prob"), lambda kind: pytest.fail("needs no reference"), done.append)
-        joined = hc.methods.attribution_patch.on_task(inputs, positions="last", ig_steps=2)
+        joined = hc.methods.attribution_patch.on_part(inputs, "task", positions="last", ig_steps=2)
         parts = [
             hc.methods.attribution_patch(toy, batch, metrics=["logit_diff", "prob"], ig_steps=2) for batch in batches
         ]

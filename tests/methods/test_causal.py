@@ -17,7 +17,7 @@ import headcats as hc
 from headcats.base import registry
 from headcats.base.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.intervention import Sources
 from headcats.sweeps.paths import worst_check
@@ -111,7 +111,7 @@ class TestOnTask:
     def test_batches_of_several_lengths_are_joined_in_order(self, name: str, model: Any) -> None:
         method, done = getattr(hc.methods, name), []
         inputs = self.inputs(model, done=done)
-        joined = method.on_task(inputs, positions="last")
+        joined = method.on_part(inputs, "task", positions="last")
         assert dict(joined.sizes) == {"metric": 2, "prompt": 5, "layer": 2, "head": 4}
         parts = [method(model, runs.batch, metrics=["logit_diff", "prob"], positions="last") for runs in inputs.runs]
         for variable in ("patched", "clean", "corrupted"):
@@ -139,13 +139,13 @@ class TestOnTask:
             )
             if kept is None:
                 with pytest.raises(HeadcatsError, match=r"'scored 0'.*3 of 4 prompts"):
-                    getattr(hc.methods, name).on_task(inputs, positions="all")
+                    getattr(hc.methods, name).on_part(inputs, "task", positions="all")
                 continue
-            found = getattr(hc.methods, name).on_task(inputs, positions="all")
+            found = getattr(hc.methods, name).on_part(inputs, "task", positions="all")
             assert found.key.values.tolist() == [f"scored {prompt}" for prompt in kept]
             assert found.attrs["dropped"] == 1
             everything = TaskInputs((BaseRuns(model, whole.select(kept)),), ("logit_diff",), inputs.reference)
-            expected = getattr(hc.methods, name).on_task(everything, positions="all")
+            expected = getattr(hc.methods, name).on_part(everything, "task", positions="all")
             assert np.array_equal(found.patched.values, expected.patched.values)
 
     @pytest.mark.parametrize("name", CAUSAL)
@@ -154,7 +154,7 @@ class TestOnTask:
         batch = with_second(random_role_batch(3, task="scored"))
         inputs = TaskInputs((BaseRuns(model, batch),), ("logit_diff",), self.inputs(model, asked=asked).reference)
         choices = method.options.get("reference", ())
-        found = [method.on_task(inputs, positions="all", reference=choice) for choice in (None, *choices)]
+        found = [method.on_part(inputs, "task", positions="all", reference=choice) for choice in (None, *choices)]
         assert asked == [*choices[:1], *choices]
         assert [ds.attrs["reference"] for ds in found] == ([*choices[:1], *choices] or ["none"])
         if choices:

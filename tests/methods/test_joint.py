@@ -5,7 +5,7 @@ from joint_inputs import suite_inputs
 from toy_cases import shared_toy
 
 from headcats.base.errors import DataError
-from headcats.methods.joint.inputs import attempt_each
+from headcats.methods.method import attempt_each
 from headcats.models.adapter import HookedModel
 
 

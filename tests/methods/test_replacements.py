@@ -13,7 +13,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
@@ -76,7 +76,7 @@ class TestPromptsWithout:
     def test_a_study_leaves_them_out_and_counts_them(self, model: Any) -> None:
         whole, other = with_second(random_batch(5, 7), lacking=[1, 3]), with_second(random_batch(3, 9), lacking=[0])
         method = hc.methods.second_corruption_patch
-        found = method.on_task(study(model, whole, other, random_batch(4, 8)), positions="last")
+        found = method.on_part(study(model, whole, other, random_batch(4, 8)), "task", positions="last")
         kept = [whole.select([0, 2, 4]), other.select([1, 2])]
         assert found.key.values.tolist() == [key for batch in kept for key in batch.keys]
         assert found.attrs["dropped"] == 3 + 4  # no prompt of the third batch has one
@@ -86,7 +86,7 @@ class TestPromptsWithout:
         assert found.second_task.values.tolist() == [name for batch in kept for name in batch.second_tasks]
         assert "second" in method.why_dropped
         with pytest.raises(DataError, match="of the 7"):
-            method.on_task(study(model, random_batch(4, 7), random_batch(3, 8)), positions="last")
+            method.on_part(study(model, random_batch(4, 7), random_batch(3, 8)), "task", positions="last")
 
     def test_a_sweep_refuses_them_by_name(self, model: Any) -> None:
         for sweep in (hc.sweep, lambda *args: hc.evidence.joint_sweep(*args, [["L0H0"]])):
@@ -103,8 +103,8 @@ class TestPromptsWithout:
 
 def test_in_16_bits_the_noise_is_that_of_the_prompts_that_stay() -> None:
     short = adapt(tiny_model("gpt2", n_layers=2).model.to(torch.bfloat16))
-    found = hc.methods.second_corruption_patch.on_task(
-        study(short, with_second(random_batch(5, 7), lacking=[1])), positions="last"
+    found = hc.methods.second_corruption_patch.on_part(
+        study(short, with_second(random_batch(5, 7), lacking=[1])), "task", positions="last"
     )
     change = abs((found.patched - found.corrupted).mean("prompt"))
     assert bool((found.below_noise == (change < 2 * found.noise)).all())
@@ -113,7 +113,7 @@ def test_in_16_bits_the_noise_is_that_of_the_prompts_that_stay() -> None:
 # ------------------------------------- another item: a donor of the same task brings the task and not the item
 def on_task(model: Any, batch: hc.PromptBatch, reference: hc.PromptBatch) -> Any:
     inputs = TaskInputs((BaseRuns(adapt(model), batch),), ("logit_diff",), lambda kind: Reference(reference, name=kind))
-    return hc.methods.other_item_patch.on_task(inputs, positions="last")
+    return hc.methods.other_item_patch.on_part(inputs, "task", positions="last")
 
 
 def donors_of(tokens: list[int], *, n: int, task: str = "t") -> hc.PromptBatch:

@@ -7,7 +7,7 @@ import pytest
 
 import headcats as hc
 from headcats.base.registry import lookup
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.study.assessment import work_of

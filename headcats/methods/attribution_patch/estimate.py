@@ -7,7 +7,8 @@ import xarray as xr
 
 from headcats.base.errors import OptionError
 from headcats.base.registry import names
-from headcats.methods.causal.on_task import TaskInputs, matched_blocks
+from headcats.methods.causal.on_task import matched_blocks
+from headcats.methods.method import TaskInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
@@ -106,8 +107,8 @@ class AttributionPatch:
                     f"0. Use {smooth}, or an exact method."
                 )
 
-    def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
-        """The approximation over every batch of a task, as `CausalMethod.on_task`."""
+    def on_part(self, inputs: TaskInputs, part: str, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
+        """The approximation over every batch of a task, as `CausalMethod.on_part`."""
         self.check_metrics(inputs.metrics)
         blocks = matched_blocks(
             inputs.runs, lambda runs: self._on_batch(runs, inputs.metrics, positions, ig_steps, inputs.advance)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from torch import Tensor
 
-    from headcats.methods.causal.on_task import TaskInputs
+    from headcats.methods.method import TaskInputs
     from headcats.metrics.definition import Metric
     from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
@@ -166,9 +166,9 @@ class CausalMethod:
     def rehearse(
         self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
     ) -> float:
-        """Do a part of the sweep of the first batch as `on_task` does it, to see what that takes.
+        """Do a part of the sweep of the first batch as `on_part` does it, to see what that takes.
 
-        Returns its share of the `work` on that batch; a DataError as `on_task`.
+        Returns its share of the `work` on that batch; a DataError as `on_part`.
         """
         from headcats.methods.causal.on_task import sweep_part
 
@@ -176,16 +176,16 @@ class CausalMethod:
         return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
-        """Tell the unpatched runs, not made yet, what `on_task` will read of them, so that each is made once."""
+        """Tell the unpatched runs, not made yet, what `on_part` will read of them, so that each is made once."""
         from headcats.sweeps.batch_sweep import announce
 
-        with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
+        with contextlib.suppress(DataError):  # the role is not aligned: `on_part` says so
             announce(runs, self.intervention, positions=positions, path=path)
 
-    def on_task(
-        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
+    def on_part(
+        self, inputs: "TaskInputs", part: str, *, positions: str, reference: str | None = None, unit: str = HEAD
     ) -> "xr.Dataset":
-        """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
+        """The sweep over every batch of the task `part`, joined along `prompt` in the order of the task's prompts.
 
         Returns:
             As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second

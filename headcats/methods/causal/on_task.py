@@ -1,19 +1,16 @@
 """A causal method on all batches of a task, and what that will take."""
 
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
 
 import xarray as xr
 
 from headcats.base.errors import DataError
-from headcats.methods.spec import Option
+from headcats.methods.method import TaskInputs
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.template import has_query
-from headcats.results.declaration import Declaration
 from headcats.sweeps.batch_sweep import prepare, sweep_runs
 from headcats.sweeps.engine import measure_part
 from headcats.sweeps.intervention import Intervention
@@ -27,72 +24,10 @@ from headcats.sweeps.sources import first_change
 from headcats.sweeps.units import swept_sets
 
 
-@dataclass(frozen=True)
-class TaskInputs:
-    """Inputs that a study hands a method for one task.
-
-    Attributes:
-        runs: Base runs of the task's batches (one per prompt length).
-        metrics: Names of the metrics to read.
-        reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
-        advance: To be called with the number of heads done, per batch.
-        path: Path of sweeps: "auto", "hooked" or a fast one.
-    """
-
-    runs: tuple[BaseRuns, ...]
-    metrics: tuple[str, ...]
-    reference: Callable[[str], Reference]
-    advance: Callable[[int], None] = lambda heads: None
-    path: str = "auto"
-
-    def copied(self) -> "TaskInputs":
-        """Copy with runs and references of its own: what is written into them changes no other numbers."""
-        runs = tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs)
-        return replace(self, runs=runs, reference=functools.cache(lambda name: self.reference(name).copied()))
-
-
-class TaskMethod(Protocol):
-    """A method that scores the tasks of a study one by one, as `CausalMethod` does, where each member is described.
-
-    Attributes:
-        declaration: Of kind "task".
-        name: Its registered name.
-        positions: Where it acts by default: "last", "answer", "all" or a token role.
-        options: Name of an option -> its values, the default first.
-    """
-
-    declaration: Declaration
-    name: str
-    positions: str
-    options: dict[str, Option]
-
-    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, **options: Any) -> int:
-        """Tokens times blocks that the method computes for a batch."""
-
-    def memory_plan(
-        self,
-        model: HookedModel,
-        batch: PromptBatch,
-        *,
-        positions: str,
-        n_metrics: int,
-        budget: int,
-        path: str,
-        **options: Any,
-    ) -> MemoryPlan | None:
-        """Plan of the work on a batch that fits into memory; None for a method that does not cut it."""
-
-    def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:
-        """Tell the unpatched runs what `on_task` will read of them."""
-
-    def on_task(self, inputs: TaskInputs, *, positions: str, **options: Any) -> xr.Dataset:
-        """The block of a task, with the attribute `dropped`: prompts that are left out."""
-
-
 def task_block(
     intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None, unit: str
 ) -> xr.Dataset:
-    """See `CausalMethod.on_task`; `reference` is None for a replacement that needs none."""
+    """See `CausalMethod.on_part`; `reference` is None for a replacement that needs none."""
     prompts = inputs.reference(reference) if reference else None
     lacking = [runs.batch.lacks_second() if intervention.uses_second else [] for runs in inputs.runs]
 

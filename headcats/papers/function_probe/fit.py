@@ -12,7 +12,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning
 from headcats.base.registry import preset_of
-from headcats.methods.joint.inputs import SuiteInputs, attempt_each
+from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model

@@ -13,7 +13,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning, StorageError
 from headcats.base.registry import preset_of
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model

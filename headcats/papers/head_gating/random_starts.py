@@ -18,7 +18,7 @@ import xarray as xr
 from headcats.base.bounds import check_count
 from headcats.base.errors import DamagedFileError, StatisticsWarning, StorageError, about, format_duration
 from headcats.base.registry import preset_of
-from headcats.methods.joint.inputs import attempt_each
+from headcats.methods.method import attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.papers.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.papers.head_gating.stages import Advance, fit_gates

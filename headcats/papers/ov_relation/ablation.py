@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.base.errors import DataError
-from headcats.methods.joint.inputs import attempt_each
+from headcats.methods.method import attempt_each
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
 from headcats.papers.ov_relation.check_tables import with_categories

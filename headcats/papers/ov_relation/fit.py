@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DataError, TokenizationWarning
-from headcats.methods.joint.inputs import SuiteInputs, attempt_each
+from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import unprocessed_circuit

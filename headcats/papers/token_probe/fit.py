@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning, pluralize
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model

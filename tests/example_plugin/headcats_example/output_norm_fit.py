@@ -10,7 +10,7 @@ import xarray as xr
 from einops import einsum
 
 import headcats as hc
-from headcats.methods.joint import Option, SuiteInputs, encode_answered
+from headcats.methods.method import Option, SuiteInputs, encode_answered
 
 
 class OutputNorm:

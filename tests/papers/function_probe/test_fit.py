@@ -17,7 +17,7 @@ from toys import word_tokenizer
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head

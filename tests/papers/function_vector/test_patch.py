@@ -11,7 +11,7 @@ from toys import LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.base.errors import UnknownNameError
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.study.plan import plan
@@ -83,7 +83,7 @@ def test_equals_its_definition_on_prompts_of_several_lengths(layout: Any) -> Non
     )
     reference = Reference([short, long], name="task")
     inputs = TaskInputs((BaseRuns(adapt(model), scored),), ("prob",), lambda kind: reference)
-    block = hc.methods.function_vector_patch.on_task(inputs, positions="last")
+    block = hc.methods.function_vector_patch.on_part(inputs, "task", positions="last")
     assert (block.attrs["path"], block.attrs["base"], block.attrs["reference"]) == (
         "last_position",
         "corrupted",

@@ -16,7 +16,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import WholeNumber
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.head_gating import head_gating

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 import headcats as hc
 from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.method import SuiteInputs
 from headcats.papers.token_probe import token_map as tokens_map
 from headcats.papers.token_probe.items import Question
 from headcats.papers.token_probe.probe import probe_scores

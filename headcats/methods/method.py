@@ -1,5 +1,6 @@
-"""What a study hands a joint method, the protocol of such a method, and attempts that may fail one by one."""
+"""What a method is, and what a study hands it: the whole suite, or one task at a time."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +11,15 @@ import xarray as xr
 from headcats.base.errors import DataError
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
-from headcats.prompts.answered import AnsweredText, few_shot_texts
+from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts
 from headcats.prompts.pair import WordPair
 from headcats.prompts.template import Template
 from headcats.results.declaration import Declaration
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
+
+__all__ = ["Method", "Option", "SuiteInputs", "TaskInputs", "encode_answered"]
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -94,18 +99,44 @@ class SuiteInputs:
         )
 
 
-class JointMethod(Protocol):
-    """A method that scores all heads over the tasks of a suite at once.
-
-    Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
-    is skipped, with the message. If parts differ in duration, the method may also have `work(inputs, part, **options)`,
-    the work of a part in any unit (0 for all if the first part does it for all), from which times are estimated. If
-    what its defaults mean has changed, it has the text `revision`: parts of an earlier one are not continued.
+@dataclass(frozen=True)
+class TaskInputs:
+    """Inputs that a study hands a method for one task.
 
     Attributes:
-        declaration: Of kind "joint".
+        runs: Base runs of the task's batches (one per prompt length).
+        metrics: Names of the metrics to read.
+        reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
+        advance: To be called with the number of heads done, per batch.
+        path: Path of sweeps: "auto", "hooked" or a fast one.
+    """
+
+    runs: tuple[BaseRuns, ...]
+    metrics: tuple[str, ...]
+    reference: Callable[[str], Reference]
+    advance: Callable[[int], None] = lambda heads: None
+    path: str = "auto"
+
+    def copied(self) -> "TaskInputs":
+        """Copy with runs and references of its own: what is written into them changes no other numbers."""
+        runs = tuple(runs.select(list(range(len(runs.batch)))) for runs in self.runs)
+        return replace(self, runs=runs, reference=functools.cache(lambda name: self.reference(name).copied()))
+
+
+class Method(Protocol):
+    """A way to judge heads. Its work falls into named parts, each saved when it is finished.
+
+    Of a joint method (kind "joint" of its `Declaration`) a part is what it says, such as a relation or a seed, and
+    `inputs` is a `SuiteInputs`. Of a method that judges one task at a time (kind "task") the parts are the tasks: it
+    needs neither `parts` nor `join`, its `inputs` is a `TaskInputs`, and it is told the `positions`; `CausalMethod`
+    describes what more it has, so that its time and memory are planned. A part that raises a DataError is skipped, with
+    the message. If the parts of a joint method differ in duration, it may also have `work(inputs, part, **options)`,
+    the work of a part in any unit (0 for all if the first part does it for all), from which times are estimated.
+
+    Attributes:
+        declaration: What the rest of headcats needs to know of it.
         name: Its registered name.
-        options: As of any method (see `headcats.methods.spec`).
+        options: Name of an option -> its values, the default first, or a whole number (`headcats.methods.spec`).
     """
 
     declaration: Declaration
@@ -115,8 +146,8 @@ class JointMethod(Protocol):
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
         """Name of each part -> names of the tasks it reads, in the order of execution."""
 
-    def on_part(self, inputs: SuiteInputs, part: str, **options: Any) -> xr.Dataset:
-        """The result of one part, with the attribute `provenance` (JSON)."""
+    def on_part(self, inputs: Any, part: str, **options: Any) -> xr.Dataset:
+        """The result of one part, with the attribute `provenance` (JSON); of a task also `dropped`, a number."""
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Finished parts, in the order of `parts`, as one dataset."""
