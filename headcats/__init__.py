@@ -82,7 +82,7 @@ __getattr__, _names = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
 
 if "IPython" in sys.modules:  # by name, like the public names: a module below reads the version from here
-    pkgutil.resolve_name("headcats.reports.notebook.formatter:show_summaries")()
+    pkgutil.resolve_name("headcats.reports.notebook:show_summaries")()
 
 
 def __dir__() -> list[str]:

@@ -17,7 +17,7 @@ from .categories.shared import overlap as overlap
 from .sweeps.descriptors.describing import describe_heads as describe_heads
 from .models.head import Head as Head
 from .models.loading import load_model as load_model
-from .reports.files.exporting import export as export
+from .reports.exporting import export as export
 from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption

@@ -16,8 +16,8 @@ from headcats import __version__
 from headcats.base.errors import HeadcatsError, HeadcatsWarning, ModelError, StorageError
 from headcats.base.guard import is_out_of_memory
 from headcats.base.logged import logged_by
-from headcats.cli.commands import Commands
-from headcats.cli.console import ending_on_request, explain, warn
+from headcats.cli.commands import Commands, ending_on_request
+from headcats.cli.console import explain, warn
 from headcats.results.visible import visible
 
 _HELP = "Find the attention heads that serve each kind of task, test how sure that is, and show them."
@@ -131,10 +131,7 @@ def _end_output() -> NoReturn:
 
 
 def _tune_process() -> None:
-    """Make small models on a CPU several times faster; no number changes, and what the user has set stays.
-
-    To be called before torch is loaded.
-    """
+    """Make small models on a CPU several times faster; no number changes, and what the user has set stays."""
     # Threads that spin while they wait for each other slow a small model down many times over as soon as the machine
     # does something else too; sleeping ones do not.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

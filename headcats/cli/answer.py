@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +11,22 @@ import pandas as pd
 import typer
 import xarray as xr
 
-from headcats.cli.console import tell, warn
-from headcats.cli.short_answer import put_short
+from headcats.cli import console
+from headcats.cli.console import put_line, put_table, tell, warn
 from headcats.reports.text.short import Short
 from headcats.results.finding import Finding, Table, line, paragraph
+from headcats.results.visible import shortened, visible
 from headcats.results.whole_file import csv_bytes, write_whole
+
+MOST_LINES = 15
+"""Lines of a short answer."""
+_LONGEST_NAME = 24
 
 
 class Answer:
     """Output of a command: printed as it comes, or collected for the end, in short or as one JSON value.
 
-    Attributes:
-        as_json: Whether the end is a JSON value.
-        details: Whether everything is printed; False: `short` alone; None, of a command without one: everything.
-        numbers: What JSON has beside `sentences`, the sentences, and `files`.
-        short: What is printed at the end in place of details, where there is one.
+    `details` None is of a command without a short answer; `numbers` are what JSON has beside sentences and files.
     """
 
     def __init__(self, as_json: bool, *, details: bool | None = None) -> None:
@@ -55,14 +57,7 @@ class Answer:
             self.say(findings)
 
     def wrote(self, name: str, path: Path | None, sentence: str = "", *, hint: str = "") -> None:
-        """A file that was written.
-
-        Args:
-            name: Its key in `files`.
-            path: Where it is; None: it could not be written.
-            sentence: How text names it.
-            hint: What follows that among the details.
-        """
+        """Note a file by its key in `files`, None if it could not be written; `hint` is printed among the details."""
         self._files[name] = path
         if sentence:
             self.close(sentence, hint=hint)
@@ -96,6 +91,74 @@ class Answer:
 
 def _as_item(finding: Finding) -> Finding:
     return Finding(finding.id, finding.fields, "item")
+
+
+def put_short(short: Short, closing: Sequence[str]) -> None:
+    """Print verdict, table, warnings and files in 15 lines; `closing` names files before the next command."""
+    for size in _sizes(short):
+        with console.out.capture() as captured:
+            _put_parts(short, closing, **size)
+        if captured.get().count("\n") <= MOST_LINES:
+            break
+    _put_parts(short, closing, **size)
+
+
+def _sizes(short: Short) -> Iterator[dict[str, int]]:
+    """Sizes of an answer, each smaller than the one before: what is weightiest goes last."""
+    rows = 0 if short.table is None else len(short.table(1).rows)
+    warnings, sentences = min(3, len(short.warnings)), len(short.verdict)
+    size = {"blank": 1, "names": 12, "rows": rows, "warnings": warnings, "sentences": sentences}
+    yield size
+    for part, smaller in (
+        ("blank", [0]),
+        ("rows", range(rows - 1, 7, -1)),
+        ("names", [8, 6, 4, 3, 2, 1]),
+        ("rows", range(min(rows, 8) - 1, 2, -1)),
+        ("warnings", range(warnings - 1, -1, -1)),
+        ("sentences", range(sentences - 1, 0, -1)),
+    ):
+        for n in smaller:
+            size = size | {part: n}
+            yield size
+
+
+def _put_parts(
+    short: Short, closing: Sequence[str], *, blank: int, names: int, rows: int, warnings: int, sentences: int
+) -> None:
+    words = {_short_name(name): f"bold {colour}" for name, colour in short.colours.items()}
+    put_line(_joined(short.verdict[:sentences], short), words=words)
+    if short.table is not None:
+        if blank:
+            console.out.print()
+        table = short.table(names)
+        # Categories with heads before those without any in all their columns.
+        places = sorted(range(len(table.rows)), key=lambda row: not {*table.rows[row][1:]} - {"none", "-", "0"})
+        listed = tuple((_short_name(table.rows[row][0]), *table.rows[row][1:]) for row in sorted(places[:rows]))
+        colours = {_short_name(name): colour for name, colour in table.colours.items()}
+        put_table(replace(table, rows=listed, colours=colours))
+        if rows < len(table.rows):
+            put_line(str(line("short.more_categories", n=len(table.rows) - rows)))
+    for finding in short.below:
+        put_line(_joined([finding], short), words=words)
+    for finding in short.warnings[:warnings]:
+        put_line(f"! {_joined([finding], short)}", words=words)
+    n_left = len(short.warnings) - warnings
+    details = line(
+        "short.details", more=line("short.more_warnings", n=n_left) if n_left else None, command=short.details
+    )
+    following = [line("short.next", command=short.next_command)] if short.next_command else []
+    put_line("  ".join(map(str, [*closing, *following, details])), whole=closing)
+
+
+def _joined(findings: Sequence[Finding], short: Short) -> str:
+    text = visible(" ".join(map(str, findings)))
+    for name in sorted(short.colours, key=len, reverse=True):
+        text = text.replace(visible(name), _short_name(name))
+    return text
+
+
+def _short_name(name: str) -> str:
+    return shortened(name, most=_LONGEST_NAME)
 
 
 def put(content: Any) -> None:

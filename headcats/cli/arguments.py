@@ -14,8 +14,7 @@ _READ = "A results folder, or hf://owner/name[@revision] on the hub."
 Source = Annotated[str, typer.Argument(help=_READ, metavar="FOLDER", autocompletion=completion.results_folders)]
 _READ_SEVERAL = "One or several results folders, or hf://owner/name[@revision] on the hub."
 Sources = Annotated[
-    list[str],
-    typer.Argument(help=_READ_SEVERAL, metavar="FOLDERS...", autocompletion=completion.results_folders),
+    list[str], typer.Argument(help=_READ_SEVERAL, metavar="FOLDERS...", autocompletion=completion.results_folders)
 ]
 _MODEL_OF_RESULTS = "Model of the results; default: the name in their manifest."
 ModelOfResults = Annotated[
@@ -26,12 +25,12 @@ SuiteOfResults = Annotated[
     str | None, typer.Option("--suite", help=_SUITE_OF_RESULTS, autocompletion=completion.suites)
 ]
 _METHOD = "Method, as name or name@positions; default: the first exact one of the run."
-Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)]
+Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.method)]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
 _AND = "A second method: heads that are in a category by both, beside the number expected by chance."
-SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND, autocompletion=completion.methods_of_results)]
+SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND, autocompletion=completion.method)]
 _METRIC = "Metric to read; default: the first of the run."
-Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)]
+Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics)]
 _RULE = f"Rule as `name:option=value,...`; default: {DEFAULT_RULE}, of a joint method that of its paper."
 RuleText = Annotated[str | None, typer.Option("--rule", help=_RULE, autocompletion=completion.rules)]
 _EFFECT = "total, or task_specific (denoising_patch minus its control)."

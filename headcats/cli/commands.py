@@ -1,13 +1,17 @@
-"""The commands by name; what one needs is imported when it is called, not what all of them need."""
+"""The commands by name: imported when they are called, and stopped by Ctrl-C or SIGTERM with one line."""
 
+import contextlib
+import functools
 import importlib
-from collections.abc import Callable, Iterator, MutableMapping
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from headcats.cli.console import stoppable
+from headcats.cli.console import warn
 
 _ENDINGS: dict[str, str | None] = {
     "run": None,
@@ -28,50 +32,64 @@ _ENDINGS: dict[str, str | None] = {
 """Command -> what follows "Stopped before the end", or None for one that says itself what it leaves."""
 
 
-def callback(name: str) -> Callable[..., None]:
-    """The function behind a command: `NAME_command` of its module."""
-    function: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
-    more = _ENDINGS[name]
-    return function if more is None else stoppable(function, more)
-
-
-class _OnDemand(MutableMapping[str, Any]):
-    """Name -> command, which is made when it is looked up."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            if name not in _ENDINGS:
-                raise KeyError(name)
-            single = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
-            single.command(name)(callback(name))
-            self._made[name] = typer.main.get_command(single)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in _ENDINGS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_ENDINGS)
-
-    def __len__(self) -> int:
-        return len(_ENDINGS)
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("Commands are not removed.")
-
-
 class Commands(TyperGroup):
-    """A group whose commands are imported on demand."""
+    """A group whose commands are imported on demand: what one needs, not what all of them need."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": _OnDemand()})
+        super().__init__(**settings | {"commands": dict.fromkeys(_ENDINGS)})
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names, in the order of the help."""
-        return list(self.commands)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, made when it is looked up; None for an unknown name."""
+        if cmd_name in _ENDINGS and self.commands[cmd_name] is None:
+            single = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
+            single.command(cmd_name)(callback(cmd_name))
+            self.commands[cmd_name] = typer.main.get_command(single)
+        return self.commands.get(cmd_name)
+
+
+def callback(name: str) -> Callable[..., None]:
+    """The function behind a command: `NAME_command` of its module."""
+    command: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
+    more = _ENDINGS[name]
+    if more is None:
+        return command
+
+    @functools.wraps(command)
+    def until_stopped(*arguments: Any, **options: Any) -> None:
+        with stopping(lambda: f"Stopped before the end{more}."):
+            command(*arguments, **options)
+
+    return until_stopped
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): it stops as after Ctrl-C."""
+
+
+@contextlib.contextmanager
+def ending_on_request() -> Iterator[None]:
+    """Let SIGTERM stop a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
+    # A process that was started to ignore it goes on so, and a handler that Python cannot put back (None) stays.
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise Terminated
+
+
+@contextlib.contextmanager
+def stopping(message: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C or SIGTERM within is one line, made when it happens, and exit code 130 or 143."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        warn(message())
+        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None

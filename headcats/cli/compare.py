@@ -46,13 +46,9 @@ _KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves"
 
 def compare_command(
     folders: Sources,
-    method: Annotated[
-        str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
-    ] = None,
+    method: Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.method)] = None,
     positions: Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")] = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)
-    ] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics)] = None,
     rule: RuleText = None,
     min_tasks: MinTasks = None,
     sign: Sign = "helping",

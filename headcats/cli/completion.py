@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import HeadcatsError, StorageError
+from headcats.base.errors import HeadcatsError
 from headcats.base.registry import Kind, names
-from headcats.results.manifest import Manifest
-from headcats.results.whole_file import regular
 from headcats.study.options import StudyOptions
 from headcats.tasks.suites import suite as find_suite
 from headcats.tasks.suites import suite_defaults
@@ -42,7 +40,7 @@ def _registered(kind: Kind) -> Callable[[str], list[str]]:
 
 kinds = one_of(*KINDS)
 suites, presets, rules = _registered("suite"), _registered("preset"), _registered("rule")
-figures, templates = _registered("figure"), _registered("template")
+figures, templates, method = _registered("figure"), _registered("template"), _registered("method")
 
 
 def models(incomplete: str) -> list[str]:
@@ -72,18 +70,6 @@ def methods(incomplete: str) -> list[str]:
 def metrics(incomplete: str) -> list[str]:
     """Names of metrics, separated by commas."""
     return _last_of(metric_names(), incomplete)
-
-
-def methods_of_results(ctx: Any, incomplete: str) -> list[str]:
-    """Methods that the results folder named before holds; every method where none is named."""
-    labels = dict.fromkeys(label for manifest in _manifests(ctx) for label in manifest.methods)
-    return _starting(labels or names("method"), incomplete)
-
-
-def metrics_of_results(ctx: Any, incomplete: str) -> list[str]:
-    """Metrics that the results folder named before holds; every metric where none is named."""
-    metrics = dict.fromkeys(metric for manifest in _manifests(ctx) for metric in manifest.plan.metrics)
-    return _starting(metrics or metric_names(), incomplete)
 
 
 def results_folders(incomplete: str) -> list[str]:
@@ -120,15 +106,6 @@ def _last_of(words: Iterable[str], incomplete: str) -> list[str]:
     *before, last = incomplete.split(",")
     start = "".join(f"{name}," for name in before)
     return [start + word for word in words if word.startswith(last) and word not in before]
-
-
-def _manifests(ctx: Any) -> Iterator[Manifest]:
-    # An option without its value, which is what is being written, leaves arguments unread.
-    for folder in filter(None, [*(ctx.params.get("folders") or ()), ctx.params.get("folder"), *ctx.args]):
-        try:
-            yield Manifest.from_json(regular(Path(folder) / _MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError, StorageError):
-            continue
 
 
 def _folders(path: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:

@@ -1,33 +1,37 @@
-"""Answers of the command line: tables, sentences or JSON on stdout; notes and errors on stderr."""
+"""What commands print: tables, sentences and prompts on stdout; notes and errors on stderr."""
 
-import contextlib
-import functools
+import itertools
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.base.errors import ExtensionError
+from headcats.base.errors import ExtensionError, pluralize
 from headcats.base.guard import own_traceback
-from headcats.cli.table_layout import Cells, Layout, fitted
-from headcats.cli.token_lines import token_lines
-from headcats.cli.wrapping import wrapped
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Prompts, Table, line
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.visible import visible
 
-# Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
+"""Wide enough for the tables: a file or a pipe has no width of its own."""
+PROMPT_LINES = 3
+"""Lines that are shown of a prompt: those at its end."""
+_SEPARATOR = 3  # columns of the terminal between two of a table: a line and a space on both sides
+_BETWEEN, _CONTINUES, _SAME_CHARACTER, _COMBINES_WITH = "│", "⇒", "⋯", "◌"
+_TOKEN_COLOURS = ("cyan", "yellow")
+_HIDDEN_NOTE = 24
+_KEPT_SPACE = "\ufdd2"  # which Unicode reserves for the inside of programs
 
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
@@ -37,14 +41,14 @@ if not out.is_terminal:
 
 def explain(error: Exception) -> None:
     """Print an error as one message; below that of somebody else's code, the traceback of that code."""
-    err.print(_text(f"Error: {_safe(str(error))}", err, starts="bold red"), soft_wrap=True)
+    err.print(_text(f"Error: {error}", err, starts="bold red"), soft_wrap=True)
     if isinstance(error, ExtensionError) and (lines := own_traceback(error)):
-        err.print(f"\n{_safe(lines.rstrip())}", markup=False, soft_wrap=True)
+        err.print(_text(f"\n{lines.rstrip()}", err), soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print something the reader should know."""
-    err.print(_text(f"Note: {_safe(message)}", err, starts="yellow"), soft_wrap=True)
+    err.print(_text(f"Note: {message}", err, starts="yellow"), soft_wrap=True)
 
 
 def note_control(*methods: str) -> None:
@@ -65,55 +69,8 @@ def note_unfinished(run: RunResults) -> None:
         )
 
 
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM): it stops as after Ctrl-C."""
-
-
-@contextlib.contextmanager
-def ending_on_request() -> Iterator[None]:
-    """Let SIGTERM stop a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
-    # A process that was started to ignore it goes on so, and a handler that Python cannot put back (None) stays.
-    before = signal.getsignal(signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(number: int, frame: Any) -> None:
-    raise Terminated
-
-
-@contextlib.contextmanager
-def stopping(message: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C or SIGTERM within is one line, made when it happens, and exit code 130 or 143."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        warn(message())
-        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
-
-
-def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., None]:
-    """A command that writes at its end alone: Ctrl-C or SIGTERM is one line."""
-
-    @functools.wraps(command)
-    def until_stopped(*arguments: Any, **options: Any) -> None:
-        with stopping(lambda: f"Stopped before the end{more}."):
-            command(*arguments, **options)
-
-    return until_stopped
-
-
 def tell(findings: Iterable[Finding | str]) -> None:
-    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr.
-
-    Control characters of names and data are shown as escapes.
-    """
+    """Print findings: tables and sentences on stdout, a blank line before what is new; notes on stderr."""
     for finding in findings:
         if isinstance(finding, Table | Prompts):
             if finding.title:
@@ -122,7 +79,7 @@ def tell(findings: Iterable[Finding | str]) -> None:
             if isinstance(finding, Table):
                 put_table(finding)
             else:
-                out.print(token_lines(finding, width=out.width))
+                _put_prompts(finding)
         elif isinstance(finding, Finding) and finding.place == "note":
             warn(str(finding))
         else:
@@ -136,15 +93,8 @@ def tell(findings: Iterable[Finding | str]) -> None:
 def put_line(
     text: str, *, style: str = "", whole: Sequence[str] = (), words: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """A sentence on stdout, its commands in bold.
-
-    Args:
-        text: The sentence.
-        style: Of all of it.
-        whole: Parts that stay on one line, such as paths with spaces.
-        words: Words, such as names of categories -> their style.
-    """
-    shown = _text(_safe(text), out, whole=whole)
+    """Print a sentence, its commands in bold; `whole` parts stay on one line, and `words` have a style each."""
+    shown = _text(text, out, whole=whole)
     for word, style_of_word in words.items():
         shown.highlight_regex(rf"(?<!\w){re.escape(word)}(?!\w)", style_of_word)
     out.print(shown, style=style, soft_wrap=True)
@@ -152,6 +102,7 @@ def put_line(
 
 def _text(text: str, console: Console, *, whole: Sequence[str] = (), starts: str = "") -> Text:
     """Text on the lines of a console, commands in bold and what comes before the first colon in the style `starts`."""
+    text = visible(text, keep="\n")
     # A pipe has no width: what reads it finds a message on one line.
     lines = wrapped(text, console.width, whole=whole) if console.is_terminal or console is out else text.split("\n")
     shown = Text("\n".join(lines))
@@ -161,37 +112,95 @@ def _text(text: str, console: Console, *, whole: Sequence[str] = (), starts: str
     return shown
 
 
-def _safe(text: str) -> str:
-    return visible(text, keep="\n")
+def wrapped(text: str, width: int, *, whole: Sequence[str] = ()) -> list[str]:
+    """Break a text into lines at spaces, never inside a word, a `whole` part, or a command in backticks."""
+    for piece in [*whole, *re.findall("`[^`\n]+`", text)]:
+        text = text.replace(piece, piece.replace(" ", _KEPT_SPACE))
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = [line for paragraph in text.split("\n") for line in wrapper.wrap(paragraph) or [""]]
+    return [line.replace(_KEPT_SPACE, " ") for line in lines]
 
 
-def put_table(finding: Table, *, cells: Cells = "folded") -> None:
-    """A plain table without its title; numeric columns are flush right. What has no room is named below it.
+def put_table(finding: Table) -> None:
+    """Print a table without its title, numbers flush right; on a narrow terminal, cells are folded between words.
 
-    `cells` as in `headcats.cli.table_layout.fitted`.
+    Where words have no room, optional columns are left out and named; what is too much after that goes on below.
     """
-    columns = [[visible(text) for text in column] for column in zip(finding.columns, *finding.rows, strict=True)]
-    optional = [finding.columns.index(name) for name in finding.optional if name in finding.columns]
-    layout = fitted(columns, room=out.width, optional=optional, cells=cells)
-    styles = {visible(text): f"bold {colour}" for text, colour in finding.colours.items()}
-    for number, block in enumerate(layout.blocks):
+    columns = [list(map(visible, column)) for column in zip(finding.columns, *finding.rows, strict=True)]
+    longest = [max(cell_len(word) for text in column for word in ["", *text.split()]) for column in columns]
+    least = [min(width, out.width // 3) for width in longest]  # a longer word is folded
+    shown, left_out = list(range(len(columns))), list[str]()
+    for name in finding.optional:
+        if name in finding.columns and _taken(least, shown) > out.width:
+            shown.remove(finding.columns.index(name))
+            left_out.append(name)
+    first, *others = shown
+    blocks = [[first]]
+    for column in others:
+        if len(blocks[-1]) > 1 and _taken(least, [*blocks[-1], column]) > out.width:
+            blocks.append([first])
+        blocks[-1].append(column)
+    for number, block in enumerate(blocks):
         if number:
             out.print()
-        out.print(_rich_table(finding, layout, block, styles))
-    for column in layout.constant:
-        put_line(str(line("table.constant", column=finding.columns[column], value=finding.rows[0][column] or "-")))
-    if layout.left_out:
-        put_line(str(line("table.left_out", columns=[finding.columns[column] for column in layout.left_out])))
+        _put_columns(finding, {place: columns[place] for place in block}, least)
+    if left_out:
+        put_line(str(line("table.left_out", columns=left_out)))
 
 
-def _rich_table(
-    finding: Table, layout: Layout, block: Sequence[tuple[int, int]], styles: Mapping[str, str]
-) -> RichTable:
-    table = RichTable(show_edge=False, pad_edge=False)
-    for column, width in block:
-        justify: Literal["right", "left"] = "right" if finding.columns[column] in finding.numeric else "left"
-        table.add_column(escape(layout.texts[column][0]), justify=justify, overflow="fold", width=width)
-    for row in range(1, len(finding.rows) + 1):
-        texts = [layout.texts[column][row] for column, _ in block]
-        table.add_row(*(Text(text, styles.get(text, "")) for text in texts))
-    return table
+def _taken(widths: Sequence[int] | Mapping[int, int], columns: Sequence[int]) -> int:
+    return sum(widths[column] for column in columns) + _SEPARATOR * (len(columns) - 1)
+
+
+def _put_columns(finding: Table, columns: Mapping[int, Sequence[str]], least: Sequence[int]) -> None:
+    """Print columns beside each other; the widest ones give way, none below its `least` width."""
+    widths = {
+        place: max(cell_len(part) for text in texts for part in ["", *text.splitlines()])
+        for place, texts in columns.items()
+    }
+    for _ in range(_taken(widths, list(columns)) - out.width):
+        widest = max(columns, key=lambda place: (widths[place] - least[place], widths[place]))
+        widths[widest] -= widths[widest] > least[widest]
+    shown = RichTable(show_edge=False, pad_edge=False)
+    for place, (heading, *_) in columns.items():
+        is_numeric = finding.columns[place] in finding.numeric
+        justify: Literal["right", "left"] = "right" if is_numeric else "left"
+        shown.add_column(escape(heading), justify=justify, overflow="fold", width=widths[place])
+    styles = {visible(text): f"bold {colour}" for text, colour in finding.colours.items()}
+    for cells in list(zip(*columns.values(), strict=True))[1:]:
+        shown.add_row(*(Text(text, styles.get(text, "")) for text in cells))
+    out.print(shown)
+
+
+def _put_prompts(finding: Prompts) -> None:
+    """Print the ends of prompts, as many tokens of each: in two colours, and with separators that say the same."""
+    names = [f"  {name}" for name in finding.prompts]
+    prompts = [[list(map(_shown, tokens)) for tokens in prompt] for prompt in finding.prompts.values()]
+    line_width = out.width - 1 - max(map(len, names))
+    n_shown = min(_fitting(*prompt, room=PROMPT_LINES * line_width - _HIDDEN_NOTE) for prompt in prompts)
+    grid = RichTable.grid(padding=(0, 1))
+    for name, (prompt, continuation) in zip(names, prompts, strict=True):
+        hidden = max(len(prompt) - n_shown, 0)
+        text = Text(overflow="fold")
+        if hidden:
+            text.append(f"({pluralize(hidden, 'token')} before) ", "dim")
+        for place, token in enumerate([*prompt, *continuation][hidden:], start=hidden):
+            if place:
+                text.append(*((_CONTINUES, "bold") if place == len(prompt) else (_BETWEEN, "dim")))
+            text.append(token, _TOKEN_COLOURS[place % 2] + " bold reverse" * (place == len(prompt) - 1))
+        grid.add_row(Text(name, "bold", no_wrap=True), text)
+    out.print(grid)
+
+
+def _fitting(prompt: Sequence[str], continuation: Sequence[str], *, room: int) -> int:
+    """Number of tokens at the end of a prompt that fit; where all do, more than any prompt has."""
+    used = itertools.accumulate(cell_len(token) + 1 for token in [*continuation, *reversed(prompt)])
+    n = sum(width <= room for width in used) - len(continuation)
+    return max(n, 1) if n < len(prompt) else sys.maxsize
+
+
+def _shown(token: str) -> str:
+    if not token:
+        return _SAME_CHARACTER
+    combines = unicodedata.category(token[0]).startswith("M")
+    return visible(f"{_COMBINES_WITH}{token}" if combines else token)

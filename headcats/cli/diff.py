@@ -18,11 +18,7 @@ from headcats.results.run_results import RunResults
 _FOLDER = typer.Argument(help="Results folder, or hf://owner/name.", autocompletion=completion.results_folders)
 
 
-def diff_command(
-    first: Annotated[str, _FOLDER],
-    second: Annotated[str, _FOLDER],
-    as_json: AsJson = False,
-) -> None:
+def diff_command(first: Annotated[str, _FOLDER], second: Annotated[str, _FOLDER], as_json: AsJson = False) -> None:
     """Compare the numbers of two results, block by block: the same bits, within rounding, or different.
 
     Ends with exit code 0 if all blocks of both agree within rounding, else 3.

@@ -30,9 +30,7 @@ def evidence_command(
     folder: Folder,
     model: ModelOfResults = None,
     suite: SuiteOfResults = None,
-    method: Annotated[
-        str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
-    ] = None,
+    method: Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.method)] = None,
     metric: Metric = None,
     effect: Effect = "total",
     positions: Annotated[

@@ -10,7 +10,7 @@ from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, Positions, Source
 from headcats.cli.console import tell
 from headcats.cli.options import split_names
-from headcats.reports.files.exporting import FORMATS, export
+from headcats.reports.exporting import FORMATS, export
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.loading import read_results
 from headcats.results.place import find_place

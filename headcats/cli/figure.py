@@ -25,8 +25,7 @@ from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.maps import not_judged
-from headcats.reports.text.selected import read_map
-from headcats.reports.text.suggestions import check_scored, joint_block, sorting_label
+from headcats.reports.text.suggestions import check_scored, joint_block, read_map, sorting_label
 from headcats.results.label import Label
 from headcats.results.loading import open_results
 from headcats.results.place import Place, find_place
@@ -101,16 +100,9 @@ def figure_command(
 
 
 def _table(
-    folder: str,
-    kind: str,
-    name: str,
-    reading: MapSpec,
-    *,
-    method: str | None,
-    positions: str | None,
-    other: str | None,
+    folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None, other: str | None
 ) -> Given:
-    """The table that a figure reads of results, or of a series."""
+    """Return the table that a figure reads of results, or of a series."""
     if kind == "revisions":
         runs = read_runs(folder, by="headcats figure")
         if not runs.is_training:

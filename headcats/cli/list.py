@@ -19,8 +19,7 @@ from headcats.tasks.suites import suite
 
 def list_command(
     kind: Annotated[
-        str | None,
-        typer.Argument(help=f"{', '.join(KINDS)}; none names the kinds.", autocompletion=completion.kinds),
+        str | None, typer.Argument(help=f"{', '.join(KINDS)}; none names the kinds.", autocompletion=completion.kinds)
     ] = None,
     of_suite: Annotated[
         str | None, typer.Option("--suite", help="Only the tasks of this suite.", autocompletion=completion.suites)

@@ -1,26 +1,21 @@
 """`headcats map`: the heads of every category, and the overlap map."""
 
-import contextlib
-from pathlib import Path
 from typing import Annotated
 
 import typer
-import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, StorageError
-from headcats.base.registry import lookup
+from headcats.base.errors import OptionError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
 from headcats.categories.outcome import every_head
 from headcats.cli import arguments
 from headcats.cli.answer import Answer
-from headcats.cli.console import note_control, note_unfinished, warn
-from headcats.cli.map_answer import short_run
-from headcats.cli.map_numbers import map_numbers
+from headcats.cli.console import note_control, note_unfinished
+from headcats.cli.map_answer import draw_map, map_numbers, short_run
 from headcats.cli.series import map_training
 from headcats.evidence.comparison.runs import read_runs
-from headcats.reports.text.selected import read_map
 from headcats.reports.text.short import map_details
+from headcats.reports.text.suggestions import read_map
 from headcats.results.run_results import place_of
 from headcats.statistics.in_threads import check_jobs
 
@@ -112,18 +107,3 @@ def map_command(
         heads = every_head(result.overlap) if all_heads else head_table(result.overlap)
         answer.write_table("heads", heads, path, f"Head list: {path}")
     answer.end()
-
-
-def draw_map(
-    answer: Answer, figure: str, table: xr.Dataset, page: Path, *, hint: str = "", **options: str | float
-) -> None:
-    """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
-    from headcats.figures.figure import write
-
-    with contextlib.suppress(OSError):
-        page.parent.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
-    try:
-        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}", hint=hint)
-    except (StorageError, DataError) as error:  # of a full disk, or of more categories than colours tell apart
-        warn(f"There is no page with the map: {error}")
-        answer.wrote("map", None)

@@ -1,23 +1,34 @@
-"""The short answer of a run from its folder: with the test that lies in it, and the command that comes next."""
+"""The answer on a map of a run: in short, with the command that comes next, and as the numbers of JSON."""
 
+import contextlib
 import os
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import DataError, StorageError
+from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult
+from headcats.categories.membership import head_table
+from headcats.cli.answer import Answer
+from headcats.cli.console import warn
 from headcats.reports.page.material import Material
-from headcats.reports.text.answer import corruptions, other_tests, prompts_lacking, prompts_wanted, toy_model_warning
-from headcats.reports.text.short import Short, short_map
+from headcats.reports.text.answer import prompts_lacking, prompts_wanted, toy_model_warning
+from headcats.reports.text.short import Short, relation_numbers, short_map
 from headcats.reports.text.suggestions import repeat_command
-from headcats.results.finding import Finding, line
+from headcats.results.finding import line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
-from headcats.results.records import TaskRecord
 from headcats.results.run_results import RunResults
+
+_COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
+_JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
+_KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 
 
 def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.DataTree | None = None) -> Short:
@@ -29,29 +40,10 @@ def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.Dat
         has_others = result.block is None or len(run.joint_blocks) + len(run.scored) > 1
         more = f"headcats compare {shlex.quote(str(place))} --details" if has_others else ""
         return short_map(result, warnings=toy, next_command=more, colours=colours)
-    material = Material(run, result, place, target=Path())
-    tested = tuple(material.evidence) if evidence is None else (evidence,)
-    return short_map(
-        replace(result, evidence=tested),
-        foremost=corruptions(run),
-        warnings=_warnings(material),
-        next_command=_next_command(material, place),
-        colours=colours,
-    )
-
-
-def _warnings(material: Material) -> Iterator[Finding]:
-    """Cautions that only the folder knows."""
-    yield from other_tests(material.tested)
-    yield from material.not_tested()
-    if skipped := len(material.run.manifest_or_empty.tasks) - len(material.run.scored_tasks):
-        yield line("answer.skipped", n=skipped)
-    yield from toy_model_warning(material.run.manifest_or_empty.model)
-
-
-def _scored(material: Material) -> list[TaskRecord]:
-    tasks = material.run.manifest_or_empty.tasks
-    return [tasks[name] for name in material.run.scored_tasks if name in tasks]
+    material = Material(run, result, place, target=Path(), test=evidence)
+    skipped = len(run.manifest_or_empty.tasks) - len(run.scored_tasks)
+    warnings = [*material.doubts(), *([line("answer.skipped", n=skipped)] if skipped else [])]
+    return short_map(material.tested, warnings=warnings, next_command=_next_command(material, place), colours=colours)
 
 
 def _next_command(material: Material, place: Place) -> str:
@@ -63,7 +55,7 @@ def _next_command(material: Material, place: Place) -> str:
         more = repeat_command(wanted, results=None if place.on_hub else place.folder)
         return f"{more} --out {shlex.quote(os.fspath(folder))}" if more.startswith("headcats") else more
     # Of a list of prompts that was scored whole, none are left to test heads on.
-    records = _scored(material)
+    records = [manifest.tasks[name] for name in material.run.scored_tasks if name in manifest.tasks]
     has_prompts = not records or any(not record.is_used_up for record in records)
     testable = mapped.spec.sign == "helping" and unit_of(mapped.overlap) == HEAD and has_prompts
     name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]
@@ -74,3 +66,97 @@ def _next_command(material: Material, place: Place) -> str:
     values = mapped.options
     chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in options if key in values)
     return f"headcats {name} {shlex.quote(str(place))}{chosen}"
+
+
+def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
+    """Numbers of a map, as `headcats map --help` says."""
+    about: dict[str, Any] = {"method": result.name}
+    if result.is_scored:
+        spec = result.spec
+        about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
+        about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
+        categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
+    elif result.block is None:
+        about = dict(zip(("method", "and"), result.methods, strict=True))
+        categories, more = {"categories": result.agreed}, {}
+    else:
+        categories, more = {"categories": _of_joint(result)}, _relations(result)
+    known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}
+    return about | known | categories | overlap_numbers(result.overlap) | more
+
+
+def _of_scored(result: MapResult) -> dict[str, Any]:
+    shared = result.overlap
+    return {
+        "not_judged": result.not_judged or None,
+        "categories": [
+            {
+                "category": category.name,
+                "tasks": category.n_tasks,
+                "tasks_needed": category.min_tasks,
+                "judged": category.judged,
+                "heads": category.size,
+                "heads_without_effect": category.expected,
+                "undecided": category.n_undecided,
+                **{kind: shared[kind].sel(category=category.name).item() for kind in _KV_PAIRS if kind in shared},
+            }
+            for category in result.categories
+        ],
+    }
+
+
+def _of_joint(result: MapResult) -> list[dict[str, Any]]:
+    """Categories with their heads and skipped relations; also those that were tried and have no relation."""
+    judged = {category.name: category for category in result.categories}
+    return [
+        {
+            "category": name,
+            **({"relations": judged[name].n_tasks if name in judged else 0} if result.is_of_relations else {}),
+            "heads": judged[name].size if name in judged else None,
+            "skipped": list(result.tried.get(name, ())),
+        }
+        for name in dict.fromkeys([*judged, *result.tried])
+    ]
+
+
+def _relations(result: MapResult) -> dict[str, Any]:
+    if not result.is_of_relations:
+        return {}
+    relations = {name: values.values for name, values in relation_numbers(result).items()}
+    return {"relations": pd.DataFrame(relations)}
+
+
+def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
+    """Heads, how many are in exactly k categories, and the Jaccard index of every two categories."""
+    names = shared["category"].values.tolist()
+    ends = [name for name in _JACCARD if name in shared]
+    heads = head_table(shared).to_dict("records")
+    return {
+        "heads": [
+            {str(key): value for key, value in row.items()}
+            | {"tasks": [name for name in row["tasks"].replace(" ", "").split(",") if name]}
+            for row in heads
+        ],
+        "shared": shared[_COUNTS].reset_coords(drop=True).to_dataframe().reset_index(),
+        "overlap": [
+            {"category": name, "other": second}
+            | {end: np.asarray(shared[end].sel(category=name, other=second)).item() for end in ends}
+            for place, name in enumerate(names)
+            for second in names[place + 1 :]
+        ],
+    }
+
+
+def draw_map(
+    answer: Answer, figure: str, table: xr.Dataset, page: Path, *, hint: str = "", **options: str | float
+) -> None:
+    """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
+    from headcats.figures.figure import write
+
+    with contextlib.suppress(OSError):
+        page.parent.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
+    try:
+        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}", hint=hint)
+    except (StorageError, DataError) as error:  # of a full disk, or of more categories than colours tell apart
+        warn(f"There is no page with the map: {error}")
+        answer.wrote("map", None)

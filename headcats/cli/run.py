@@ -1,24 +1,39 @@
 """`headcats run`: score every head on every task."""
 
+import shlex
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import xarray as xr
 
-from headcats.base.errors import OptionError, StorageWarning
+from headcats.base.errors import DataError, HeadcatsError, OptionError, StorageError, StorageWarning, pluralize
+from headcats.base.registry import lookup
+from headcats.categories.map_spec import MapSpec
+from headcats.categories.run_maps import block_title, scored_map
 from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details
-from headcats.cli.console import note_control, stopping
-from headcats.cli.finished_run import print_run_summary
+from headcats.cli.commands import stopping
+from headcats.cli.console import note_control, warn
+from headcats.cli.map_answer import draw_map, map_numbers, short_run
 from headcats.cli.options import takes_fields
 from headcats.cli.series import run_revisions
 from headcats.cli.settings import check_names, settings
-from headcats.cli.spreading import cluster_of, tell_shard
 from headcats.methods.spec import MethodSpec
+from headcats.reports.text.answer import toy_model_warning
+from headcats.reports.text.maps import map_findings
+from headcats.reports.text.short import short_joint, suite_findings
+from headcats.reports.text.suggestions import figure_file
+from headcats.results.finding import paragraph
+from headcats.results.label import Label
 from headcats.results.loading import open_results
+from headcats.results.manifest import Manifest
 from headcats.results.place import find_place
+from headcats.results.run_results import RunResults
 from headcats.results.series import SeriesFolder
 from headcats.scale.ray_cluster import Cluster
 from headcats.scale.shard import Shard
@@ -77,7 +92,7 @@ def run_command(
     if part is not None:
         folder /= part.folder
         options["shard"] = part
-    cluster = cluster_of(options)
+    cluster = _cluster_of(options)
     if several and (part or cluster):
         raise OptionError(
             "--revisions runs here and as a whole: leave out --cluster and --shard, or name one --revision."
@@ -89,13 +104,7 @@ def run_command(
 
 
 def _run(
-    options: dict[str, Any],
-    folder: Path,
-    *,
-    views: bool,
-    answer: Answer,
-    cluster: Cluster | None,
-    shard: Shard | None,
+    options: dict[str, Any], folder: Path, *, views: bool, answer: Answer, cluster: Cluster | None, shard: Shard | None
 ) -> None:
     note_control(*options["methods"][:1])
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
@@ -109,7 +118,7 @@ def _run(
         loaded, study = load_study(options)
         results = run(loaded, cluster=cluster, **study)
         if shard is not None:
-            tell_shard(results, shard, folder, answer)
+            _tell_shard(results, shard, folder, answer)
             return
         del results  # what is told is read from the folder, where it is kept for later commands
         with warnings.catch_warnings():
@@ -122,3 +131,127 @@ def _stopped(folder: Path) -> str:
     if (folder / "manifest.json").exists() or SeriesFolder(folder).file.is_file():
         return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
+
+
+def _cluster_of(options: dict[str, Any]) -> Cluster | None:
+    """Take the cluster out of the options and check that it can be reached; None scores in this process."""
+    text = options.pop("cluster", None)
+    if text is None:
+        return None
+    address, _, gpus = text.partition(",")
+    name, _, number = gpus.partition("=")
+    if gpus and (name.strip() != "gpus" or not number.strip().isdecimal()):
+        raise OptionError(f"cluster must be here, auto or host:port, with or without ,gpus=N; got {text!r:.80}.")
+    cluster = Cluster(None if address == "here" else address, int(number) if gpus else None)
+    cluster.check_reachable()
+    if cluster.gpus_per_worker != 0:
+        # The workers have the GPUs; this process reads texts, and the heads' descriptors.
+        options.setdefault("device", "cpu")
+    return cluster
+
+
+def _tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer) -> None:
+    """Print what a part of a run holds, and how to join all; maps and pages are of the whole."""
+    run = RunResults(results)
+    finished = run.manifest.finished()
+    answer.numbers = {
+        "folder": folder,
+        "shard": str(shard),
+        "blocks": sorted(f"{task} {name}" for task, name in finished),
+    }
+    answer.say([f"Part {shard} holds {pluralize(len(finished), 'block')}: {folder}"])
+    # The star is for the shell.
+    together, out = f"{shlex.quote(str(folder.parent))}/shard-*-of-{shard.of}", shlex.quote(str(folder.parent / "all"))
+    answer.say([f"Give all {shard.of} parts the same --out."])
+    answer.say([f"When all are done: `headcats merge {together} --out {out}`, then `headcats report`."])
+
+
+def print_run_summary(
+    results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
+) -> None:
+    """Print the heads of every category by the first method, a figure of every joint method, and what to open."""
+    run = results.without_untried()
+    manifest, blocks = run.manifest, run.joint_blocks
+    answer.numbers = {
+        "folder": folder,
+        "model": manifest.model.name,
+        "suite": manifest.plan.suite,
+        "methods": list(manifest.methods),
+        "tasks": [
+            {"task": name, "category": record.category, "refusal": record.refusal or None}
+            for name, record in manifest.tasks.items()
+        ],
+        "map": None,
+        "joint_methods": [],
+        "views": [],
+    }
+    if not all(spec.is_joint for spec in specs):
+        _tell_map(run, specs, folder, answer)
+    joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
+    if joint and answer.short is None:
+        answer.short = short_joint([blocks[spec.label] for spec in joint], warnings=toy_model_warning(manifest.model))
+    for spec in joint:
+        _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
+    mapped = answer.numbers["map"] is not None
+    if mapped or joint:
+        # Attention is drawn of the heads of categories, which other joint methods have not.
+        sorts = mapped or any(spec.method.declaration.selection for spec in joint)
+        _tell_pages(folder, answer, viewed=viewed if sorts else None)
+
+
+def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
+    manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
+    scored = len(run.scored_tasks)
+    count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
+    summary = f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."
+    if not scored:
+        answer.say([summary])
+        return
+    result, place = scored_map(run, MapSpec(Label.parse(first.label))), find_place(folder)
+    details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
+    answer.short = replace(short_run(run, result, place), details=details)
+    answer.detail([summary, *map_findings(result)])
+    answer.numbers["map"] = map_numbers(result, model=manifest.model.name)
+    option = "" if run.default_label == result.spec.label else f" --method {result.spec.label}"
+    hint = "" if result.not_judged else f" Head list: `headcats map {shlex.quote(str(folder))}{option} --csv`"
+    page = folder / f"overlap_map{result.suffix}.html"
+    draw_map(answer, "overlap_map", result.overlap, page, hint=f".{hint}", title=result.title)
+
+
+def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
+    from headcats.figures.figure import write
+
+    findings = suite_findings(block)
+    answer.detail([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
+    figure, page = spec.method.declaration.figure, None
+    try:
+        if figure:
+            page = write(lookup("figure", figure)(block, title=block_title(block)), folder / figure_file(block, figure))
+            if answer.numbers["map"] is None:
+                answer.close(f"Figure: {page}")
+            else:
+                answer.close(f"{spec.label}: {page}")
+    except (DataError, StorageError) as error:
+        warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
+    answer.numbers["joint_methods"].append(
+        {"method": spec.label, "sentences": list(map(str, findings)), "figure": page}
+    )
+
+
+def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
+    """Attention views, then the report, which links them."""
+    from headcats.reports.page.writing import report
+
+    if viewed is not None:
+        from headcats.reports.attention.writing import write_views
+
+        try:
+            pages = write_views(viewed, folder)
+            answer.numbers["views"] = [pages.folder / view.file for view in pages.views]
+        except StorageError:
+            raise
+        except HeadcatsError as error:
+            # A run of controls alone, or heads that compute no pattern: the results are whole without them.
+            warn(f"No attention views: {error}")
+    page = report(folder)
+    answer.wrote("report", page, f"Open {page} in a browser.")

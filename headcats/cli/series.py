@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, StorageError
@@ -15,7 +14,7 @@ from headcats.cli.console import note_unfinished, warn
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.reports.text.answer import toy_model_warning
-from headcats.reports.text.revisions import judged_revisions, revision_findings, short_revisions
+from headcats.reports.text.revisions import changed_heads, judged_revisions, revision_findings, short_revisions
 from headcats.results.head_axes import HEAD
 from headcats.results.run_results import RunResults
 
@@ -105,18 +104,7 @@ def _numbers(course: xr.Dataset) -> dict[str, Any]:
 
 
 def _category(cell: xr.Dataset) -> dict[str, Any]:
-    cell = cell.transpose(..., "layer", "head")
-    changes: dict[int, list[dict[str, Any]]] = {1: [], -1: []}
-    for place in zip(*np.nonzero(cell["change"].values), strict=True):
-        head = cell.isel(layer=place[0], head=place[1])
-        changes[int(head["change"])].append(
-            {
-                "head": f"L{head['layer'].item()}H{head['head'].item()}",
-                "difference": head["difference"].item(),
-                "q": head["difference_q"].item(),
-                "found": head["change_found"].item(),
-            }
-        )
+    changes = changed_heads(cell)
     judged = bool(cell["effect"].notnull().any())
     return {
         "category": cell["category"].item(),

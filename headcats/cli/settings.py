@@ -20,11 +20,9 @@ from headcats.tasks.suites import Suite, suite
 
 
 def settings(study_file: Path | None, given: Mapping[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
-    """Options by name: those of the preset, then of the study file, then `given` on the command line.
+    """Merge options by name: those of the preset, then of the study file, then `given` on the command line.
 
-    Suite and model are always there: where no suite is named, it is the one that the results folder holds, as a
-    `Suite`, and where no model is named, that of the suite. Where methods are named beside a preset, a note on stderr
-    says what is left of the preset's.
+    Suite (that of the results folder where none is named) and model are always there.
     """
     of_preset = preset(preset_name) if preset_name is not None else {}
     of_file = {} if study_file is None else _read_study(study_file)
@@ -102,11 +100,10 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[st
     """The methods to run where a preset and the user name some: options of the same method are joined."""
     preset_labels = {label.name: label for label in map(Label.parse, of_preset["methods"])}
     labels = [Label.parse(text) for text in methods]
-    joined, overruled = [], list[str]()
-    for label, text in zip(labels, methods, strict=True):
-        first = preset_labels.get(label.name)
-        joined.append(text if first is None else str(_joined(first, label)))
-        overruled += [] if first is None else _overruled(first, label)
+    joined = [
+        str(_joined(preset_labels[label.name], label)) if label.name in preset_labels else text
+        for label, text in zip(labels, methods, strict=True)
+    ]
     lost = [str(label) for method, label in preset_labels.items() if method not in {label.name for label in labels}]
     if lost and set(of_preset) == {"methods"}:
         raise OptionError(
@@ -119,8 +116,6 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[st
         warn(f"{' and '.join(lost)} of preset {name} is not run: {runs}.")
     elif joined != list(methods):
         warn(f"With the options of preset {name}: {', '.join(joined)}.")
-    if overruled:
-        warn(f"--methods wins over preset {name}: {', '.join(overruled)}.")
     return joined
 
 
@@ -128,10 +123,3 @@ def _joined(first: Label, second: Label) -> Label:
     """Two labels of one method as one; where both set an option, the second wins."""
     options = dict(first.options) | dict(second.options)
     return Label(first.name, tuple(options.items()), second.positions or first.positions)
-
-
-def _overruled(first: Label, second: Label) -> list[str]:
-    """Options that both labels set to different values."""
-    before, after = (dict(label.options) | {"positions": label.positions} for label in (first, second))
-    both = [key for key, value in before.items() if value and after.get(key)]
-    return [f"{key}={after[key]}, not {key}={before[key]}" for key in both if after[key] != before[key]]

@@ -48,8 +48,7 @@ def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
     """
     options = settings(None, given)
     chosen = check_names(options)
-    from headcats.reports.text.first_prompts import first_prompts
-    from headcats.reports.text.tasks import validation_findings
+    from headcats.reports.text.tasks import first_prompts, validation_findings
     from headcats.study.loading import load_study
     from headcats.study.validation import validate
 

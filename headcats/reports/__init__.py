@@ -1,4 +1,4 @@
 """Finished results in words: tables and sentences (`text`), one page (`page`), attention patterns (`attention`).
 
-`files` holds their numbers for other programs.
+`exporting` writes their numbers for other programs.
 """

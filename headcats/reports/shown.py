@@ -8,10 +8,7 @@ from headcats.results.visible import visible
 
 
 def shown(value: Any) -> Any:
-    """A value before a template escapes it: its text in one line of visible characters; HTML of ours as it is.
-
-    The option `finalize` of jinja's environments takes it.
-    """
+    """A value before a template escapes it: its text in one line of visible characters; HTML of ours as it is."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 

@@ -102,14 +102,6 @@ def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
     assert offered("headcats map nowhere/") == []
 
 
-def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
-    folder(tmp_path / "r", methods=["mean_ablation@all", "word_weights"], plan={"metrics": ["prob"]})
-    assert offered("headcats map r --method ") == ["mean_ablation@all", "word_weights"]
-    assert offered("headcats compare r --metric ") == ["prob"]
-    (tmp_path / "r" / "manifest.json").write_text("damaged", encoding="utf-8")
-    assert "logit_diff" in offered("headcats map r --metric ")
-
-
 @pytest.mark.parametrize(
     ("line", "first"),
     [

@@ -6,18 +6,25 @@ import signal
 import sys
 
 import pytest
+from covering import each_value
+from rich.cells import cell_len
 from rich.console import Console
 
 from headcats import cli
-from headcats.cli import console
-from headcats.results.finding import line, note, paragraph, table
+from headcats.cli import commands, console
+from headcats.results.finding import Prompts, line, note, paragraph, table
 
 
-def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
-    monkeypatch.setattr(console, "out", Console(width=40))
-    console.tell([table("text.untitled", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]])])
-    text = capsys.readouterr().out
-    assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
+@pytest.fixture
+def told(monkeypatch, capsys):
+    """Function: findings and the width of a terminal -> its lines."""
+
+    def tell(*findings, width=80):
+        monkeypatch.setattr(console, "out", Console(width=width, highlight=False, emoji=False))
+        console.tell(findings)
+        return capsys.readouterr().out.splitlines()
+
+    return tell
 
 
 def test_findings_are_told_as_they_are(capsys):
@@ -30,12 +37,98 @@ def test_findings_are_told_as_they_are(capsys):
     assert printed.err == "Note: [e]\n"
 
 
+# ------------------------------------------------------------------------------------------------- lines and tables
+@pytest.mark.parametrize("width", [20, 60, 120])
+def test_commands_and_paths_stay_in_one_piece(width):
+    command, path = "`headcats evidence results/mini-icl --positions all`", "my results/of today/overlap_map.html"
+    text = f"It was written to {path} and now comes {command}, which takes its time."
+    lines = console.wrapped(text, width, whole=[path])
+    assert " ".join(lines) == text
+    assert all(sum(piece in line for line in lines) == 1 for piece in (command, path))
+    assert all(len(line) <= width or line in (path, f"{command},") for line in lines)
+
+
+WIDE = table(
+    "text.untitled",
+    ["task[b]", "category", "suppressing", "why[/i]", "gap"],
+    [
+        ["next_letter", "首都", "none", "no clear gap between prompts", "20.95"],
+        ["country_capital", "Knowledge", "none", "one\ntwo", "-19.19"],
+    ],
+    numeric=["gap"],
+    optional=["suppressing"],
+)
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 200])
+def test_a_table_fits_without_a_broken_word_and_names_what_it_leaves_out(told, width):
+    lines = told(WIDE, width=width)
+    assert max(map(cell_len, lines)) <= width
+    cells = [cell.strip() for line in lines for cell in line.replace("┃", "│").split("│")]
+    words = {word for cell in cells for word in cell.split()}
+    left_out = {"suppressing", "none"} if width < 60 else set()
+    of_table = {word for text in (*WIDE.columns, *sum(WIDE.rows, ())) for word in text.replace("\n", "↵").split()}
+    long = {word for word in of_table if cell_len(word) > width // 3}
+    assert of_table - left_out - long <= words
+    assert ("suppressing" in lines[-1]) == (width < 60)
+
+
+def test_a_word_that_no_line_has_room_for_is_folded(told):
+    names = ["x" * 200, "y" * 199]
+    lines = told(table("text.untitled", ["a", "b"], [names]), width=80)
+    assert max(map(len, lines)) <= 80
+    assert "".join(lines).count("x") == 200
+
+
+# ----------------------------------------------------------------------------------------------------------- prompts
+CLEAN = ("<s>", "France", " →", " Paris", "\n", "東", "", "e", "\u0301", " →")
+CORRUPTED = (*CLEAN[:3], " French", *CLEAN[4:])
+
+
+def prompts(clean=CLEAN, corrupted=CORRUPTED, answer=(" Rome",), distractor=(" Ital", "ian")):
+    return Prompts("text.untitled", prompts={"clean": (clean, answer), "corrupted": (corrupted, distractor)})
+
+
+def test_separators_say_where_tokens_end(told):
+    assert [line.rstrip() for line in told(prompts())] == [
+        "  clean     <s>│France│ →│ Paris│↵│東│⋯│e│◌\u0301│ →⇒ Rome",
+        "  corrupted <s>│France│ →│ French│↵│東│⋯│e│◌\u0301│ →⇒ Ital│ian",
+    ]
+
+
+@pytest.mark.parametrize(("width", "n_demos"), each_value([40, 60, 140], [1, 5, 60, 2000]))
+def test_the_end_of_a_prompt_is_shown_and_the_rest_is_counted(told, width, n_demos):
+    tokens = ("<s>", *(" 首都", " →", " Paris", "\n") * n_demos, "Italy", " →")
+    lines = told(prompts(tokens, tokens), width=width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) <= 2 * (console.PROMPT_LINES + 1)
+    start = next(place for place, line in enumerate(lines) if line.startswith("  corrupted"))
+    for part, end in ((lines[:start], "⇒Rome"), (lines[start:], "⇒Ital│ian")):
+        text = "".join("".join(line[12:] for line in part).split())
+        assert text.endswith(f"│Italy│→{end}")
+        hidden = int(text[1:].partition("token")[0]) if text.startswith("(") else 0
+        assert text.removesuffix(end).count("│") == len(tokens) - hidden - (hidden == 0)
+
+
+HOSTILE = ("[bold]", "[/]", "\x1b[2J", "\x9b31m", "\r", "\b\b", "\x07", ":smile:", "\u202e", "\n\n", "[link=x]")
+
+
+def test_nothing_of_a_prompt_is_obeyed(told):
+    fields = {"task": "t", "category": "[red]c", "source": "word pairs (\x1b[2J → y)"}
+    made = prompts(HOSTILE, HOSTILE, answer=HOSTILE).prompts
+    first, title, *lines = told(Prompts("validation.first_prompt", fields, prompts=made), width=200)
+    assert (first, title) == ("", r"t ([red]c): word pairs (\x1b[2J → y)")
+    assert all(char.isprintable() for line in lines for char in line)
+    assert lines[0].startswith(r"  clean     [bold]│[/]│\x1b[2J│")
+
+
+# ----------------------------------------------------------------------------------------------------------- endings
 @pytest.mark.parametrize("inherited", [signal.SIG_IGN, None])
 def test_a_request_to_end_that_is_not_ours_to_answer_is_left_alone(monkeypatch, inherited):
     """Ignored by whoever started the process, or answered by a handler that Python cannot put back."""
-    monkeypatch.setattr(console.signal, "getsignal", lambda number: inherited)
-    monkeypatch.setattr(console.signal, "signal", lambda *given: pytest.fail(f"set {given}"))
-    with console.ending_on_request():
+    monkeypatch.setattr(commands.signal, "getsignal", lambda number: inherited)
+    monkeypatch.setattr(commands.signal, "signal", lambda *given: pytest.fail(f"set {given}"))
+    with commands.ending_on_request():
         pass
 
 

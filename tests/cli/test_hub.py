@@ -45,10 +45,7 @@ def test_pages_about_results_of_the_hub_go_into_a_folder_of_their_name(headcats,
     assert done.code == 0
     assert not re.search("Note: (?!Categories)", done.err)
     assert "L0H0" in done.out
-    for command in (
-        ["report", ADDRESS],
-        ["figure", "head_grid", ADDRESS, "--out", "grid.html"],
-    ):
+    for command in (["report", ADDRESS], ["figure", "head_grid", ADDRESS, "--out", "grid.html"]):
         assert headcats(*command).code == 0, command
     written = sorted(path.relative_to(Path.cwd()).as_posix() for path in Path.cwd().rglob("*.*"))
     pages = ["toy/heads.csv", "toy/overlap_map.html", "toy/report.html"]

@@ -17,7 +17,10 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
 from headcats.evidence.verdicts import VERDICTS
+from headcats.reports.text.suggestions import read_map
 from headcats.results.descriptors import DESCRIPTORS
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import read_table, table_bytes
 
@@ -88,15 +91,11 @@ def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
 
 RESULTS_UNKNOWN = {
     "--rule fdrr": ("rule 'fdrr'", "'fdr'"),
-    "--rule fdr:alfa=0.1": ("'alfa'", "'alpha'"),
-    "--rule fdr:alpha=small": ("alpha", "'small'"),
     "--rule fdr:alpha=null": ("alpha", "'null'"),
     "--min-tasks 9": ("min_tasks=9",),
     "--jobs 0": ("jobs",),
     "--method denoising": ("denoising",),
-    "--metric prob": ("prob",),
     "--method mean_ablation --positions first": ("first",),
-    "--method mean_ablation@all --positions last": ("positions last",),
 }
 
 
@@ -133,3 +132,18 @@ def test_an_old_test_in_a_folder_that_cannot_be_written_is_said_and_not_shown(he
     assert done.code == 0
     assert re.search(r"earlier\s+state.*`headcats evidence 'my run'`", done.text, re.DOTALL)
     assert not any(verdict in done.text for verdict in VERDICTS)
+
+
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
+def test_what_is_read_of_both_methods_is_in_the_names_of_files(results):
+    run = open_results(find_place(results)).without_untried()
+    readings = [{}, {"rule": "threshold:value=0.2", "sign": "suppressing"}]
+    both = [read_map(run, MapSpec.parse(**options), other="mean_ablation") for options in readings]
+    more = both[1].suffix.removeprefix(both[0].suffix)
+    assert "threshold" in more
+    assert "suppressing" in more
+    assert [result.methods for result in both] == [("denoising_patch@last", "mean_ablation@all")] * len(readings)
+    first, other = (
+        hc.categorize(hc.score(run.tree, method=method)).member == 1 for method in ("denoising_patch", "mean_ablation")
+    )
+    assert bool(((both[0].tables["members"].member == 1) == (first & other)).all())

@@ -1,14 +1,22 @@
 """`headcats run`: what it prints and writes, where it may write, and how it is stopped."""
 
+import json
 import re
 import shlex
 import signal
+from pathlib import Path
 
 import pytest
+import xarray as xr
 from cli.done import QUICK
 from counting import SUITE, counting_checkpoints
+from results.folders import folder as results_folder
 
+from headcats.cli.answer import Answer
 from headcats.cli.options import split_names
+from headcats.cli.run import _tell_shard
+from headcats.results.manifest import Manifest
+from headcats.scale.shard import Shard
 
 ONE = ("--tasks", "always_a", "--methods", "zero_ablation", "--out", "r")
 
@@ -224,3 +232,38 @@ def test_the_command_that_a_series_ends_in_can_be_run(headcats, tmp_path):
     for command in re.findall(r"`(headcats [^`]*)`", done.out):
         again = headcats(*shlex.split(command)[1:])
         assert again.code == 0, (command, again.err)
+
+
+# ------------------------------------------------------------------------------------------------ clusters and shards
+NONSENSE = {
+    "--shard=5/4": "i/n",
+    "--shard=1/3": "2 cells",
+    "--shard=1/2 --revisions=a,b": "--revisions",
+    "--cluster=here --revisions=a,b": "--revisions",
+    "--cluster=here,gpus=-1": "here,gpus=-1",
+    "--cluster=here,cpus=1": "here,cpus=1",
+    "--cluster=127.0.0.1:port": "answers at",
+}
+
+
+def test_nonsense_is_refused_and_nothing_is_written(headcats, tmp_path, monkeypatch):
+    monkeypatch.setattr("headcats.study.loading.load_model", lambda *source, **options: pytest.fail("loaded"))
+    small = ["--tasks=capital_country,next_letter", "--methods=zero_ablation@last", "--n-prompts=4", "--n-demos=2"]
+    for options, says in NONSENSE.items():
+        headcats("run", *small, "--quiet", *options.split(), "--out=r").check_one_message(says)
+        assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_part_that_is_not_joined_is_named(headcats, tmp_path):
+    part = results_folder(tmp_path / Shard(1, 2).folder, "a")
+    assert "2/2" in headcats("merge", part, "--out", "half").err
+
+
+def test_the_command_that_joins_the_parts_can_be_pasted(capsys):
+    results = xr.DataTree(xr.Dataset(attrs={"manifest": Manifest().to_json()}))
+    answer = Answer(as_json=True)
+    _tell_shard(results, Shard(1, 2), Path("my parts; rm") / "shard-1-of-2", answer)
+    answer.end()
+    sentences = json.loads(capsys.readouterr().out)["sentences"]
+    command = re.findall(r"`(headcats merge .*?)`", sentences[-1])[0]
+    assert shlex.split(command) == ["headcats", "merge", "my parts; rm/shard-*-of-2", "--out", "my parts; rm/all"]

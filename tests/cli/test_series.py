@@ -12,7 +12,7 @@ import headcats as hc
 from headcats import cli
 from headcats.base.errors import HeadcatsError, OptionError
 from headcats.cli import console
-from headcats.cli.short_answer import MOST_LINES
+from headcats.cli.answer import MOST_LINES
 
 LATER = {"Knowledge": heads(L0H0=0.4, L1H3=0.3), "Linguistic": heads(L0H0=0.4)}
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError
+from headcats.categories.by_block import checked_selection
 from headcats.categories.map_spec import MapSpec, resolve_tested
-from headcats.categories.map_tables import kept_map
-from headcats.categories.membership import categorize
+from headcats.categories.run_maps import joint_map, judged_map
 from headcats.models.head import Head
-from headcats.reports.text.suggestions import how_to_add
-from headcats.results.declaration import default_methods, registered, registered_declarations
+from headcats.reports.text.suggestions import sorting_label
 from headcats.results.finding import Finding, line
-from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
@@ -22,13 +21,7 @@ _STATUS = {1: "in", 0: "undecided", -1: "out"}
 
 @dataclass(frozen=True)
 class ShownHead:
-    """A head and its numbers in a category; low, high and q are NaN where there are none.
-
-    Attributes:
-        status: "in", "undecided" or "out".
-        effect: Of the category, in shares of the gap; by weights, its largest score.
-        tasks: Tasks of the category in which it is in on its own.
-    """
+    """A head and its numbers in a category, the effect in shares of the gap or the score; NaN where there are none."""
 
     head: Head
     status: str
@@ -41,13 +34,7 @@ class ShownHead:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Heads and tasks of one category.
-
-    Attributes:
-        heads: That with the largest effect first.
-        tasks: Those that have numbers, those first that most of the heads pass.
-        why: Why these heads.
-    """
+    """Heads of a category, the largest effect first, and its tasks, those first that most of the heads pass."""
 
     category: str
     heads: tuple[ShownHead, ...]
@@ -57,14 +44,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Choice:
-    """Heads and tasks of every category.
-
-    Attributes:
-        by: Method, metric and rule in a line.
-        label: The method@positions, or joint method.
-        measure: What `effect` is.
-        left_out: Category without heads to show -> why it has none.
-    """
+    """Heads and tasks of every category; `label` is the method and `by` method, metric and rule in a line."""
 
     by: str
     label: str
@@ -74,39 +54,33 @@ class Choice:
 
 
 def choose(run: RunResults, reading: MapSpec, *, heads: int) -> Choice:
-    """At most so many heads with the largest effect in each category: its members, or else undecided ones.
-
-    The method of the reading may be a joint one that sorts heads. Without a method, it is the first exact one that was
-    scored task by task, or else the first joint one that sorts heads.
-
-    Raises:
-        DataError: No results that say which heads a category has, or no category with a head to show.
-        OptionError: A control, or several positions and none chosen.
-        UnknownNameError: A method or metric that the results do not hold.
-    """
-    method = str(reading.label)
-    if method in run.joint_blocks or registered(method).kind == "joint" or not (method or run.tasks):
-        label = _sorting_label(run, method)
-        block, declared = run.joint_blocks[label], run.declarations[label]
-        selection = declared.selection
-        assert selection is not None  # `_sorting_label` chose it for that
-        members = categorize(block, rule=reading.named_rule, min_tasks=reading.named_min_tasks)
-        by_task = selection.over == "task"
-        scores = block[selection.variable] if by_task else _by_task(members, run.manifest.joint_blocks[label].tasks)
-        by = str(line("attention.by_block", label=label, cost=declared.cost, rule=members.attrs["rule"]))
-        measure = selection.text
+    """Choose at most so many heads of each category with the largest effect: its members, or else undecided ones."""
+    label = sorting_label(run, run.place or Path("results"), str(reading.label) or None)
+    if label is None:
+        result = judged_map(run.without_untried(), resolve_tested(reading, run))
+        scores, measure = result.tables["scores"]["effect"], str(line("attention.effect"))
     else:
-        reading = resolve_tested(reading, run)
-        label = str(reading.label)
-        tables = kept_map(run.without_untried(), reading)
-        members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
-        measure = str(line("attention.effect"))
+        result = joint_map(run, label, reading)
+        assert result.block is not None
+        selection = checked_selection(result.block)
+        if result.is_of_relations:
+            scores = result.block[selection.variable]
+        else:
+            scores = _by_task(result.tables["members"], run.manifest.joint_blocks[label].tasks)
+        measure = selection.text
+    members = result.tables["members"]
     chosen = {name: _choose_heads(members, scores, name, heads) for name in members["category"].values.tolist()}
     left_out = {name: reason for name, reason in chosen.items() if isinstance(reason, Finding)}
     if len(left_out) == len(chosen):
         reasons = [f"{name}: {reason}" for name, reason in left_out.items()]
         raise DataError(str(line("attention.no_category", reasons=reasons)))
-    return Choice(by, label, measure, tuple(each for each in chosen.values() if isinstance(each, Chosen)), left_out)
+    return Choice(
+        result.title,
+        result.methods[0],
+        measure,
+        tuple(each for each in chosen.values() if isinstance(each, Chosen)),
+        left_out,
+    )
 
 
 def _by_task(members: xr.Dataset, categories: Mapping[str, str]) -> xr.DataArray:
@@ -156,19 +130,3 @@ def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> t
     cells = [scores.sel(layer=head.head.layer, head=head.head.head) for head in heads]
     total = dict(zip(names, np.nansum([cell.values for cell in cells], axis=0).tolist(), strict=True))
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
-
-
-def _sorting_label(run: RunResults, method: str) -> str:
-    """The joint method of the run that sorts heads: `method`, or the first for ""."""
-    manifest, first = run.manifest, default_methods()[0]
-    for label in run.sorting_methods:
-        if method in ("", label, Label.parse(label).name):
-            return label
-    if not method:
-        contents = line("attention.contents", labels=list(run.joint_blocks)) if run.joint_blocks else None
-        advice = line("attention.no_demonstrations") if manifest.plan.n_demos == 0 else how_to_add(first, manifest)
-        raise DataError(str(line("attention.no_categories", contents=contents, method=first, advice=advice)))
-    if registered(method).selection:
-        raise UnknownNameError(str(line("suggestion.lacking", method=method, advice=how_to_add(method, manifest))))
-    sorting = [name for name, about in registered_declarations().items() if about.selection]
-    raise DataError(str(line("attention.sorts_no_heads", method=method, first=first, sorting=sorting)))

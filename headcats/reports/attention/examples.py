@@ -24,13 +24,7 @@ _LEAST_DARKEST = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The clean or the corrupted prompt of a pair, and the token that the model finds most likely next.
-
-    Attributes:
-        tokens: As text, line ends and blanks made visible.
-        roles: What each of them is, such as `y1`.
-        patterns: Head -> `[from, to]`, each row summing to 1.
-    """
+    """The clean or the corrupted prompt of a pair; `says` is the most likely next token, with probability `p`."""
 
     text: str
     tokens: tuple[str, ...]
@@ -60,10 +54,7 @@ class Example:
 
 
 def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence[Head], *, n: int) -> list[Example]:
-    """The first prompts of a task that the model answers rightly, and others where there are too few of these.
-
-    Of the first 16 prompts of the commonest length; fewer than `n` where there are fewer. Patterns are of `heads`.
-    """
+    """Return the first prompts of a task that the model answers rightly, and others if these are too few."""
     largest = max(batches, key=len)
     batch = largest.select(range(min(_LOOKED_AT, len(largest))))
     answered = enumerate(_answered_rightly(model, batch))

@@ -1,8 +1,9 @@
 """One page of a category: its heads, example prompts, and where each head looks in them."""
 
+import base64
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,14 @@ GENERATOR = "headcats views"
 # Tokens that a table names; the others are summed up in its last row.
 _STRONGEST = 5
 _HERE = Path(__file__).parent
+_TOKENS = 32
+_SHADES = 255
+_MOST_LOOKS, _LEAST_WEIGHT = 3, 0.05
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Parts that all pages of a folder share.
-
-    Attributes:
-        files: Category -> file name, in the order of the categories.
-        notes: Warnings about the categories.
-    """
+    """Parts that all pages of a folder share; `files` is category -> file name."""
 
     model: str
     suite: str
@@ -54,11 +53,7 @@ class _Weight:
 
 
 def view_page(chosen: Chosen, shown: Sequence[Example], shared: Shared) -> str:
-    """The page of one category as HTML, with everything in it that it needs; `shown` are its example prompts.
-
-    Raises:
-        HeadcatsError: A version of circuitsvis whose pictures cannot be used.
-    """
+    """Write the page of one category as HTML with everything in it that it needs; `shown` are its example prompts."""
     n_pictures = 2 * len(shown) * len(chosen.heads)
     n_tokens = tokens_that_fit(max(len(example.clean.tokens) for example in shown), pictures=n_pictures)
     prompts = [
@@ -125,3 +120,37 @@ def _template() -> jinja2.Template:
     environment.filters |= {"number": number_text, "lines": shown_lines}
     environment.globals |= {"line": line, "interval": interval_text, "known": math.isfinite, "pluralize": pluralize}
     return environment.get_template("view.html.jinja")
+
+
+def thumbnails(example: Example, heads: Iterable[Head]) -> dict[str, dict[str, Any]]:
+    """Pattern of every head in a prompt, clean and corrupted, on its last 32 tokens, as JSON holds it.
+
+    `shades` are a byte per pair of tokens (from, then to) in base64, 255 for `darkest` and above.
+    """
+    return {str(head): _thumbnail(example, head) for head in heads}
+
+
+def _thumbnail(example: Example, head: Head) -> dict[str, Any]:
+    darkest = example.darkest(head)
+    about: dict[str, Any] = {"task": example.task, "item": example.item, "darkest": round(darkest, 3)}
+    for name, side in (("clean", example.clean), ("corrupted", example.corrupted)):
+        pattern = side.patterns[head][-_TOKENS:, -_TOKENS:]
+        shades = np.rint(_SHADES * np.minimum(pattern / darkest, 1)).astype(np.uint8)
+        weights = side.patterns[head][-1]
+        largest = np.argsort(-weights, kind="stable")[:_MOST_LOOKS].tolist()
+        about[name] = {
+            "n": len(shades),
+            "shades": base64.b64encode(shades.tobytes()).decode("ascii"),
+            "from": side.tokens[-1],
+            "looks": [
+                [_named(side, place), round(float(weights[place]), 2)]
+                for place in largest
+                if weights[place] >= _LEAST_WEIGHT
+            ],
+        }
+    return about
+
+
+def _named(side: Side, place: int) -> str:
+    """A token with its role, as the same token may come several times."""
+    return f"{side.tokens[place]} ({side.roles[place]})" if side.roles else side.tokens[place]

@@ -41,11 +41,7 @@ def tokens_that_fit(length: int, *, pictures: int) -> int:
 
 
 def draw(patterns: Sequence[Pattern]) -> Pictures:
-    """The scripts that draw patterns, in their order.
-
-    Raises:
-        HeadcatsError: A version of circuitsvis whose pages have another form.
-    """
+    """Return the scripts that draw patterns, in their order."""
     # It imports torch, and all of its own figures.
     from circuitsvis.attention import attention_pattern
 
@@ -66,11 +62,7 @@ def draw(patterns: Sequence[Pattern]) -> Pictures:
 
 
 def _split_page(page: str, element: str) -> tuple[str, str]:
-    """The script of circuitsvis and the call that draws one picture, from the page that it makes of one picture.
-
-    Its page cannot be used as it is: it holds the whole script, its `<div/>` is never closed (so React would remove
-    all that comes after it), and a token `</script>` would end the script.
-    """
+    """Split the page that circuitsvis makes of one picture into its script and the call that draws it."""
     made_up = re.match(r'\s*<div id="([^"]+)"', page)
     script = re.search(r"<script[^>]*>(.*)</script>", page, re.DOTALL)
     before, marker, after = script[1].rpartition(f'"{made_up[1]}"') if made_up and script else ("", "", "")

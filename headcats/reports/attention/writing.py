@@ -17,8 +17,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
-from headcats.reports.attention.page import GENERATOR, Shared, view_page
-from headcats.reports.attention.thumbnails import thumbnails
+from headcats.reports.attention.page import GENERATOR, Shared, thumbnails, view_page
 from headcats.results.checksum import json_with_checksum, text_checksum
 from headcats.results.finding import line
 from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
@@ -86,13 +85,12 @@ def write_views(
 ) -> Views:
     """Pages that show where the heads of every category look, on prompts of the tasks that they are needed for.
 
-    One page per category, `views/<category>.html` in the results folder: of its members the `heads` with the largest
-    effect (where it has none, its undecided heads with the largest effect above 0; the page says so), each on `prompts`
-    example prompts of the run, clean beside corrupted. Prompts are the first that the model answers rightly, of the
-    tasks that most of these heads pass. A picture holds the pattern `(from, to)`, every row summing to 1; a table the
-    strongest weights of its last row, at the token after which the answer is read. Pages need no network.
-
-    Attention says where a head looks, not what that does to the answer.
+    One page per category, `views/<category>.html` in the results folder: its `heads` members with the largest effect
+    (without members, its undecided heads with the largest effect above 0, which the page says), each on `prompts`
+    example prompts of the run, clean beside corrupted: the first that the model answers rightly, of the tasks that most
+    of these heads pass. A picture holds the pattern `(from, to)`, every row summing to 1; a table the strongest weights
+    of its last row, at the token after which the answer is read. Attention says where a head looks, not what that does
+    to the answer. Pages need no network.
 
     Args:
         model: The model of the results, as in `hc.run_evidence`: what `hc.load_model` returns, or a name or folder.

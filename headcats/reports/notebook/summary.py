@@ -24,7 +24,7 @@ from headcats.figures.panels.layout import Panel
 from headcats.figures.static.svg import svg
 from headcats.figures.tables import head_rows
 from headcats.reports.text.answer import certainty, groups, headline
-from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, line
+from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, first_names, line
 from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
@@ -39,12 +39,7 @@ _CODE = re.compile("`([^`]*)`")
 
 
 def summary(data: Any) -> str | None:
-    """HTML of results, scores, memberships or an overlap of headcats; None for anything else.
-
-    Args:
-        data: An `xarray.Dataset` or `xarray.DataTree`. What headcats made is told by its attributes and variables; a
-            part of it, such as a single category, is shown as xarray shows it.
-    """
+    """Return HTML of results, scores, memberships or an overlap of headcats; None for anything else."""
     try:
         parts = list(_parts(data))
     except HeadcatsError:  # a table that was changed so that no figure can read it
@@ -73,7 +68,10 @@ def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
     yield from _sentences([*_headline(result), *certainty(result), line("notebook.untested")])
     yield _picture(overlap_map(shared, layout="hero"))
     columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")
-    yield _table(columns, [(of.name, _listed(of.heads), of.n_settled, of.n_undecided) for of in result.categories])
+    yield _table(
+        columns,
+        [(of.name, first_names(of.heads, _NAMED) or "none", of.n_settled, of.n_undecided) for of in result.categories],
+    )
 
 
 def _headline(result: MapResult) -> Iterator[Finding]:
@@ -148,11 +146,6 @@ def _sentences(findings: Iterable[Finding]) -> Iterator[str]:
 def _picture(fig: go.Figure) -> str:
     picture = svg(fig) or ""
     return picture.replace("<svg ", '<svg style="max-width:100%;max-height:26em;width:auto;height:auto" ', 1)
-
-
-def _listed(heads: Sequence[str]) -> str:
-    more = f" and {len(heads) - _NAMED} more" if len(heads) > _NAMED else ""
-    return ", ".join(heads[:_NAMED]) + more or "none"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -3,40 +3,60 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from headcats.base.errors import pluralize
-from headcats.categories.map_result import MapResult
+from headcats.categories.map_result import CategoryHeads, MapResult
+from headcats.categories.membership import SETTLED
+from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
+from headcats.figures.colours import listed_colours
 from headcats.figures.head_tasks import head_tasks
 from headcats.figures.hero_map import hero_panel
-from headcats.reports.page.cards import MARKS, Card, cards
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn
 from headcats.reports.page.python_lines import figure_lines
-from headcats.reports.text.answer import (
-    agreements,
-    approximated,
-    cautions,
-    certainty,
-    contradictions,
-    corruptions,
-    headline,
-    other_tests,
-    toy_model_warning,
-)
+from headcats.reports.text.answer import agreements, certainty, headline, toy_model_warning
 from headcats.reports.text.short import short_map
 from headcats.results.finding import Finding, line
+
+MOST_ROWS = 8
+"""Heads of a category that its card names; the table of heads has all."""
+MARKS = {IN: "✓", UNDECIDED: "?", OUT: "✗", NOT_JUDGED: "–"}
+"""Marks of a card for the outcome of a head in another map."""
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """A head of a category; `bar` is start, length and both ends of the interval, in shares of the width."""
+
+    head: str
+    effect: float
+    bar: tuple[float, float, float, float]
+    probability: float
+    elsewhere: dict[str, str]
+    shared: bool
+
+    @property
+    def is_sure(self) -> bool:
+        """True if it holds in enough of the resamples, or there are none."""
+        return not self.probability < SETTLED
+
+
+@dataclass(frozen=True)
+class Card:
+    """A category of a map; `about` stands where there are no rows, or more than are shown."""
+
+    category: str
+    colour: str
+    verdict: str
+    rows: tuple[CardRow, ...]
+    n_heads: int
+    about: Finding | None
 
 
 @dataclass(frozen=True)
 class MapShown:
-    """One map, as the switch of methods shows it.
-
-    Attributes:
-        name: In the switch.
-        hero: The large map.
-        views: Category, or all of them -> which traces of the large map are seen.
-        cards: One per category.
-        by_task: Its member heads by task; None without members.
-    """
+    """One map, as the switch of methods shows it; `views` tells which traces of the hero each category shows."""
 
     name: str
     hero: Drawn
@@ -53,15 +73,7 @@ class MapShown:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """Sentences made by rules, and every map.
-
-    Attributes:
-        ran: What was run, in a line.
-        headline: What was found.
-        sure: What speaks for it.
-        but: What speaks against it, the weightiest first.
-        maps: The mapped one first; none where the page is of no method that scores tasks.
-    """
+    """Sentences made by rules, the weightiest first, and every map, the requested one first."""
 
     ran: Finding
     headline: tuple[Finding, ...]
@@ -81,7 +93,7 @@ def first_screen(material: Material) -> FirstScreen:
     result = material.tested
     shown = tuple(_shown(material, result, each, place) for place, each in enumerate(result.all))
     sure = (*certainty(result), *agreements(result), *joint)
-    return FirstScreen(ran, tuple(headline(result)), sure, tuple(_but(material, result)), shown)
+    return FirstScreen(ran, tuple(headline(result)), sure, tuple(material.doubts()), shown)
 
 
 def _ran(material: Material) -> Finding:
@@ -105,16 +117,6 @@ def _joint(material: Material) -> Iterator[Finding]:
         yield line("answer.by_joint" if material.is_of(label) else "answer.joint", label=label, size=size)
 
 
-def _but(material: Material, result: MapResult) -> Iterator[Finding]:
-    yield from approximated(result.tables["scores"])
-    yield from corruptions(material.run)
-    yield from contradictions(result)
-    yield from other_tests(result)
-    yield from cautions(result)
-    yield from material.not_tested()
-    yield from toy_model_warning(material.run.manifest.model)
-
-
 def _shown(material: Material, result: MapResult, each: MapResult, place: int) -> MapShown:
     grid = hero_panel(each.overlap)
     views, grid = grid.views, replace(grid, views={})
@@ -134,3 +136,53 @@ def _by_task(material: Material, each: MapResult, place: int) -> Drawn | None:
     figure = head_tasks(each.tables["scores"], members=each.overlap)
     code = figure_lines(material, each.spec, "head_tasks(scores, members=overlap)")
     return Drawn(f"head_tasks_{place}", figure, line("map.by_task_figure"), heads="head-task", code=code)
+
+
+def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
+    """A card per category of one of the maps; verdicts are those of the requested one."""
+    overlap, others = shown.overlap, [each for each in result.all if each is not shown and not each.not_judged]
+    colours, verdicts = listed_colours(overlap), result.differing_verdicts if shown is result else {}
+    n_categories = shown.inside.sum(0)
+    elsewhere = {each.name: each.outcomes_on(shown) for each in others}
+    members = overlap[["effect", "low", "high"]].transpose("category", "layer", "head")
+    ends = [members[name].to_numpy() for name in ("effect", "low", "high")]
+    probability = np.full(shown.inside.shape, np.nan)
+    if "probability" in overlap:
+        probability = overlap["probability"].transpose("category", "layer", "head").to_numpy()
+    span = _span([values[shown.inside] for values in ends])
+    for place, category in enumerate(shown.categories):
+        rows = tuple(
+            CardRow(
+                name,
+                float(ends[0][place, i, j]),
+                _bar([float(values[place, i, j]) for values in ends], span),
+                float(probability[place, i, j]),
+                {other: str(outcome[place, i, j]) for other, outcome in elsewhere.items()},
+                bool(n_categories[i, j] > 1),
+            )
+            for name, (i, j) in zip(category.heads[:MOST_ROWS], shown.members_of(place), strict=False)
+        )
+        verdict = verdicts.get(category.name, "")
+        yield Card(category.name, colours[category.name], verdict, rows, category.size, _about(category))
+
+
+def _about(category: CategoryHeads) -> Finding | None:
+    if not category.judged:
+        return line("answer.card_not_judged")
+    if not category.size:
+        return line("answer.card_none", undecided=category.n_undecided)
+    return line("answer.card_more", n=category.size - MOST_ROWS) if category.size > MOST_ROWS else None
+
+
+def _span(ends: list[np.ndarray]) -> tuple[float, float]:
+    """The smallest and the largest number that a bar shows, with 0 between them."""
+    finite = np.concatenate([values[np.isfinite(values)] for values in ends])
+    low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if len(finite) else (0.0, 1.0)
+    return (low, high) if high > low else (0.0, 1.0)
+
+
+def _bar(numbers: list[float], span: tuple[float, float]) -> tuple[float, float, float, float]:
+    low, high = span
+    zero, effect, start, stop = ((number - low) / (high - low) for number in (0.0, *numbers))
+    start, stop = (effect if np.isnan(end) else end for end in (start, stop))
+    return min(zero, effect), abs(effect - zero), start, stop

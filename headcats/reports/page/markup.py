@@ -16,8 +16,7 @@ from headcats import __version__
 from headcats.categories.membership import SETTLED
 from headcats.figures.colours import DARK
 from headcats.figures.static.svg import svg
-from headcats.reports.page.cards import MARKS
-from headcats.reports.page.first_screen import FirstScreen
+from headcats.reports.page.first_screen import MARKS, FirstScreen
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Tab
@@ -40,10 +39,7 @@ _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
 def document(
     material: Material, tabs: Sequence[Tab], *, first: FirstScreen | None = None, heading: str = "", under: str = ""
 ) -> str:
-    """The page, with its first screen and its tabs; `heading` and the line below it say what it is of.
-
-    By default they name the run of the material, whose numbers of single heads, or groups, the page holds.
-    """
+    """Return the page, with its first screen and its tabs; `heading` and `under` name the run by default."""
     manifest = material.run.manifest
     suite, begun = manifest.plan.suite, f", results of {manifest.created[:10]}" if manifest.created else ""
     environment = Environment(

@@ -26,6 +26,14 @@ from headcats.reports.page.saved import (
     saved_robustness,
     saved_views,
 )
+from headcats.reports.text.answer import (
+    approximated,
+    cautions,
+    contradictions,
+    corruptions,
+    other_tests,
+    toy_model_warning,
+)
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.place import Place
@@ -34,18 +42,14 @@ from headcats.results.run_results import RunResults
 
 @dataclass(frozen=True)
 class Material:
-    """A run, its map, and what else lies in its folder.
-
-    Attributes:
-        map: The map, by scores or by a joint method; None where there is none.
-        place: Where the results are; None for results in memory.
-        target: Where the page goes.
-    """
+    """A run, its map by scores or by a joint method, and what else lies in its folder; `target` is the page."""
 
     run: RunResults
     map: MapResult | None
     place: Place | None
     target: Path
+    test: xr.DataTree | None = None
+    """A test that was just made, in place of those that are saved."""
 
     @property
     def spec(self) -> MapSpec:
@@ -85,6 +89,8 @@ class Material:
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
+        if self.test is not None:
+            return [self.test]
         saved = self._evidence.contents
         return [saved[name] for name in self._evidence_names if name in saved]
 
@@ -109,6 +115,16 @@ class Material:
         if not self.evidence and (self.lost_evidence or self.tested.inside.any()):
             problem = self.lost_evidence
             yield line("answer.test_lost", problem=problem) if problem else line("answer.not_tested")
+
+    def doubts(self) -> Iterator[Finding]:
+        """What weakens the map by scores, the weightiest first."""
+        yield from approximated(self.tested.tables["scores"])
+        yield from corruptions(self.run)
+        yield from contradictions(self.tested)
+        yield from other_tests(self.tested)
+        yield from self.not_tested()
+        yield from toy_model_warning(self.run.manifest_or_empty.model)
+        yield from cautions(self.tested)
 
     @cached_property
     def _evidence(self) -> Saved[xr.DataTree]:
@@ -221,7 +237,7 @@ class Material:
         return "" if self.scored is None else self.scored.not_judged
 
     def command(self, name: str, *options: str) -> str:
-        """A command on the results that speaks of the same categories, with those `options` that are not the default.
+        """Return a command that speaks of the same categories, with those `options` that are not the default.
 
         "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
         """

@@ -40,13 +40,9 @@ _SEQUENTIAL = "Viridis"
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers of every head in each row: a task, a category or a group, as `dim` says.
+    """Numbers `(row, layer, head)` of every head in each row: a task, a category or a group, as `dim` says.
 
-    Attributes:
-        label: What gave the numbers, such as "denoising_patch@last".
-        code: Lines of Python that draw the row whose name is put in place of "{row}"; "" where there are none.
-        groups: Category of every row.
-        values: Name of a number -> `(row, layer, head)`; "effect", "low", "high" and "q_value", or "score" alone.
+    `code` draws the row whose name is put in place of "{row}".
     """
 
     label: str
@@ -60,10 +56,7 @@ class Rows:
 
 @dataclass
 class Packed:
-    """Packed numbers for the page's script: a description, the numbers in one run of bytes, and what is not in.
-
-    `left_out` holds the labels of the rows for which there was no room.
-    """
+    """Packed numbers for the page: a description, one run of bytes, and the labels for which there was no room."""
 
     about: list[dict[str, Any]] = field(default_factory=list)
     data: bytes = b""
@@ -125,12 +118,7 @@ def _kv_heads(material: Material, grid: tuple[int, int]) -> list[list[int]] | No
 
 
 def pack(blocks: Sequence[Rows], *, room: int) -> Packed:
-    """Rows in turn, as long as the compressed bytes fit.
-
-    Args:
-        blocks: The most important first; the first is taken whatever its size.
-        room: Characters that the packed bytes may take on the page.
-    """
+    """Pack rows in turn, the most important first, while the compressed bytes fit into `room` characters."""
     packed = Packed()
     for rows in blocks:
         about, data = _encoded(rows, start=len(packed.data))

@@ -13,13 +13,23 @@ from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Tab
-from headcats.reports.page.sections import TABS
-from headcats.reports.text.selected import read_map
+from headcats.reports.page.sections import evidence, heads, views
+from headcats.reports.page.sections import run as what_was_run
+from headcats.reports.text.suggestions import read_map
 from headcats.results.folder import ResultsFolder
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 
+TABS = {
+    ("tab-heads", "Heads"): (heads.heads,),
+    ("tab-sharing", "Sharing"): (heads.shared,),
+    ("tab-real", "Is it real?"): (evidence.caution, evidence.evidence, evidence.robustness),
+    ("tab-attention", "Attention"): (views.views,),
+    ("tab-tasks", "Tasks"): (heads.explorer, what_was_run.tasks),
+    ("tab-method", "Method and repeat"): (what_was_run.run, heads.methods, evidence.words),
+}
+"""Address and title -> sections from top to bottom."""
 FILE = "report"
 
 
@@ -41,10 +51,7 @@ def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: Map
 
 
 def _read_map(run: RunResults, reading: MapSpec) -> MapResult | None:
-    """The map that is named; without a name that of scored tasks, or of the first joint method that can sort heads.
-
-    An OptionError for a joint method that sorts none or that these results lack, and for options that nothing reads.
-    """
+    """Return the map that is named; else that of scored tasks, or of the first joint method that sorts heads."""
     if run.tasks or reading.label.name:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)  # the page shows them

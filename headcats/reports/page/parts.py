@@ -17,15 +17,7 @@ _log = logging.getLogger("headcats")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure.
-
-    Attributes:
-        name: Names it within the page.
-        alt: What it shows, for those who do not see it; the numbers stand in the tables beside it.
-        code: Lines of Python, or a command, that draw it.
-        heads: What its axes count where its cells are heads: "layer-head" (x, then y), "head-task" of heads by their
-            names (y) and tasks (x), or "".
-    """
+    """A figure; `heads` is what its axes count (x, then y) where its cells are heads."""
 
     name: str
     figure: go.Figure
@@ -78,11 +70,7 @@ class Folded:
 
 
 def drawn_or_why_not(
-    name: str,
-    draw: Callable[[], go.Figure],
-    alt: Finding,
-    code: str,
-    heads: Literal["layer-head", ""] = "",
+    name: str, draw: Callable[[], go.Figure], alt: Finding, code: str, heads: Literal["layer-head", ""] = ""
 ) -> Drawn | Finding:
     """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
     try:

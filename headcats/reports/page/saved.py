@@ -34,13 +34,7 @@ _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 @dataclass(frozen=True)
 class Robustness:
-    """Dependence of the categories of one run on the protocol and on the prompts.
-
-    Attributes:
-        members: Protocol -> what `hc.categorize` returns.
-        left_out: Protocol -> why it is not compared.
-        halves: With the attribute `title`; None where prompts were not halved.
-    """
+    """Dependence of the categories of one run on the protocol (`members` by protocol) and on the prompts (`halves`)."""
 
     agreement: xr.Dataset
     members: Mapping[str, xr.Dataset]
@@ -58,13 +52,7 @@ class Saved(Generic[T]):
 
 @dataclass(frozen=True)
 class SavedView:
-    """One page of attention patterns.
-
-    Attributes:
-        by: Method, metric and rule that its heads were chosen by.
-        thumbnails: Name of a head -> its pattern in the first prompt, as `headcats.reports.attention.thumbnails` makes
-            it.
-    """
+    """One page of attention patterns, with the thumbnails of its heads."""
 
     path: Path
     title: str
@@ -153,11 +141,7 @@ def robustness_folder(reading: MapSpec) -> str:
 
 
 def save_robustness(run: RunResults, subfolder: str, robustness: Robustness) -> None:
-    """Write that of a run into a subfolder of its folder, in place of what an earlier call wrote there.
-
-    Raises:
-        StorageError: The folder cannot be written.
-    """
+    """Write that of a run into a subfolder of its folder, in place of what an earlier call wrote there."""
     tables = {} if robustness.halves is None else {_HALVES: robustness.halves}
     for place, (name, members) in enumerate(robustness.members.items()):
         means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])

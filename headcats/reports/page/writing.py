@@ -30,39 +30,33 @@ def report(
     """Write what results say as one HTML file that explains itself.
 
     The page holds what was run and on what, the overlap map, the heads of each category with effect, interval, q and
-    tasks, the overlap beside chance, what other methods found, the evidence and the attention views that lie in the
-    results folder (or the commands that make them), and how to repeat the run. Choosing a head shows its numbers on
-    every task and by every method. Everything is in the file: it needs no network, no model and no torch. Results of
-    80 x 64 heads and 30 tasks by three methods take less than 6 MB; numbers of single tasks by further methods are left
-    out where they would not fit, which the page says.
+    tasks, the overlap beside chance, other methods, the evidence and attention views of the results folder (or the
+    commands that make them), and how to repeat the run. Choosing a head shows its numbers on every task and by every
+    method. The file needs no network, no model and no torch, and stays below 6 MB: numbers of single tasks by further
+    methods are left out where they would not fit, which the page says.
 
-    Of several runs the page shows the maps side by side, with one switch of category and method, what agrees (Jaccard
-    indices beside chance, as `hc.evidence.agreement`), which heads move and how sure that is, and what the runs differ
-    in. Where consecutive runs have the same prompts, differences of effects are tested as in
-    `hc.evidence.over_revisions`; of one model over its training, a series of revisions or folders of checkpoints such
-    as `step1000/`, the page has the categories over it. Of a series the pages of the single revisions are written, too.
-    Heads of different models do not correspond: then sizes, depth and sharing of the categories are compared
-    (`hc.evidence.category_structure`). Runs are of one model if their weights are the same, or if they are points of
-    one training. A copy of another run, or a run that cannot be compared with the first, is named with the reason.
+    Of several runs the page shows the maps side by side, what agrees (Jaccard indices beside chance), which heads move
+    and how sure that is, and what the runs differ in. Differences of effects between consecutive runs on the same
+    prompts are tested as in `hc.evidence.over_revisions`; a series, or folders of checkpoints such as `step1000/`, has
+    the categories over the training, and a series a page of each revision. Heads of different models (by the hash of
+    their weights) do not correspond: there the structure of the categories is compared
+    (`hc.evidence.category_structure`). A run that cannot be compared with the first is named with the reason.
 
     Args:
         results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series, or its folder; or several
-            results in a list, or in a dictionary that names them. Evidence, robustness and views are looked for where
-            the results were read from or saved in; results in memory have none.
+            results in a list, or in a dictionary that names them. Results in memory have no evidence and no views.
         path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
             `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
             in its name.
-        method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run. A joint
-            method that sorts heads has a page of its own map; it is the default where no task
-            was scored, and reads no positions, metric or effect. What further methods say of single tasks, and the
-            evidence, are left to the page of a method that scores tasks. Of several runs, a method that scores tasks.
+        method: Method of the map, as `name` or `name@positions`; None takes the first exact one that was run, or where
+            no task was scored the first joint one that sorts heads, which reads no positions, metric or effect. Of
+            several runs, a method that scores tasks.
         positions: Positions, where a method was run at several.
         metric: Metric of the map; None takes the first of the run.
         effect: "total" or "task_specific" effects, as in `hc.score`.
         rule: Rule of membership, as in `hc.categorize`; None is `hc.rules.fdr(alpha=0.05, min_effect=0.05)`, or for a
             joint method the rule of its paper.
-        min_tasks: As in `hc.categorize`, of which None is the default; for a joint method as in
-            `hc.categorize`.
+        min_tasks: As in `hc.categorize`, of which None is the default.
         sign: "helping" or "suppressing" heads.
 
     Returns:

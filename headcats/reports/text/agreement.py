@@ -29,10 +29,7 @@ _COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
 
 
 def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
-    """The protocols, how many heads each finds, and, of three or more, what the disagreement is about.
-
-    `agreement` is what `hc.evidence.agreement` returns; `left_out` says of a protocol why it is not compared.
-    """
+    """The protocols, how many heads each finds, and, of three or more, what the disagreement is about."""
     protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
     rows = [
         [str(number), protocol, *(str(sizes.get(protocol, "-")) for sizes in judged.values())]
@@ -85,12 +82,7 @@ def judged_sizes(agreement: xr.Dataset) -> dict[str, dict[str, int]]:
 
 
 def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str, Any]]:
-    """Heads that are in a category under all protocols, at least half of them (of three or more), or any.
-
-    Returns:
-        One per category: `category`, `judged_by` how many protocols with numbers in it, and the names of the heads that
-        `always`, `half` or `any` of these have in it. None for a single protocol, or protocols of different categories.
-    """
+    """Name heads that `always`, by at least `half`, or by `any` of the protocols that judge a category are in it."""
     categories = [table["category"].values.tolist() for table in members.values()]
     if len(members) < 2 or any(names != categories[0] for names in categories):
         return []
@@ -194,10 +186,7 @@ def _differences(compared: pd.DataFrame) -> Table:
 
 
 def _verdict(category: str, compared: pd.DataFrame, sizes: Mapping[str, int], *, n: int) -> Finding:
-    """The lowest agreement; protocols that find no head are counted apart, since they agree with nothing.
-
-    `sizes` lacks protocols without numbers in the category: they looked for no head. `n` counts all protocols.
-    """
+    """Name the lowest agreement of protocols that find heads; `sizes` lacks those that do not judge the category."""
     if not sizes:
         return line("agreement.not_judged", category=category)
     finders = [name for name, size in sizes.items() if size]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
+from headcats.categories.map_result import MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
 from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
@@ -31,12 +31,7 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class Group:
-    """Heads that are in exactly the same categories; those of one, by what is known of the others.
-
-    Attributes:
-        undecided: In how many other categories heads of one are undecided.
-        is_alone: Whether heads of one are out of all others, and there are others.
-    """
+    """Heads in exactly the same categories; `undecided` and `is_alone` tell what heads of one are in all others."""
 
     categories: tuple[str, ...]
     undecided: int
@@ -44,23 +39,8 @@ class Group:
     heads: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class CategoryRow:
-    """A category of the requested map beside the others.
-
-    Attributes:
-        category: The category, with its heads.
-        named_too: Other map -> which of these heads it has in this category as well; without maps that judge nothing.
-        left_open: Other map -> how many of these heads it leaves undecided or does not judge, in words; None for none.
-    """
-
-    category: CategoryHeads
-    named_too: dict[str, tuple[str, ...]]
-    left_open: dict[str, Finding | None]
-
-
 def groups(overlap: xr.Dataset) -> list[Group]:
-    """Heads by the set of categories that they are in; the sets with the most categories first, then the largest."""
+    """Sort heads by the set of categories they are in; the sets with the most categories first, then the largest."""
     names, unit = overlap["category"].values.tolist(), unit_of(overlap)
     words = outcomes(overlap).transpose("layer", "head", "category").to_numpy()
     inside, n_undecided, n_out = words == IN, (words == UNDECIDED).sum(-1), (words == OUT).sum(-1)
@@ -89,10 +69,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
-    """The heads that are in several categories, and those in one; nothing where none is in any.
-
-    A head is of one category alone where it is out of all others, not where it is undecided in some.
-    """
+    """Name heads in several categories, and heads in one: "alone" if out of all others, not if undecided in some."""
     sets, names = groups(overlap), overlap["category"].values.tolist()
     shared = [group for group in sets if len(group.categories) > 1]
     if shared:
@@ -170,8 +147,8 @@ def contradictions(result: MapResult) -> Iterator[Finding]:
         left = result.task_specific.names_too(result)
         counts = [f"{name} {int(of.sum())}" for name, of in zip(categories, left, strict=True)]
         named = line("answer.counts", counts=counts) if len(counts) <= NAMED else None
-        left_open = _left_open(result.task_specific, result)
-        yield line("answer.task_specific", left=int(left.sum()), n=n, left_open=left_open, counts=named)
+        unsettled = left_open(result.task_specific, result)
+        yield line("answer.task_specific", left=int(left.sum()), n=n, left_open=unsettled, counts=named)
     agreeing = _agreeing(result)
     for other in result.others:
         if not other.not_judged and other.name not in agreeing:
@@ -184,9 +161,18 @@ def contradictions(result: MapResult) -> Iterator[Finding]:
                 method=other.name,
                 both=both,
                 n=n,
-                left_open=_left_open(other, result),
+                left_open=left_open(other, result),
                 others=theirs - both,
             )
+
+
+def left_open(other: MapResult, result: MapResult, category: int | slice = slice(None)) -> Finding | None:
+    """Count memberships that another map leaves undecided, or does not judge, in all or one category; None for none."""
+    words = other.outcomes_on(result)[category][result.inside[category]].tolist()
+    counts = [
+        line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words
+    ]
+    return line("answer.left_open", outcomes=counts) if counts else None
 
 
 def approximated(table: xr.Dataset) -> Iterator[Finding]:
@@ -245,11 +231,7 @@ def cautions(result: MapResult) -> Iterator[Finding]:
 
 
 def prompts_wanted(result: MapResult) -> int | None:
-    """Number of prompts per task that tell single heads apart by the rule; None where there are enough, or no p values.
-
-    A power of two, from `headcats.scores.reach.items_wanted`: an effect is to be told from another that is smaller by
-    the rule's smallest effect of interest.
-    """
+    """Number of prompts per task, a power of two, that tell heads apart; None if there are enough, or no p values."""
     scores, options = result.tables["scores"], result.spec.rule.options
     if "alpha" not in options or not scores["p_value"].notnull().any():
         return None
@@ -276,19 +258,6 @@ def _more_prompts(result: MapResult, id: str, of_lists: str) -> Finding:
     """Say that there are too few prompts: how many to ask for, or how many the files should have."""
     lacking = prompts_lacking(result)
     return line(of_lists, n=lacking) if lacking else line(id, n=prompts_wanted(result))
-
-
-def category_rows(result: MapResult) -> Iterator[CategoryRow]:
-    """Every category with its heads, and which of these every other map names too."""
-    judging = [each for each in result.all[1:] if not each.not_judged]
-    others = {each.name: each.names_too(result) for each in judging}
-    for place, category in enumerate(result.categories):
-        places = result.members_of(place)
-        named_too = {
-            name: result.head_names([(i, j) for i, j in places if too[place, i, j]]) for name, too in others.items()
-        }
-        left_open = {each.name: _left_open(each, result, place) for each in judging}
-        yield CategoryRow(category, named_too, left_open)
 
 
 def other_tests(result: MapResult) -> Iterator[Finding]:
@@ -324,15 +293,6 @@ def _named(heads: Sequence[str]) -> Finding:
 
 def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
-
-
-def _left_open(other: MapResult, result: MapResult, category: int | slice = slice(None)) -> Finding | None:
-    """Count memberships that another map leaves undecided, or does not judge, in all or one category; None for none."""
-    words = other.outcomes_on(result)[category][result.inside[category]].tolist()
-    counts = [
-        line("answer.outcome", n=words.count(word), outcome=word) for word in (UNDECIDED, NOT_JUDGED) if word in words
-    ]
-    return line("answer.left_open", outcomes=counts) if counts else None
 
 
 def _undecided(overlap: xr.Dataset) -> int:

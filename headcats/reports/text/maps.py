@@ -10,12 +10,12 @@ from headcats.base.errors import pluralize
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED, head_table
-from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
     Finding,
     bounds_text,
     by_category,
+    first_names,
     line,
     note,
     number_text,
@@ -31,13 +31,11 @@ _CONTROLS = {
     "task_share": ("the right task", "the other wrong task"),
     "item_share": ("the right query item", "the other item"),
 }
+_NAMED = 3
 
 
 def map_findings(result: MapResult) -> Iterator[Finding]:
-    """The head list of a map by scores, shared heads beside chance, overlap with intervals, and the data's reach.
-
-    Of the tables, those that `headcats.categories.map_tables.with_tests` adds are needed too.
-    """
+    """The head list of a map by scores, shared heads beside chance, overlap with intervals, and the reach of data."""
     yield from not_judged(result)
     yield from unit_note(result.tables["members"])
     yield from head_findings(result)
@@ -209,10 +207,7 @@ def _controls(scores: xr.Dataset) -> Iterator[Finding]:
 
 
 def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
-    """Share of the effects on every task (NaN where not known) that a control does not bring back.
-
-    `needed` is what the control lacks, `control` what it has in its place.
-    """
+    """Median share of the effects, over tasks, that a control without `needed` does not bring back."""
     percent = 100 * shares[np.isfinite(shares)]
     if not len(percent):
         return line("map.share_unknown", needed=needed)
@@ -220,3 +215,41 @@ def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
     negative = line("map.share_negative", control=control) if least < 0 else None
     id = "map.share" if median >= 0 else "map.share_none"
     return line(id, needed=needed, median=median, least=least, most=most, negative=negative)
+
+
+def differing_heads(tested: xr.Dataset) -> Iterator[Finding]:
+    """Name the pairs of categories between which effects of heads differ, if any do."""
+    names = tested["category"].values.tolist()
+    pairs = [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
+    counts = {(first, second): tested["n_different"].sel(category=first, other=second) for first, second in pairs}
+    differing = [
+        line("map.differing_pair", category=first, other=second, n=int(n))
+        for (first, second), n in counts.items()
+        if n > 0
+    ]
+    if differing:
+        yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=differing)
+
+
+def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
+    """For every pair of categories the number of heads that differ, and the largest differences by name."""
+    names = tested["category"].values.tolist()
+    if not tested["n_different"].notnull().any():
+        return
+    rows = []
+    for place, (name, row) in enumerate(by_category(tested)):
+        pairs = [_cell(row.sel(other=other), tested.attrs["alpha"]) for other in names[:place]]
+        rows.append([name, *pairs, *[""] * (len(names) - 1 - place)])
+    yield table("map.differences", ["", *names[:-1]], rows[1:])
+    yield line("map.differences_meaning", alpha=tested.attrs["alpha"])
+
+
+def _cell(pair: xr.Dataset, alpha: float) -> str:
+    """Such as "4: L1H2 +0.312, L0H3 -0.201, L2H2 +0.113 and 1 more"; "-" where nothing can be tested."""
+    if pair["n_different"].isnull():
+        return "-"
+    differences = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
+    largest = differences.reindex(differences.abs().sort_values(ascending=False).index)
+    unit = unit_of(pair)
+    heads = [f"{cell_name(layer, head, unit)} {value:+.3f}" for (layer, head), value in largest.items()]
+    return f"{len(heads)}: {first_names(heads, _NAMED)}" if heads else "0"

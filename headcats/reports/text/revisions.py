@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -22,14 +23,7 @@ _LONGEST_NAME = 16
 def short_revisions(
     course: xr.Dataset, *, warnings: Iterable[Finding], next_command: str, colours: Mapping[str, str]
 ) -> Short:
-    """The short answer on the categories at every revision: heads at the first and the last one, and changes.
-
-    Args:
-        course: The table of `hc.evidence.over_revisions`.
-        warnings: Further ones, which come last.
-        next_command: What to do now.
-        colours: Category -> its colour.
-    """
+    """Make the short answer on a series: heads at the first and the last judged revision, and changes."""
     of_run = {name: course.attrs[name] for name in ("model", "method", "metric", "rule")}
     verdict = (line("short.revisions", n=course.sizes["revision"], **of_run), changes_finding(course))
     known = (*approximated(course), *other_prompts(course), *skipped_findings(course), *warnings)
@@ -116,15 +110,28 @@ def size_text(cell: xr.Dataset) -> str:
     return number_text(cell["size"], 0) + (f" ({undecided} undecided)" if undecided else "") + share
 
 
-def _changes(course: xr.Dataset, revision: str) -> list[str]:
+def changed_heads(cell: xr.Dataset) -> dict[int, list[dict[str, Any]]]:
+    """Heads that come (1) and go (-1) in a category at a revision, with the test of their difference."""
+    cell = cell.transpose(..., "layer", "head")
+    changes: dict[int, list[dict[str, Any]]] = {1: [], -1: []}
+    for layer, head in zip(*np.nonzero(cell["change"].values), strict=True):
+        place = cell.isel(layer=layer, head=head)
+        name = f"L{place['layer'].item()}H{place['head'].item()}"
+        test = {"difference": place["difference"].item(), "q": place["difference_q"].item()}
+        changes[int(place["change"])].append({"head": name, **test, "found": place["change_found"].item()})
+    return changes
+
+
+def _changes(course: xr.Dataset, revision: str) -> Iterator[str]:
     """Heads that come and heads that go, by category; a star where the difference is found."""
-    texts = []
+    of_categories = {
+        category: changed_heads(course.sel(revision=revision, category=category))
+        for category in course["category"].values.tolist()
+    }
     for change in (1, -1):
-        names = []
-        for category in course["category"].values.tolist():
-            cell = course.sel(revision=revision, category=category).transpose(..., "layer", "head")
-            for layer, head in zip(*np.nonzero(cell["change"].values == change), strict=True):
-                name = f"L{course['layer'].values[layer]}H{course['head'].values[head]}"
-                names.append(f"{name}{'*' if cell['change_found'].values[layer, head] else ''} {category}")
-        texts.append(first_names(names, NAMED))
-    return texts
+        names = [
+            f"{head['head']}{'*' if head['found'] else ''} {category}"
+            for category, changes in of_categories.items()
+            for head in changes[change]
+        ]
+        yield first_names(names, NAMED)

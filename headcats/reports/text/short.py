@@ -1,45 +1,30 @@
 """Views of a map in text: the short answer that a command ends in, and all details."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
+import numpy as np
 import xarray as xr
 
+from headcats.categories.by_block import checked_selection
 from headcats.categories.map_result import CategoryHeads, MapResult
+from headcats.categories.membership import head_table
+from headcats.categories.run_maps import block_title, criteria
 from headcats.evidence.verdicts import INCONCLUSIVE
-from headcats.reports.text.answer import (
-    CategoryRow,
-    approximated,
-    category_rows,
-    cautions,
-    contradictions,
-    headline,
-    resampled,
-    shared_by_chance,
-    who_serves_what,
-)
-from headcats.reports.text.joint_blocks import block_findings, saturates, suite_findings
-from headcats.reports.text.maps import count_findings, map_findings
-from headcats.results.finding import Finding, Table, first_names, line, table
+from headcats.reports.text.answer import headline, left_open, resampled, shared_by_chance, who_serves_what
+from headcats.reports.text.maps import count_findings, head_names, map_findings
+from headcats.results.finding import Finding, Table, first_names, line, number_text, table
+from headcats.rules.rule import parse_rule
 
 _EVERY = 10_000  # heads of a cell of the details
 
 
 @dataclass(frozen=True)
 class Short:
-    """An answer that fits on a screen.
-
-    Attributes:
-        verdict: Sentences, the weightiest first.
-        table: How many names a cell may hold -> the table; None where there is nothing to list.
-        below: What stands below the table.
-        warnings: The weightiest first.
-        next_command: What to do now; "" where nothing suggests itself.
-        colours: Category -> its colour, `#rrggbb`.
-        details: The option, or the command, that prints everything.
-    """
+    """An answer that fits on a screen; `table` takes how many names a cell may hold."""
 
     verdict: tuple[Finding, ...]
     table: Callable[[int], Table] | None
@@ -53,31 +38,28 @@ class Short:
 def short_map(
     result: MapResult,
     *,
-    foremost: Iterable[Finding] = (),
     warnings: Iterable[Finding] = (),
     next_command: str = "",
     colours: Mapping[str, str] = MappingProxyType({}),
 ) -> Short:
-    """The short answer on a map: the same for `run`, `map` and `evidence`.
-
-    Args:
-        result: Heads of every category.
-        foremost: Warnings that bear on every number.
-        warnings: Further ones, which come behind what contradicts the map.
-        next_command: What to do now; "" for nothing.
-        colours: Category -> its colour.
-    """
+    """Make the short answer on a map: the same for `run`, `map` and `evidence`."""
     if result.is_scored:
-        known = [*_known(result, foremost, warnings)]
         verdict = [*headline(result), *(() if result.not_judged else resampled(result))]
+        # How many are left in each category stands in the table.
+        warnings = [_without_counts(each) for each in warnings]
     else:
         id = "short.none_by_both" if result.block is None else "short.none_by"
         none = line(id, method=result.name, methods=list(result.methods), kind=result.sign)
-        known = [*(() if result.block is None else _known_of_joint(result)), *warnings]
         verdict = list(who_serves_what(result.overlap, result.sign)) or [none]
-    below = tuple(shared_by_chance(result.overlap))
+        warnings = [*(() if result.block is None else _doubts_of_joint(result)), *warnings]
     listed = None if result.not_judged else partial(_table, result, colours)
-    return Short(tuple(verdict), listed, below, tuple(known), next_command, colours)
+    return Short(
+        tuple(verdict), listed, tuple(shared_by_chance(result.overlap)), tuple(warnings), next_command, colours
+    )
+
+
+def _without_counts(finding: Finding) -> Finding:
+    return replace(finding, fields={**finding.fields, "counts": None}) if "counts" in finding.fields else finding
 
 
 def map_details(result: MapResult) -> Iterator[Finding]:
@@ -103,16 +85,7 @@ def short_joint(blocks: Sequence[xr.Dataset], *, warnings: Iterable[Finding]) ->
     return Short(tuple(verdict), table=None, below=(), warnings=tuple(warnings))
 
 
-def _known(result: MapResult, foremost: Iterable[Finding], warnings: Iterable[Finding]) -> Iterator[Finding]:
-    yield from approximated(result.tables["scores"])
-    yield from foremost
-    # How many are left in each category stands in the table.
-    yield from (replace(each, fields={**each.fields, "counts": None}) for each in contradictions(result))
-    yield from warnings
-    yield from cautions(result)
-
-
-def _known_of_joint(result: MapResult) -> Iterator[Finding]:
+def _doubts_of_joint(result: MapResult) -> Iterator[Finding]:
     yield from saturates(result.tables["members"])
     if n_skipped := sum(map(len, result.tried.values())) if result.is_of_relations else 0:
         lacking = [name for name in result.tried if name not in result.overlap["category"].values]
@@ -122,7 +95,7 @@ def _known_of_joint(result: MapResult) -> Iterator[Finding]:
 
 def _table(result: MapResult, colours: Mapping[str, str], most: int) -> Table:
     if result.is_scored:
-        listed = _scored_table(result, most=most)
+        listed = _scored_table(result, most)
     elif result.block is None:
         listed = agreed_table(result, most=most)
     else:
@@ -141,26 +114,29 @@ def _names(category: CategoryHeads, most: int) -> str:
     return first_names(category.heads, most, " ") or "none"
 
 
-def _scored_table(result: MapResult, *, most: int) -> Table:
-    """A row per category; cells name at most so many heads before they count."""
+def _scored_table(result: MapResult, most: int) -> Table:
+    """A row per category: its heads, what task-specific effects leave of them, and which other methods name too."""
     verdicts = result.differing_verdicts
-    others = [each.name for each in result.others if not each.not_judged]
-    specific = result.task_specific.name if result.task_specific and not result.task_specific.not_judged else None
+    judging = {each.name: each for each in result.all[1:] if not each.not_judged}
+    too = {name: each.names_too(result) for name, each in judging.items()}
     rows = []
-    for row in category_rows(result):
-        category = row.category
-        if not category.heads:
-            cells = ["none" if category.judged else "-", *["-"] * ((specific is not None) + len(others))]
-        else:
-            left = [] if specific is None else [_left(row, specific)]
-            too = [first_names(row.named_too[name], most, " ") or "none" for name in others]
-            cells = [_names(category, most), *left, *too]
+    for place, category in enumerate(result.categories):
+        cells = [_names(category, most) if category.judged else "-"]
+        for name, each in judging.items():
+            named = result.head_names([(i, j) for i, j in result.members_of(place) if too[name][place, i, j]])
+            text = first_names(named, most, " ") or "none"
+            if each is result.task_specific:
+                unsettled = left_open(each, result, place)
+                text = str(line("short.left", n=len(named), of=category.size, left_open=unsettled))
+            cells.append(text if category.heads else "-")
         rows.append([category.name, *([verdicts.get(category.name, INCONCLUSIVE)] if verdicts else []), *cells])
-    also = [str(line("short.also_by", method=name)) for name in others]
-    left = [] if specific is None else [str(line("short.task_specific"))]
+    headings = [
+        str(line("short.task_specific") if each is result.task_specific else line("short.also_by", method=name))
+        for name, each in judging.items()
+    ]
     heads = str(line("short.heads_by", method=result.name))
-    columns = ["category", *["verdict"] * bool(verdicts), heads, *left, *also]
-    return table("text.untitled", columns, rows, optional=[*reversed(also), *left])
+    columns = ["category", *["verdict"] * bool(verdicts), heads, *headings]
+    return table("text.untitled", columns, rows, optional=[*reversed(headings)])
 
 
 def agreed_table(result: MapResult, *, most: int) -> Table:
@@ -173,7 +149,80 @@ def agreed_table(result: MapResult, *, most: int) -> Table:
     return table("text.untitled", columns, rows, numeric=columns[2:], optional=["p"])
 
 
-def _left(row: CategoryRow, specific: str) -> str:
-    named = row.named_too[specific]
-    left = line("short.left", n=len(named), of=len(row.category.heads), left_open=row.left_open[specific])
-    return str(left)
+def suite_findings(block: xr.Dataset) -> list[Finding]:
+    """The findings that a run ends with, on one block: those of its attribute `summary`."""
+    return [line("methods.summary", text=text) for text in json.loads(block.attrs.get("summary", "[]"))]
+
+
+def block_findings(result: MapResult) -> list[Finding]:
+    """Heads of every category by a joint method, what chance would share, and of relations each one's scores."""
+    block, members = result.block, result.tables["members"]
+    assert block is not None
+    findings: list[Finding] = [_heads(result), *saturates(members), *count_findings(result.overlap)]
+    if not result.is_of_relations:
+        return findings
+    return [*findings, _relations(result), *([line("relations.null")] if "null" in block else [])]
+
+
+def saturates(members: xr.Dataset) -> list[Finding]:
+    """A warning where one task of several is enough."""
+    by_one = (members["min_tasks"] == 1) & (members["n_tasks"] > 1)
+    return [line("relations.saturates")] if bool(by_one.any()) else []
+
+
+def _heads(result: MapResult) -> Table:
+    block, members, tried = result.block, result.tables["members"], result.tried
+    assert block is not None
+    listed = [entry["name"] for entry in json.loads(block.attrs.get("categories", "[]"))]
+    names = members["category"].values.tolist()
+    heads, rows = head_table(members), []
+    several = bool((members["n_tasks"] > 1).any() or any(tried.values()))
+    for category in [name for name in listed if name in {*names, *tried}] or names:
+        if category not in names:
+            skipped = line("tasks.skipped_for", reason=list(tried[category]) or "all", otherwise=None)
+            rows.append([category, *["0"] * several, "-", str(skipped), "-"])
+            continue
+        cell = members.sel(category=category)
+        n_tasks = [str(int(cell["n_tasks"]))] if several else []
+        rows.append([category, *n_tasks, str(int(cell["size"])), *head_names(heads, category)])
+    columns = ["category", *["relations"] * several, "heads", "in (largest score first)", "suppressing"]
+    title = f"{block_title(block)}{criteria(members)}"  # of heads of both signs
+    return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
+
+
+def relation_numbers(result: MapResult) -> dict[str, xr.DataArray]:
+    """Numbers of every relation `(task)`, with the score from which a head passes, infinite where none does."""
+    block, rule = result.block, result.spec.named_rule
+    assert block is not None
+    selection = checked_selection(block)
+    scores = block[selection.variable]
+    if rule is None and selection.threshold in block:
+        least = block[selection.threshold]
+    else:
+        effects = scores.to_dataset(name="effect")
+        least = block["task"].copy(data=(rule or parse_rule(selection.rule)).cutoffs(effects).effect)
+    return {
+        "relation": block["task"],
+        "category": block["category"],
+        **{column: block[name] for column, name in (("pairs", "n"), ("null", "null")) if name in block},
+        "threshold": least,
+        "heads": (scores >= least).sum(("layer", "head")),
+        "largest_score": scores.max(("layer", "head")),
+    }
+
+
+def _relations(result: MapResult) -> Table:
+    numbers, rows = relation_numbers(result), []
+    assert result.block is not None
+    variable = checked_selection(result.block).variable
+    shown = {name: digits for name, digits in (("pairs", 0), ("null", 2), ("threshold", 2)) if name in numbers}
+    for place, task in enumerate(numbers["relation"].values.tolist()):
+        score = result.block[variable].isel(task=place)
+        layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
+        name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"
+        of = {column: values[place] for column, values in numbers.items()}
+        texts = [number_text(float(of[column]), digits) for column, digits in shown.items()]
+        largest = f"{name} {float(of['largest_score']):.2f}"
+        rows.append([str(task), str(of["category"].item()), *texts, str(int(of["heads"])), largest])
+    columns = ["relation", "category", *shown, "heads", "largest score"]
+    return table("relations.scores", columns, rows, numeric=columns[2:-1])

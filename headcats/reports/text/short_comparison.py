@@ -30,17 +30,7 @@ def short_protocols(
     next_command: str,
     colours: Mapping[str, str],
 ) -> Short:
-    """The answer on the protocols of one model.
-
-    Args:
-        agreement: What `hc.evidence.agreement` returns of `members`.
-        members: Protocol -> what `hc.categorize` returns.
-        left_out: Protocol -> why it is not compared.
-        halves: What `hc.evidence.half_agreement` returns; None without halves.
-        differing: Parts of plan and model in which several results differ.
-        next_command: What to do now.
-        colours: Category -> its colour.
-    """
+    """Make the answer on the protocols of one model."""
     entries = replicates(members, sign=agreement.attrs["sign"])
     verdict = [*_agreeing(entries, len(members)), *_moving(pairs(agreement)), *_halves(halves)]
 

@@ -8,28 +8,18 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, outcomes
-from headcats.results.finding import Finding, first_names, line, number_text
+from headcats.results.finding import Finding, line, number_text
 from headcats.results.head_axes import cell_name, unit_of
 
-_NAMED = 6
-"""Heads of a category that a card names before it counts them."""
 _HEADLINE = 3
 """Heads that move and are named in the headline before they are counted."""
-_SPELLED = 3
-"""Runs whose verdicts are spelled out for a head that moves; of more, those that have it are counted."""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """A head that is in a category in at least one run.
+    """A head that is in a category in at least one run; verdicts, effects and resampled shares by run.
 
-    Attributes:
-        place: Layer and head.
-        verdicts: Run -> "in", "undecided", "out" or "not judged".
-        effects: Run -> category effect; NaN where not judged.
-        probabilities: Run -> share of resamples in which the head is in; NaN where there are none.
-        n_changes: Tested pairs of consecutive runs between which the call changes.
-        n_found: Those of them in which a difference of effects is found.
+    `n_changes` counts tested pairs of consecutive runs whose calls differ, `n_found` those with a difference.
     """
 
     head: str
@@ -63,12 +53,7 @@ class Membership:
 
 
 def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None = None) -> list[Membership]:
-    """Every head that any run has in a category that all runs have, the largest effects of a category first.
-
-    Args:
-        overlaps: Run -> what `hc.overlap` returns, of the same heads and one sign.
-        changes: What `changes_between` returns for these runs in that order; None where nothing is tested.
-    """
+    """List every head that any run has in a category that all runs have, the largest effects first."""
     names = list(overlaps)
     first = overlaps[names[0]]
     layers, heads, unit = first["layer"].values, first["head"].values, unit_of(first)
@@ -111,15 +96,11 @@ def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
 
 
 def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int) -> Iterator[Finding]:
-    """Agreement against chance by category, and how many changes of a call are differences of effects.
-
-    Args:
-        compared: What `hc.evidence.pairs` makes of the agreement of the runs.
-        changes: As in `memberships`.
-        n_runs: How many there are.
-    """
-    if lowest := [_lowest(rows) for _, rows in _judged(compared)]:
-        ends = {name: _range([numbers[name] for numbers in lowest]) for name in ("jaccard", "expected")}
+    """Agreement against chance by category, and how many changes of a call are differences of effects."""
+    judged = compared[compared["jaccard"].notna()]
+    if len(judged):
+        lowest = judged.loc[judged.groupby("category")["jaccard"].idxmin()]
+        ends = {name: _range(lowest[name]) for name in ("jaccard", "expected")}
         yield line("several.jaccard" if n_runs == 2 else "several.lowest_jaccard", **ends)
     if changes is None:
         return
@@ -128,22 +109,6 @@ def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int)
         return
     calls, differences = int((changes["change"] != 0).sum()), int(changes["change_found"].sum())
     yield line("several.tested", calls=calls, found=differences, alpha=changes.attrs["alpha"])
-
-
-def category_card(category: str, listed: Sequence[Membership], compared: pd.DataFrame) -> Finding:
-    """Card of one category: heads that it keeps and heads that move, with its agreement."""
-    of_category = [each for each in listed if each.category == category]
-    rows = dict(_judged(compared)).get(category)
-    if not of_category:
-        return line("several.card_none")
-    same = [each.head for each in of_category if not each.moves]
-    moving = [_moving(each) for each in of_category if each.moves]
-    return line(
-        "several.card",
-        jaccard=None if rows is None else _card_jaccard(rows),
-        same=line("several.card_same", heads=first_names(same, _NAMED)) if same else None,
-        moves=line("several.card_moves", heads=first_names(moving, _NAMED, "; ")) if moving else None,
-    )
 
 
 def how_sure(each: Membership) -> str:
@@ -158,13 +123,6 @@ def how_sure(each: Membership) -> str:
     return f"{verdicts}, a difference found in {each.n_found} of {each.n_changes} changes"
 
 
-def _judged(compared: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Every category with those pairs that have a Jaccard index."""
-    numbers = compared[compared["jaccard"].notna()]
-    for category, rows in numbers.groupby("category", sort=False):
-        yield str(category), rows
-
-
 def _spelled(moving: Sequence[Membership]) -> list[Finding]:
     """Heads with their categories, or their number."""
     if len(moving) > _HEADLINE:
@@ -172,30 +130,10 @@ def _spelled(moving: Sequence[Membership]) -> list[Finding]:
     return [line("several.head_of", head=each.head, category=each.category) for each in moving]
 
 
-def _range(numbers: Sequence[float]) -> Finding:
-    low, high = min(numbers), max(numbers)
+def _range(numbers: pd.Series) -> Finding:
+    low, high = numbers.min(), numbers.max()
     same = number_text(low) == number_text(high)
     return line("several.number" if same else "several.range", low=low, high=high)
-
-
-def _lowest(rows: pd.DataFrame) -> dict[str, float]:
-    row = rows.loc[rows["jaccard"].idxmin()]
-    return {"jaccard": row["jaccard"], "expected": row["expected"]}
-
-
-def _card_jaccard(rows: pd.DataFrame) -> Finding:
-    return line("several.card_jaccard" if len(rows) == 1 else "several.card_lowest", **_lowest(rows))
-
-
-def _moving(each: Membership) -> str:
-    runs: dict[str, list[str]] = {}
-    for name, verdict in each.verdicts.items():
-        runs.setdefault(verdict, []).append(name)
-    if len(each.verdicts) > _SPELLED:
-        return f"{each.head} in {len(runs[IN])} of {len(each.verdicts)}"
-    inside = " and ".join(runs.pop(IN))
-    others = [f"{verdict} in {' and '.join(names)}" for verdict, names in runs.items()]
-    return ", ".join([f"{each.head} in {inside}", *others])
 
 
 def _probability(table: xr.Dataset) -> np.ndarray:

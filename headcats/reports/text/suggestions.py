@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import xarray as xr
 
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.base.registry import names, unknown_name_message
+from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec, refuse_unused
+from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
 from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
-from headcats.results.finding import Finding, line
+from headcats.results.finding import line
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
@@ -23,22 +27,13 @@ from headcats.results.run_results import RunResults
 from headcats.results.sources import located, shown_source
 from headcats.study.options import SPREAD, ModelOptions, usual_options
 from headcats.study.plan import methods_of_finished_prompts, methods_of_suite
-from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, suite
-
-# What a method may need (see `Declaration.needs`) -> whether tasks of a suite have it.
-_NEEDS: dict[str, Callable[[Suite, Sequence[Task]], bool]] = {
-    "exact answers": lambda suite, tasks: any(task.exact for task in tasks),
-    "two categories": lambda suite, tasks: len({suite.category_of(task).name for task in tasks}) > 1,
-}
+from headcats.tasks.suites import suite
 
 
 def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
-    """The command that repeats a run, without a folder: `headcats run` with the options that are not the default.
+    """Return the command that repeats a run, without a folder, or the call in Python if no command can.
 
     Paths of model and suite are those from here if `results`, the folder, is given; else as others may see them.
-    A model, suite or task that no command can name (a model or a task of a notebook) gives the call in Python instead:
-    `hc.run(model, ...)`, with the reader's own `model`.
     """
     source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
@@ -67,26 +62,6 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     return f"hc.run({', '.join(['model', *(f'{name}={text}' for name, text in texts.items())])})"
 
 
-def how_to_add(name: str, manifest: Manifest) -> Finding:
-    """Command for the results of a method that a folder lacks: it adds them, or makes another folder."""
-    source, repeat = manifest.suite_source, line("suggestion.repeat", method=name)
-    if source not in names("suite"):
-        return repeat
-    run_suite, run_tasks, declared = suite(source), _run_tasks(manifest), registered(name)
-    has_what_it_needs = _NEEDS.get(declared.needs, lambda suite, tasks: True)
-    need = line(f"suggestion.{declared.needs.replace(' ', '_')}") if declared.needs else None
-    if not has_what_it_needs(run_suite, run_suite.tasks):
-        return line("suggestion.other_suite", need=need, suite=source, method=name, suite_that_has_it=declared.suite)
-    tasks = [task for task in run_suite.tasks if task.name in run_tasks]
-    if not _loaded_by_command(manifest.model) or len(tasks) < len(run_tasks):
-        return repeat
-    needs_all = not has_what_it_needs(run_suite, tasks)
-    subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
-    reason = line("suggestion.all_tasks", need=need) if needs_all else None
-    options = _in_command(_unusual_options(manifest, shown_source, tasks=subset))
-    return line("suggestion.add", reason=reason, method=name, options=options)
-
-
 def figure_file(block: xr.Dataset, figure: str) -> str:
     """File of a figure of a block in a results folder, with the options of the method that are not the default."""
     options = "-".join(f"{name}={value}" for name, value in Label.parse(block.attrs["label"]).options)
@@ -94,10 +69,7 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
 
 
 def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | None = None) -> str:
-    """The commands that draw the blocks of joint methods of results, in backticks, joined by "or".
-
-    `method` may have options; None is for all of them.
-    """
+    """Return the commands that draw blocks of one or all joint methods, in backticks, joined by "or"."""
     return " or ".join(
         f"`headcats figure {figure} {shlex.quote(str(place))} --method {label} --out {figure_file(block, figure)}`"
         for label, block in run.joint_blocks.items()
@@ -108,13 +80,9 @@ def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | N
 def joint_block(
     run: RunResults, figure: str, *, method: str | None = None, any_method: bool = False
 ) -> xr.Dataset | None:
-    """The block of a joint method that a figure shows; None where the figure shows something else.
+    """Return the block that a figure of a joint method shows, the only one if none is named; None for other figures.
 
-    `method` is one of several, with its options, such as "attribution_patch:steps=8"; None takes the only one. With
-    `any_method` the figure also shows blocks of methods that declare another one.
-
-    Raises:
-        OptionError: The results hold none, or several and none was named.
+    With `any_method` the figure also shows blocks of methods that declare another one.
     """
     blocks, name = run.joint_blocks, method and Label.parse(method).name
     registered_methods = registered_declarations()
@@ -126,7 +94,7 @@ def joint_block(
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
     missing = [each for each, about in registered_methods.items() if about.kind == "joint" and is_shown(each, about)]
     if missing and not labels:
-        advice = how_to_add(missing[0], run.manifest)
+        advice = line("suggestion.repeat", method=missing[0])
         raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))
     if not labels:
         return None
@@ -139,13 +107,11 @@ def joint_block(
 
 
 def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> str | None:
-    """The joint method to map: None where `method` scores task by task, or where none is named and tasks are scored.
-
-    Raises:
-        OptionError: A joint method that sorts no heads, that these results lack, or that they hold with other options.
-    """
+    """Return the joint method to map; None if `method` scores tasks, or if none is named and tasks are scored."""
+    if method is None and not run.tasks:
+        method = next(iter(run.sorting_methods or run.joint_blocks), None)
     if method is None:
-        return next(iter(run.sorting_methods or run.joint_blocks), None) if not run.tasks else None
+        return None
     name = Label.parse(method).name
     declared = next((run.declarations[label] for label in run.joint_blocks if Label.parse(label).name == name), None)
     declared = declared or registered(name)
@@ -165,14 +131,7 @@ def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> s
 def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
-    Results that hold nothing at all pass: whoever reads them says so.
-
-    `method` is the one to read, with or without options and positions; None for any. `place` is for the commands that
-    are named; `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
-
-    Raises:
-        OptionError: A joint method, or no scored task.
-        UnknownNameError: No scored task, and a method that does not exist.
+    `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
     """
     joint, scored = list(run.joint_blocks), [str(label) for label in run.scored]
     label, commands = Label.parse(method or ""), quoted_figure_commands(run, place)
@@ -223,3 +182,35 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     device_map, quantisation = (model.loader.get(name) for name in ("device_map", "quantization_config"))
     bits = [bits for bits in ("8bit", "4bit") if (quantisation or {}).get(f"load_in_{bits}")]
     return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
+
+
+def read_map(run: RunResults, spec: MapSpec, *, other: str | None = None, jobs: int = 1) -> MapResult:
+    """Map a run by scores of tasks, by a joint method, or by the heads that two methods agree on.
+
+    Of two methods, one that scores tasks is judged by `spec`, a joint one by the rule of its paper.
+    """
+    if other is None:
+        label = _joint_label(run, spec)
+        return scored_map(run, spec, jobs=jobs) if label is None else joint_map(run, label, spec)
+    first, second = (_half(run, each) for each in (spec, replace(spec, label=Label.parse(other))))
+    if first.block is not None and second.block is not None:
+        unread = spec.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
+        refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
+    return agreed_map(run, first, second)
+
+
+def _half(run: RunResults, spec: MapSpec) -> MapResult:
+    label = _joint_label(run, spec)
+    return (
+        judged_map(run, spec) if label is None else joint_map(run, label, MapSpec(Label.parse(label), sign=spec.sign))
+    )
+
+
+def _joint_label(run: RunResults, spec: MapSpec) -> str | None:
+    """The joint method that is named, or is there alone; None for methods that score tasks."""
+    method = str(spec.label) if spec.label.name else None
+    place = run.place or Path("results")
+    label = sorting_label(run, place, method)
+    if label is None:
+        check_scored(run, place, method, by="A map")
+    return label

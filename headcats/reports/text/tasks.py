@@ -1,14 +1,15 @@
 """Findings on tasks, of a run or of a check before it: what is used, dropped and skipped, and what can be judged."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.base.errors import pluralize
-from headcats.results.finding import Finding, Table, interval_text, line, number_text, paragraph, table
+from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import LONG_ANSWER, DropCounts, TaskRecord
 
 FEW_ITEMS = 20
 _COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
+_CONTINUED_BY = {"clean": "answer", "corrupted": "distractor"}
 
 
 def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list[list[str]]:
@@ -44,10 +45,7 @@ def _kept(counts: DropCounts) -> str:
 
 
 def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
-    """Why anything of a task is dropped or counts too often, how its prompts differ, and why the task is skipped.
-
-    `answers` are counts of other things than prompts.
-    """
+    """Why anything of a task is dropped or counts too often, how its prompts differ, and why the task is skipped."""
     parts = {name: getattr(record, name) for name in _COUNTED} | answers
     for name, count in parts.items():
         for reason, number in count.dropped.items():
@@ -79,11 +77,7 @@ def validation_findings(
     answers: str,
     of_no_task: Mapping[str, Any] | None = None,
 ) -> Iterator[Finding]:
-    """Findings of `validate`: tasks with prompts, those that are answered in sentences, and what is dropped.
-
-    `title` names model and suite, `corruption` how prompts are corrupted, `answers` how much of an answer is scored;
-    `of_no_task` are `rows` of the suite's files that belong to none, and files that were `ignored`.
-    """
+    """Findings of `validate`: tasks with prompts, those that are answered in sentences, and what is dropped."""
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
     prompted = {name: record for name, record in records.items() if "prompts" in entries[name]}
     spoken = {name: entry for name, entry in entries.items() if name not in prompted}
@@ -158,3 +152,31 @@ def _conclusion(entries: Mapping[str, Mapping[str, Any]]) -> Finding:
         "validation.probe_can_run" if min(right, wrong) >= least else "validation.probe_needs_more",
         **counts, answers=right + wrong, right=right, wrong=wrong, least=least,
     )  # fmt: skip
+
+
+def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Explain, then list the clean and corrupted prompt of every task that has one, token by token."""
+    first = [entry["first_prompt"] for entry in entries.values() if "first_prompt" in entry]
+    if first:
+        token, written = first[0]["bos"], first[0]["bos_written"]
+        bos = line("validation.bos", token=token) if token else None
+        parts = line("validation.parts") if any("" in tokens for tokens in _token_lists(first)) else None
+        yield paragraph("validation.first_prompts", bos=bos, parts=parts)
+        if token != written:
+            yield paragraph(f"validation.bos_{'asked' if written else 'put'}", token=written or token)
+    for name, entry in entries.items():
+        about = {"task": name, "category": entry["category"], "source": entry["source"]}
+        if "first_prompt" in entry:
+            yield Prompts("validation.first_prompt", about, prompts=_prompts(entry["first_prompt"]))
+        elif "prompts" in entry:
+            yield paragraph("validation.first_prompt", **about)
+
+
+def _token_lists(first: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[str]]:
+    for texts in first:
+        yield from (texts[name] for names in _CONTINUED_BY.items() for name in names)
+
+
+def _prompts(texts: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    bos = [texts["bos"]] if texts["bos"] else []
+    return {prompt: ((*bos, *texts[prompt]), tuple(texts[word])) for prompt, word in _CONTINUED_BY.items()}

@@ -1,7 +1,6 @@
 """Which heads and tasks are shown, on results with planted heads."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -142,27 +141,18 @@ def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
     assert [(one.head, one.effect) for one in linguistic.heads] == [(Head(0, 1), 0.6), (Head(1, 0), 0.2)]
     assert np.isnan([linguistic.heads[0].q, linguistic.heads[0].low]).all()
     assert list(found.left_out) == ["Knowledge"]
-    assert found.by.startswith("word_weights (nothing")
+    assert found.by.startswith("word_weights, model ")
 
 
 @pytest.mark.usefixtures("joint_methods")
-def test_results_that_say_nothing_about_categories_say_what_to_do() -> None:
+def test_results_that_say_nothing_about_categories_are_refused() -> None:
     results = planted({})
-    results["/_suite/spoken_probe"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
-    with pytest.raises(DataError, match=r"hold spoken_probe\).*denoising_patch: "):
+    with pytest.raises(DataError, match="no scored task"):
         choice(results)
-    with pytest.raises(DataError, match=r"^spoken_probe .* categories"):
-        choice(results, method="spoken_probe")
-    with pytest.raises(UnknownNameError, match=r"no word_weights: .*word_weights"):
+    results["/_suite/spoken_probe"] = xr.DataTree(
+        xr.Dataset({"gate": ("head", [1.0])}, attrs={"label": "spoken_probe"})
+    )
+    with pytest.raises(OptionError, match="spoken_probe sorts no heads"):
+        choice(results)
+    with pytest.raises(OptionError, match=r"no word_weights: .*word_weights"):
         choice(results, method="word_weights")
-
-
-def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:
-    results = planted({})
-    manifest = json.loads(results.attrs["manifest"])
-    manifest["plan"]["n_demos"] = 0
-    results.attrs["manifest"] = json.dumps(manifest)
-    with pytest.raises(DataError, match="no demonstrations") as refused:
-        choice(results)
-    (command,) = re.findall("`(.*?)`", str(refused.value))
-    assert command.split() == ["headcats", "run", "--out", "NEW_DIR"]

@@ -1,5 +1,6 @@
 """Example prompts of the counting model, whose head L0H0 gives every token it sees the same weight."""
 
+import base64
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.reports.attention.examples import examples, spread
+from headcats.reports.attention.page import thumbnails
 
 HEADS = [Head(0, 0), Head(1, 3)]
 
@@ -78,3 +80,22 @@ def test_prompts_are_spread_over_tasks() -> None:
     assert spread(3, ["a", "b"]) == {"a": 2, "b": 1}
     assert spread(1, ["a", "b"]) == {"a": 1}
     assert spread(2, ["a"]) == {"a": 2}
+
+
+def test_a_thumbnail_holds_the_pattern_and_where_the_last_token_looks(model: HookedModel) -> None:
+    (example,) = examples(model, [prompts(["w40"])], HEADS, n=1)
+    small = thumbnails(example, HEADS)
+    assert list(small) == ["L0H0", "L1H3"]
+    about = small["L0H0"]
+    assert (about["task"], about["item"]) == ("always_a", example.item)
+    for side, shown in ((example.clean, about["clean"]), (example.corrupted, about["corrupted"])):
+        n = len(side.tokens)
+        shades = np.frombuffer(base64.b64decode(shown["shades"]), np.uint8).reshape(n, n)
+        assert shown["n"] == n
+        assert (np.triu(shades, 1) == 0).all()
+        assert shades[0, 0] == 255
+        # Eleven tokens with the same weight: the first three of them, each with a rounded eleventh.
+        assert shown["from"] == side.tokens[-1]
+        assert shown["looks"] == [
+            [f"{token} ({role})", 0.09] for token, role in list(zip(side.tokens, side.roles, strict=True))[:3]
+        ]

@@ -136,26 +136,6 @@ def test_tables_say_where_the_last_token_looks(body: ElementTree.Element) -> Non
     assert "prompt 1:" in caption
 
 
-def test_what_the_page_says(body: ElementTree.Element) -> None:
-    said = words(body)
-    assert words(body.find(".//h1")).startswith("Knowledge: ")
-    assert "L1H6: effect 0.21, 95 % interval 0.20 to 0.23, q 0.00017" in said
-    assert "L0H3: effect 0.10 (undecided)" in said
-    assert f"Prompt 1: capital, “{ITEM}”" in said
-    right, wrong = (words(prompt.find("p")) for prompt in body.iter("section"))
-    assert re.search(r"“Rome”.* \(continent\) .*“Europe”", right)
-    assert right.endswith("“Rome” at position 7.")
-    assert wrong.startswith(right)
-    assert wrong.endswith("not find it.")
-    assert "darkest colour: weight 0.65 " in said
-    notes = [words(note) for note in body.findall(".//footer//li")]
-    assert len(notes) == 2
-    assert notes[0] == NOTE
-    assert notes[1].startswith("Linguistic has no")
-    assert notes[1].endswith(f": {LEFT_OUT['Linguistic']}.")
-    assert [one.get("href") for one in body.iter("a")] == ["translation.html"]
-
-
 def test_long_prompts_say_what_is_not_drawn() -> None:
     long = tuple(f"t{place}" for place in range(300))
     text = page(example("capital", clean=side(3, long, roles=False), corrupted=side(299, long, roles=False)))

@@ -10,7 +10,7 @@ import xarray as xr
 from figures.examples import scattered_scores
 from IPython.core.formatters import DisplayFormatter
 
-from headcats.reports.notebook.formatter import show_summaries
+from headcats.reports.notebook import show_summaries
 from headcats.reports.notebook.summary import summary
 
 

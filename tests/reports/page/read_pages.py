@@ -18,13 +18,12 @@ from headcats.base.errors import HeadcatsWarning
 from headcats.reports.page import first_screen, one_run
 from headcats.reports.page.markup import _sentence
 from headcats.reports.page.parts import Code, Folded
-from headcats.reports.page.sections import TABS
 from headcats.results.finding import Finding, line
 from headcats.results.stored_run import StoredRun
 
 _judge = one_run._read_map
 _judged: dict[Any, Any] = {}
-_MAKERS = {make.__name__: make for makers in TABS.values() for make in makers}
+_MAKERS = {make.__name__: make for makers in one_run.TABS.values() for make in makers}
 
 
 def written(results: Any, path: Path | None = None, **options: Any) -> str:

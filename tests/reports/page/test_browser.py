@@ -10,7 +10,6 @@ import pytest
 
 import headcats as hc
 from headcats.base.errors import StatisticsWarning
-from headcats.results.descriptors import DESCRIPTORS
 
 PLOTS = "figure[data-figure]"
 HEAD = (0, 0)  # the one that counts
@@ -100,24 +99,6 @@ def test_the_panel_says_what_the_head_is_and_which_are_of_its_kind(tab, scores):
         assert float(shown[name]) == pytest.approx(effect, abs=6e-4)
 
 
-def test_the_panel_says_what_the_head_does(tab, counting_run: Path):
-    described = hc.load(counting_run)["_descriptors"].to_dataset()
-    tab.page.locator("button[data-head=L0H0]").first.click()
-    open_numbers(tab)
-    shown = {row[0].removesuffix(" ✓"): row for row in panel_rows(tab)}
-    for name, about in DESCRIPTORS.items():
-        if name != "direct_logit":
-            _, value, unit = shown[about.label]
-            kept = float(described[name].sel(layer=0, head=0))
-            assert unit == about.unit
-            assert value == "–" if np.isnan(kept) else float(value) == pytest.approx(kept, abs=2e-3)
-    for task in described["task"].values.tolist():
-        kept = float(described["direct_logit"].sel(task=task, layer=0, head=0))
-        assert float(shown[task][-1]) == pytest.approx(kept, abs=3e-3)
-    missing = described["copying"].attrs.get("missing")
-    assert missing is None or missing in tab.page.inner_text("#head-body")
-
-
 def test_the_keyboard_reaches_heads_and_leaves_them(tab):
     first = tab.page.locator("button[data-head]").first
     first.focus()
@@ -127,23 +108,6 @@ def test_the_keyboard_reaches_heads_and_leaves_them(tab):
     tab.page.keyboard.press("Escape")
     assert not tab.page.is_visible("#head")
     assert tab.page.locator(":focus").get_attribute("data-head") == first.inner_text()
-
-
-@pytest.mark.parametrize("width", [1100, 390])
-def test_captions_in_the_panel_can_be_read_without_scrolling(opened, page: Path, width: int):
-    """Where a table is wider than the panel, its caption is not."""
-    with opened(page, width=width, address="#L1H2") as tab:
-        open_numbers(tab)
-        captions, shown, is_wide = tab.page.evaluate(
-            """() => {
-              const panel = document.getElementById("head");
-              const captions = [...panel.querySelectorAll("caption")].map((one) => one.getBoundingClientRect().right);
-              const wide = [...panel.querySelectorAll(".wide")].some((one) => one.scrollWidth > one.clientWidth);
-              return [captions, panel.getBoundingClientRect().left + panel.clientWidth, wide];
-            }"""
-        )
-        assert is_wide
-        assert max(captions) <= shown
 
 
 def test_a_head_can_be_asked_for_by_name(tab):
@@ -220,19 +184,6 @@ def test_a_head_is_marked_in_every_figure_that_shows_heads(tab):
     tab.page.wait_for_function("document.querySelector('#figure-overlap_map .plot').layout.shapes?.length > 1")
 
 
-def test_the_pointer_says_what_the_panel_says(tab):
-    tab.page.mouse.move(*centre(tab, "hero_0", *HEAD))
-    tab.page.wait_for_selector(".pointed:not([hidden])")
-    name, *lines = tab.page.inner_text(".pointed").splitlines()
-    tab.page.mouse.click(*centre(tab, "hero_0", *HEAD))
-    open_numbers(tab)
-    assert name == tab.page.inner_text("#head-name") == "L0H0"
-    rows = {row[0]: row[1:] for row in panel_rows(tab)}
-    for category, said in (line.replace("−", "-").split(": ", 1) for line in lines):
-        effect, interval, q, verdict = rows[category]
-        assert said == ("not judged" if effect == "–" else f"{verdict}, {effect} [{interval}], q {q}")
-
-
 def test_the_panel_beside_the_page_keeps_the_focus_and_the_next_head_is_a_key_away(tab):
     tab.page.locator("button[data-head=L0H0]").first.click()
     panel, main = (tab.page.locator(name).bounding_box() for name in ("#head", "main"))
@@ -294,30 +245,6 @@ def test_a_figure_is_saved_as_a_picture(tab):
         assert download.value.path().read_bytes().startswith(start)
     # Within the page, from the figure to the file.
     tab.requests = [address for address in tab.requests if not address.startswith(("blob:", "data:"))]
-
-
-def test_the_first_screen_has_few_words_and_the_whole_map(opened, page: Path):
-    for width, height in ((1440, 900), (1024, 768)):
-        with opened(page, width=width) as tab:
-            tab.page.set_viewport_size({"width": width, "height": height})
-            tab.page.evaluate("dispatchEvent(new Event('resize'))")
-            assert 30 < tab.words_on_screen() <= 110
-            box = tab.page.locator("#figure-hero_0 .around").bounding_box()
-            assert box["y"] + box["height"] <= height
-
-
-def test_a_phone_shows_the_whole_plot_of_every_head(opened, page: Path):
-    with opened(page, width=390) as tab:
-        tab.page.locator("button[data-head=L0H0]").first.click()
-        for head in ("L0H0", "L0H1"):  # the second without opening the panel
-            tab.page.wait_for_function(f"document.getElementById('head-name').textContent === '{head}'")
-            tab.page.wait_for_selector("#head .around[style*=height] .point")
-            plot, around = (tab.page.locator(f"#head {each}").first.bounding_box() for each in (".main-svg", ".around"))
-            assert plot is not None
-            assert around is not None
-            assert plot["y"] + plot["height"] <= around["y"] + around["height"] + 1
-            assert plot["height"] == pytest.approx(around["height"], abs=2)
-            tab.page.click("#head-after")
 
 
 def test_the_theme_follows_the_system_and_the_button(opened, page: Path):

@@ -12,8 +12,7 @@ from reports.page.saved_runs import list_views
 
 import headcats as hc
 from headcats.reports.attention.chosen import Choice, Chosen
-from headcats.reports.attention.page import Shared, view_page
-from headcats.reports.attention.thumbnails import thumbnails
+from headcats.reports.attention.page import Shared, thumbnails, view_page
 from headcats.reports.page.markup import _sentence
 from headcats.results.finding import line
 from headcats.results.visible import shortened

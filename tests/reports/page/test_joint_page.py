@@ -11,14 +11,7 @@ import pytest
 import xarray as xr
 from example_joint import probe_of
 from reports.page.read_pages import codes, described, pasted, plain, said, section, sentence, written
-from reports.page.saved_runs import (
-    gated_run,
-    gates_block,
-    run_without_heads,
-    scored_run,
-    suite_run,
-    with_joint_block,
-)
+from reports.page.saved_runs import gated_run, gates_block, run_without_heads, scored_run, suite_run, with_joint_block
 from simulated_series import STRONG, TASKS, results_of, series_of
 from simulated_series import written as write_series
 
@@ -152,13 +145,6 @@ def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: 
         with pytest.raises(OptionError, match=message):
             hc.report(place, **options)
         assert list(place.glob("*.html")) == []
-
-
-def test_a_run_that_says_nothing_about_heads_asks_for_none(opened, tmp_path: Path):
-    page = hc.report(run_without_heads(tmp_path / "results"))
-    with opened(page, width=390, address="#L0H1") as tab:
-        assert not tab.page.is_visible("#find")
-        assert not tab.page.is_visible("#head")
 
 
 def probe_at_chance() -> xr.Dataset:

@@ -5,7 +5,6 @@ import re
 import shutil
 import warnings
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,8 +18,6 @@ import headcats as hc
 from headcats.base.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn, Link
-from headcats.results.finding import templates
-from headcats.results.options import Answers
 from headcats.results.records import NOT_USED
 
 SECTIONS = [
@@ -93,12 +90,6 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
     assert [reason.fields for reason in caution.fields["reasons"]] == [{"n": 2, "reason": "empty row"}]  # not NOT_USED
 
 
-def test_how_much_of_an_answer_is_scored_is_said(copied: Path):
-    change_manifest(copied, lambda manifest: manifest["plan"].update(answers="first_token"))
-    assert "tasks.answers_first_token" in said(copied, "tasks")
-    assert {f"tasks.answers_{answers}" for answers in get_args(Answers)} < set(templates())
-
-
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):
     content = page.read_text(encoding="utf-8")
     assert "Verdicts" in section(content, "evidence")
@@ -141,7 +132,6 @@ def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):
         "caution.hooked": lambda manifest: manifest["blocks"]["always_a"]["denoising_patch@last"].update(
             path="hooked", self_check="failed: difference 0.5"
         ),
-        "caution.bundled": lambda manifest: manifest["model"].update(name="mini"),
     }
     before = said(counting_run, "caution", tmp_path / "page.html")
     assert "caution.last_position" in before

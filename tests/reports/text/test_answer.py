@@ -14,13 +14,13 @@ from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 from headcats.reports.text.answer import (
     agreements,
     approximated,
-    category_rows,
     cautions,
     certainty,
     contradictions,
     corruptions,
     headline,
 )
+from headcats.reports.text.short import short_map
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
@@ -269,22 +269,13 @@ def test_estimates_are_said():
     assert "first-order" in str(finding)
 
 
-def test_rows_list_the_largest_effects_first_and_what_others_name():
+def test_rows_list_the_largest_effects_first_what_others_name_and_what_is_left_open():
     mapped = a_map([[1, -1, 1]], [[0.1, 0.0, -0.4]], categories=["Knowledge"])
-    other = a_map([[1, -1, -1]], [[0.1, 0.0, 0.0]], name="mean ablation", categories=["Knowledge"])
-    (row,) = category_rows(maps(mapped, other))
-    assert row.category.heads == ("L0H2", "L0H0")
-    assert row.named_too == {"mean ablation": ("L0H0",)}
-    assert row.category.judged
-    assert row.left_open == {"mean ablation": None}
-
-
-def test_rows_count_what_another_map_leaves_open():
-    mapped = a_map([[1, 1, 1]], [[0.1, 0.2, 0.4]], categories=["Knowledge"])
-    other = a_map([[1, 0, -1]], [[0.1, 0.1, 0.0]], name="other", categories=["Knowledge"])
-    (row,) = category_rows(maps(mapped, other))
-    (counted,) = row.left_open["other"].fields["outcomes"]
-    assert (counted.fields["n"], counted.fields["outcome"]) == (1, "undecided")
+    other = a_map([[1, -1, 0]], [[0.1, 0.0, 0.1]], name="mean ablation", categories=["Knowledge"])
+    (row,) = short_map(maps(mapped, other)).table(4).rows
+    assert row == ("Knowledge", "L0H2 L0H0", "L0H0")
+    (row,) = short_map(maps(mapped, task_specific=other)).table(1).rows
+    assert row == ("Knowledge", "L0H2 and 1 more", "1 of 2 (1 undecided)")
 
 
 def test_verdicts_are_by_category():

@@ -9,11 +9,12 @@ import xarray as xr
 from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, StatisticsWarning
+from headcats.categories.differences import effect_differences
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
-from headcats.reports.text.maps import map_findings
+from headcats.reports.text.maps import difference_table, differing_heads, map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
 
@@ -236,3 +237,28 @@ def test_members_that_share_keys_and_values_are_told_only_where_heads_share() ->
     assert knowledge.fields["p"] is None  # a single member
     # All heads share one: nothing could be told.
     assert "map.kv_pairs" not in findings(usual() | tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
+
+
+def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() -> None:
+    found = tables(results(tasks=(5, 5)))
+    # Head 1 helps Algorithmic alone, head 2 suppresses Knowledge alone.
+    said = findings(found)["map.different"]
+    assert [pair.fields for pair in said.fields["pairs"]] == [{"category": "Algorithmic", "other": "Knowledge", "n": 2}]
+    (shown, _) = difference_table(effect_differences(found["scores"]))
+    assert shown.columns == ("", "Algorithmic")
+    head_1, head_2 = (effect_differences(found["scores"])["difference"].values[1, 0, 0, head] for head in (1, 2))
+    first, second = sorted((f"L0H1 {head_1:+.3f}", f"L0H2 {head_2:+.3f}"), key=lambda text: -abs(float(text[5:])))
+    assert shown.rows == (("Knowledge", f"2: {first}, {second}"),)
+
+
+def test_nothing_differs_and_nothing_can_be_tested() -> None:
+    scores = tables(results(tasks=(3, 3)))["scores"]
+    alike = scores.assign(effect=xr.full_like(scores["effect"], 0.3) + 0.1 * np.arange(6)[:, None, None])
+    tested = effect_differences(alike.assign(category=("task", ["Algorithmic", "Knowledge"] * 3)))
+    assert not list(differing_heads(tested))
+    (shown, _) = difference_table(tested)
+    assert shown.rows == (("Knowledge", "0"),)
+    with pytest.warns(StatisticsWarning, match="over tasks"):
+        single = effect_differences(scores.isel(task=[0, 3]))
+    assert not list(differing_heads(single))
+    assert not list(difference_table(single))

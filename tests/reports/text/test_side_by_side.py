@@ -1,7 +1,5 @@
 """Memberships of several runs: which all have, which move, and how sure that is."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
 from headcats.reports.text.side_by_side import (
     Membership,
     agreeing,
-    category_card,
     effect_text,
     how_sure,
     memberships,
@@ -145,16 +142,3 @@ def test_changes_of_a_call_beside_differences_that_are_found():
     assert finding.fields == {"calls": 1, "found": 1, "alpha": 0.05}
     (finding,) = sureness(PAIRS.iloc[:0], changes_of(n_compared=0, change=-1, found=False), n_runs=2)
     assert finding.id == "several.no_test"
-
-
-def test_card_of_a_category():
-    found = memberships({"a": A, "b": B})
-    card = category_card("Knowledge", found, PAIRS)
-    assert card.fields["jaccard"].fields == {"jaccard": 0.25, "expected": 0.1}
-    assert card.fields["same"].fields == {"heads": "L0H0"}
-    assert re.match("L1H0 in a, out in b; L0H1 in a, undecided", card.fields["moves"].fields["heads"])
-    three = [membership(verdicts={"a": OUT, "b": IN, "c": OUT})]
-    moves = category_card("Knowledge", three, PAIRS).fields["moves"].fields["heads"]
-    assert [moves.partition(", ")[0], moves[-7:]] == ["L0H0 in b", "a and c"]
-    assert category_card("Syntax", found, PAIRS).id == "several.card_none"
-    assert category_card("Translation", found, PAIRS).fields["jaccard"] is None

@@ -15,40 +15,9 @@ from headcats.results.declaration import Declaration, default_methods, registere
 from headcats.results.manifest import Manifest
 from headcats.results.records import DropCounts, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.study.plan import plan
 from headcats.tasks.suites import suite
 
 pytestmark = pytest.mark.usefixtures("joint_methods")
-
-
-def advice(method, *, tasks=None, model=None, of="icl", **changed):
-    """What is said where results of a run hold no such method."""
-    known = plan().record().complete() | {"suite": of} | changed
-    names = [task.name for task in suite("icl").tasks] if tasks is None else tasks
-    about = {"source": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
-    results = xr.DataTree()
-    results.attrs["manifest"] = json.dumps(
-        {
-            "plan": known,
-            "suite_source": of,
-            "model": about | (model or {}),
-            "tasks": {name: {} for name in names[1:]},
-            "blocks": {"_suite": {"word_weights": {"parts": {}, "tasks": dict.fromkeys(names[:1], "x")}}},
-        }
-    )
-    with pytest.raises(OptionError, match=f"hold no {method}: ") as found:
-        joint_block(RunResults(results), registered(method).figure)
-    return str(found.value).partition(": ")[2]
-
-
-def reason_and_options(text):
-    """What is said before the command, and the command's options."""
-    reason, command, end = text.split("`")
-    program, subcommand, *words = command.split()
-    assert (program, subcommand) == ("headcats", "run")
-    options = dict(zip(words[::2], words[1::2], strict=True))
-    assert ("adds" in end, "makes" in end) == (options["--out"] == "DIR", options["--out"] == "NEW_DIR")
-    return reason, options
 
 
 def test_a_block_is_drawn_by_every_figure_of_its_method():
@@ -60,52 +29,9 @@ def test_a_block_is_drawn_by_every_figure_of_its_method():
     assert joint_block(results, "head_grid") is None
 
 
-GATING = {"--methods": "made_gates", "--out": "DIR"}
-
-
-def test_the_command_has_the_plan_of_the_folder():
-    assert reason_and_options(advice("made_gates")) == ("", GATING)
-    changed = {"n_prompts": 12, "metrics": ["prob", "logit_diff"], "n_demos": 3}
-    options = {"--metrics": "prob,logit_diff", "--n-prompts": "12", "--n-demos": "3"}
-    assert reason_and_options(advice("made_gates", **changed)) == ("", GATING | options)
-
-
-def test_the_command_has_the_tasks_of_the_folder():
-    _, options = reason_and_options(advice("made_gates", tasks=["plural", "successor"]))
-    assert options == GATING | {"--tasks": "successor,plural"}
-    said = advice("spoken_probe", tasks=["say_next"], of="spoken")
-    options = {"--methods": "spoken_probe", "--suite": "spoken", "--tasks": "say_next", "--out": "DIR"}
-    assert reason_and_options(said) == ("", options)
-
-
-def test_what_no_command_can_name_is_not_named():
-    """A model of a local folder or of a class that is loaded in Python, a suite or a task of a notebook."""
-    unprocessed = {"model_class": "HookedTransformer"}
-    for changed in ({"model": {"source": ""}}, {"model": unprocessed}, {"of": "mine"}, {"tasks": ["mine", "plural"]}):
-        said = advice("made_gates", **changed)
-        assert said.startswith("repeat the run")
-        assert "--methods made_gates " in said
-        assert "(methods=['made_gates'])" in said
-        assert "same folder" in said
-        assert "`" not in said
-
-
-def test_a_suite_without_the_tasks_that_a_method_needs():
-    reason, options = reason_and_options(advice("spoken_probe"))
-    assert "answered in sentences" in reason
-    assert "suite 'icl' has" in reason
-    assert options == {"--suite": "spoken", "--methods": "spoken_probe", "--out": "NEW_DIR"}
-    reason, options = reason_and_options(advice("class_probe", of="spoken", tasks=["say_next"]))
-    assert "suite 'spoken' has" in reason
-    assert options == {"--suite": "cognitive", "--methods": "class_probe", "--out": "NEW_DIR"}
-
-
-def test_a_run_without_the_tasks_that_a_method_needs():
-    reason, options = reason_and_options(advice("class_probe", tasks=["plural"]))
-    assert "two categories" in reason
-    assert "this run" in reason
-    assert "all tasks" in reason
-    assert options == {"--methods": "class_probe", "--out": "DIR"}
+def test_results_without_a_method_say_how_to_add_it():
+    with pytest.raises(OptionError, match=r"no made_gates: .*--methods made_gates \(methods=\['made_gates'\]\)"):
+        joint_block(held_results("word_weights"), registered("made_gates").figure)
 
 
 FOLDER = Path("r")
@@ -195,10 +121,7 @@ REPEATED = [
         "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
     ),
     (manifest(model={"source": ""}, seed=3), "hc.run(model, seed=3)"),
-    (
-        manifest(suite_source="", tasks=["b", "a"]),
-        'hc.run(model, suite=your_suite, tasks=["a", "b"])',
-    ),
+    (manifest(suite_source="", tasks=["b", "a"]), 'hc.run(model, suite=your_suite, tasks=["a", "b"])'),
     (
         manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
         "headcats run --suite ./own.py:mine --tasks a,b",

@@ -2,8 +2,8 @@
 
 from reports.by_id import by_id
 
-from headcats.reports.text.tasks import task_rows, validation_findings
-from headcats.results.finding import line
+from headcats.reports.text.tasks import first_prompts, task_rows, validation_findings
+from headcats.results.finding import Finding, Prompts, line
 from headcats.results.records import TaskRecord
 
 
@@ -90,3 +90,46 @@ def test_shares_few_queries_and_long_answers_are_named():
     assert whys(prompts={"kept": 64}, n_items=6) == whys(rows=rows, prompts={"kept": 64}, n_items=40) == []
     assert whys(rows=rows, prompts={"kept": 6}, n_items=6) == []
     assert whys(long_answers=2) == [str(line("tasks.long_answers", n=2, least=12))]
+
+
+def with_prompt(bos="<s>", written="<s>"):
+    tokens = {"clean": ["a", " →"], "answer": [" b", "c"], "corrupted": ["d", " →"], "distractor": [" e"]}
+    about = {"category": "Knowledge", "source": "word pairs (x → y); f.csv"}
+    return about | {"first_prompt": {"key": "k", "bos": bos, "bos_written": written} | tokens}
+
+
+def test_bos_is_the_first_token_of_both_prompts():
+    found = by_id(first_prompts({"t": with_prompt()}))
+    assert found["validation.first_prompts"].fields["bos"].fields == {"token": "<s>"}
+    prompts = found["validation.first_prompt"]
+    assert prompts.fields == {"task": "t", "category": "Knowledge", "source": "word pairs (x → y); f.csv"}
+    assert prompts.prompts == {"clean": (("<s>", "a", " →"), (" b", "c")), "corrupted": (("<s>", "d", " →"), (" e",))}
+
+
+def test_what_a_second_token_of_a_character_looks_like_is_said_where_there_is_one():
+    parts = with_prompt()
+    parts["first_prompt"]["distractor"] = [" 東", "", ""]
+    assert by_id(first_prompts({"t": with_prompt()}))["validation.first_prompts"].fields["parts"] is None
+    assert by_id(first_prompts({"t": parts}))["validation.first_prompts"].fields["parts"].id == "validation.parts"
+
+
+def test_without_bos():
+    found = by_id(first_prompts({"t": with_prompt(bos=None, written=None)}))
+    assert found["validation.first_prompts"].fields["bos"] is None
+    assert found["validation.first_prompt"].prompts["clean"] == (("a", " →"), (" b", "c"))
+
+
+def test_tasks_without_prompts_have_none():
+    spoken, refused = ({"category": "c", "source": "s"} | more for more in ({}, {"prompts": {"kept": 0}}))
+    assert list(first_prompts({"t": spoken})) == []
+    found = list(first_prompts({"a": refused, "b": with_prompt(), "c": spoken}))
+    assert [(type(finding), finding.fields.get("task")) for finding in found] == [
+        (Finding, None), (Finding, "a"), (Prompts, "b"),
+    ]  # fmt: skip
+
+
+def test_where_the_tokenizer_itself_writes_something_else_it_is_named():
+    assert not {"validation.bos_put", "validation.bos_asked"} & set(by_id(first_prompts({"t": with_prompt()})))
+    put, asked = with_prompt(written=None), with_prompt(bos=None)
+    assert by_id(first_prompts({"t": put}))["validation.bos_put"].fields == {"token": "<s>"}
+    assert by_id(first_prompts({"t": asked}))["validation.bos_asked"].fields == {"token": "<s>"}

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import xarray as xr
@@ -10,17 +11,19 @@ from headcats.base.errors import DamagedFileError, DataError
 from headcats.base.registry import lookup
 from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
+from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
 from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.saved import Robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.finding import Finding, line, note
+from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
 from headcats.results.place import Place
+from headcats.results.records import NOT_USED
 from headcats.results.tables import as_written
 
 _log = logging.getLogger("headcats")
+_UNRELIABLE = 0.5
 
 
 @section("Evidence: are the categories real?")
@@ -112,3 +115,61 @@ def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) ->
     yield units
     yield Folded(line("evidence.statements"), tuple(findings[start + 1 :]))
     yield Folded(line("evidence.numbers"), (tested, *findings[:start]))
+
+
+@section("Read this first")
+def caution(material: Material) -> Iterator[Part]:
+    """Everything that weakens what follows, in plain words; says so where there is nothing."""
+    notes = [*_of_run(material), *_of_map(material)]
+    yield from notes or [line("caution.nothing")]
+
+
+@section("Words")
+def words(material: Material) -> Iterator[Part]:
+    """A glossary, folded."""
+    terms = {id.partition(".")[2]: text for id, text in templates().items() if id.startswith("glossary.")}
+    yield Folded(line("words.title"), (Facts(tuple(terms.items())),))
+
+
+def _of_run(material: Material) -> Iterator[Finding]:
+    manifest = material.run.manifest
+    if missing := material.run.missing:
+        yield note("caution.missing", n=len(missing), files=list(missing))
+    if unfinished := manifest.unfinished():
+        yield note("caution.unfinished", tasks=list(unfinished))
+    if skipped := list(manifest.skipped()):
+        yield note("caution.skipped", tasks=skipped, n=len(skipped))
+    dropped = Counter[str]()
+    for record in manifest.tasks.values():
+        for counts in (record.rows, record.word_pairs, record.prompts):
+            dropped.update({reason: number for reason, number in counts.dropped.items() if reason != NOT_USED})
+    if dropped:
+        reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]
+        yield note("caution.dropped", n=dropped.total(), reasons=reasons)
+    hooked = {label for _, label, path, check in material.paths if path == "hooked" and "fail" in check}
+    if hooked:
+        yield note("caution.hooked", methods=sorted(hooked))
+
+
+def _of_map(material: Material) -> Iterator[Finding]:
+    if (result := material.scored) is None:
+        if not material.run.joint_blocks:
+            yield note("caution.no_map")
+        return
+    scores = result.tables["scores"]
+    for warning in result.cautions:
+        yield note("caution.warning", text=warning)
+    if material.not_judged:
+        yield note("caution.not_judged", reason=material.not_judged)
+    if material.run.declarations[material.mapped].control_of:
+        yield note("caution.control", method=scores.attrs["method"])
+    has_numbers = scores["effect"].notnull().any(("layer", "head"))
+    weak = scores["task"].values[(has_numbers & (scores["reliability"] < _UNRELIABLE)).values].tolist()
+    if weak:
+        yield note("caution.unreliable", tasks=weak, n=len(weak), least=_UNRELIABLE)
+    if scores.attrs["positions"] == "last":
+        yield note("caution.last_position")
+    if material.spec.min_tasks == 1:
+        yield note("caution.single_task")
+    if material.evidence and (left_out := json.loads(material.evidence[0].attrs["left_out"])):
+        yield note("caution.left_out", tasks=list(left_out))

@@ -1,37 +1,44 @@
-"""All heads of the map in one table, and where they are."""
+"""Heads of the map, what categories share, and what other methods say of heads."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import xarray as xr
 
+from headcats.base.errors import HeadcatsError
 from headcats.base.registry import lookup, names
 from headcats.categories.head_columns import HEAD_COLUMNS
+from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
+from headcats.categories.run_maps import block_title, joint_map
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
+from headcats.figures.set_counts import set_counts
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
-from headcats.reports.page.python_lines import figure_lines
-from headcats.reports.page.sections.joint_heads import requested_heads
-from headcats.reports.text.maps import head_findings, unit_note
-from headcats.results.finding import Table, interval_text, line, number_text, table
-from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
+from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.page.python_lines import figure_command, figure_lines
+from headcats.reports.text.comparison import method_findings
+from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
+from headcats.reports.text.short import block_findings, suite_findings
+from headcats.results.finding import Finding, Table, interval_text, line, number_text, table
+from headcats.results.head_axes import HEAD, KV_HEAD, cell_name, unit_of
+from headcats.results.label import Label
 
 _MOST = 400
 """Rows of a table; the CSV of the page has every head."""
 _NUMBERS = ["effect", "95 % interval", "q"]
+_MAPS = ("overlap_map", "set_counts", "layer_profile")
 
 
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
-    """One row per head and category, undecided ones, one map per category, and where in the model the heads are.
-
-    Of a joint method a row per category, and its maps.
-    """
+    """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
     if material.joint is not None:
         yield from requested_heads(material, material.joint)
     if (result := material.scored) is None:
@@ -121,3 +128,110 @@ def _undecided(overlap: xr.Dataset, undecided: xr.DataArray) -> Iterator[Part]:
     yield table("map.undecided_table", ["head", "category", *_NUMBERS], rows, numeric=_NUMBERS)
     if len(frame) > _MOST:
         yield line("map.more_undecided", n=len(frame) - _MOST)
+
+
+@section("Overlap against chance")
+def shared(material: Material) -> Iterator[Part]:
+    """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
+    if (result := material.scored) is None:
+        return
+    if result.inside.any() and len(result.categories) > 1:
+        code = figure_lines(material, material.spec, "set_counts(overlap)")
+        draw = functools.partial(set_counts, result.overlap)
+        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
+    yield from shared_findings(result)
+    yield from difference_table(material.tables["differences"])
+
+
+@section("Every head, task by task")
+def explorer(material: Material) -> Iterator[Part]:
+    """Drawn by the page's script from the packed numbers."""
+    if material.tables or material.strengths is not None:
+        yield Explorer()
+    for label, reason in material.not_scored.items():
+        yield line("explorer.not_scored", label=label, reason=reason)
+
+
+@section("Other methods")
+def methods(material: Material) -> Iterator[Part]:
+    """A figure and a few sentences for each, then all of them on one grid."""
+    declarations = material.run.declarations
+    shown = [
+        (label, block, block_title(block) if declarations[label].figure else "", suite_findings(block))
+        for label, block in material.run.joint_blocks.items()
+    ]
+    for label, scores in material.scores.items():
+        if declarations[label].figure:
+            spec = MapSpec(Label.parse(label), material.spec.metric).resolve(material.run)
+            shown.append((label, scores, spec.scores_title, []))
+    for place, (label, data, title, findings) in enumerate(shown):
+        yield Heading(label)
+        yield from findings
+        declared = declarations[label]
+        if name := declared.figure:
+            alt = line("methods.figure", label=label, name=name)
+            # A cell of a head says nothing of the groups that the page is about.
+            heads = declared.figure_heads if material.unit == HEAD else ""
+            draw = functools.partial(_drawn, name, data, title=title)
+            code = figure_command(material.place, name, _options(material, {"method": label}))
+            yield drawn_or_why_not(f"{name}_{place}", draw, alt, code, heads)
+        # Heads of the method that the page is of are in their tab.
+        if declared.selection and label in material.run.joint_blocks and not material.is_of(label):
+            yield from sorted_heads(material, label, place)
+    yield from _together(material)
+
+
+def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:
+    """Options of a method, with the metric where it is not the first of the run."""
+    given = material.spec.options_for(material.run) if material.tables else {}
+    return {**options, **{name: value for name, value in given.items() if name == "metric"}}
+
+
+def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
+    return lookup("figure", name)(table, title=title)
+
+
+def _together(material: Material) -> Iterator[Part]:
+    if (agreement := material.agreement) is None:
+        return
+    yield Heading("All methods on one grid of heads")
+    figure = lookup("figure", "method_agreement")(agreement)
+    code = figure_command(material.place, "method_agreement", _options(material, {}))
+    yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
+    findings = list(method_findings(agreement))
+    end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
+    yield from findings[end:]
+    yield Folded(line("methods.tables"), tuple(findings[:end]))
+
+
+def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
+    """Heads of the joint method that the page is of, as its rule and its options select them."""
+    yield from block_findings(result)
+    yield from _figures(material, result, _MAPS, id_end="selected")
+
+
+def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
+    """Heads of any other joint method, by the rule of its paper; folded."""
+    try:
+        result = joint_map(material.run, label, MapSpec(Label.parse(label)))
+    except HeadcatsError as problem:  # a probe at chance, for example
+        yield line("text.not_drawn", reason=str(problem))
+        return
+    yield Folded(line("methods.heads", label=label), tuple(block_findings(result)))
+    # The figure of relations, which stands above, is their map already.
+    figures = _MAPS[1:] if result.is_of_relations else _MAPS
+    if shown := tuple(_figures(material, result, figures, id_end=str(number))):
+        yield Folded(line("methods.maps", label=label), shown)
+
+
+def _figures(material: Material, result: MapResult, names: Sequence[str], *, id_end: str) -> Iterator[Drawn | Finding]:
+    """None where no head is in a category."""
+    if not result.inside.any():
+        return
+    for name in names:
+        draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
+        code = figure_command(material.place, name, {"method": result.name, **result.options})
+        shown = line("methods.figure", label=result.name, name=name)
+        # A cell of a head says nothing of the groups that the page is about.
+        heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
+        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, code, heads)

@@ -23,14 +23,7 @@ from headcats.results.run_results import RunResults
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way to judge, in all runs that have it.
-
-    Attributes:
-        name: In the switch of methods.
-        maps: Run -> its map.
-        corresponds: Whether heads of the same name are the same head.
-        changes: Differences of effects between consecutive runs; None where none can be tested.
-    """
+    """One way to judge, in all runs that have it; `corresponds` if heads of the same name are the same head."""
 
     name: str
     maps: Mapping[str, MapResult]
@@ -61,17 +54,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Compared:
-    """Runs that can be compared.
-
-    Attributes:
-        runs: Those that can be compared, in order.
-        maps: Name -> all maps.
-        left_out: Name -> why a run is not compared.
-        protocols: What the switch of methods offers; the one that was asked for first.
-        alone: Name of a way to judge that fewer runs have -> those that have it.
-        reading: What was asked for.
-        pages: Revision of a series -> address of its own report.
-    """
+    """Runs that can be compared, their maps, and the ways to judge them, the requested one first."""
 
     runs: Runs
     maps: Mapping[str, MapResult]
@@ -83,11 +66,7 @@ class Compared:
 
 
 def compare_runs(runs: Runs, reading: MapSpec) -> Compared:
-    """Judge runs, and match their maps.
-
-    Raises:
-        DataError: Fewer than two runs that can be compared, or of a series none; with every reason.
-    """
+    """Judge runs, and match their maps; a DataError if fewer than two (of a series, one) can be compared."""
     maps, left_out = dict[str, MapResult](), dict[str, str | Finding]()
     left_out |= {name: line("several.copy", first=first) for name, first in runs.copies.items()}
     for name, run in runs.items():

@@ -1,36 +1,48 @@
 """What a reader of several runs sees first: what differs, what agrees, what moves, and the maps side by side."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from headcats.evidence.comparison.runs import TASKS
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.figures.colours import listed_colours
-from headcats.reports.page.cards import Card
-from headcats.reports.page.first_screen import FirstScreen, MapShown
+from headcats.figures.hero_map import hero_panel
+from headcats.figures.overlap_rows import ALL
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import WIDEST, Panel
+from headcats.figures.panels.text import escaped
+from headcats.reports.page.first_screen import Card, FirstScreen, MapShown
 from headcats.reports.page.parts import Drawn
 from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.several.compared import Compared, Protocol
-from headcats.reports.page.several.maps import side_by_side
-from headcats.reports.text.comparison import value_text
-from headcats.reports.text.side_by_side import agreeing, category_card, sureness
+from headcats.reports.text.side_by_side import agreeing, sureness
 from headcats.results.finding import Finding, line
+from headcats.results.head_axes import cell_name, unit_of
 
-_WIDEST = 60
-"""Characters of the values of a setting; longer ones are in the table of settings alone."""
 _UNTOLD = ("model weights_hash", "model device", "model source")
 """Fields that differ in every comparison of its kind, or say only where."""
+_MOST_COLUMNS = 4
+_AROUND, _BETWEEN = 80, 60  # pixels left and right of all panels, and of each for its numbers
+_HIGH = {1: 430, 2: 260}
+"""Rows of panels -> pixels of a panel's height."""
 
 
 def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
     """The first screen; `with_toy` if a model is one that comes with headcats."""
     mapped, n = compared.protocols[0], len(compared.runs)
+    sure = tuple[Finding, ...]()
     if compared.runs.corresponds:
         headline = tuple(agreeing(mapped.memberships, n_runs=n))
         sure = tuple(sureness(mapped.pairs, mapped.changes, n_runs=n))
     else:
         models = {run.manifest.model.weights_hash or run.manifest.model.name for run in compared.runs.values()}
         headline = (line("several.unlike", models=len(models)),)
-        sure = (line("several.sizes", runs=[_sizes(name, mapped) for name in mapped.maps]),)
     shown = tuple(_shown(compared, protocol, place) for place, protocol in enumerate(compared.protocols))
     return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, with_toy)), shown)
 
@@ -39,26 +51,12 @@ def _ran(compared: Compared) -> Finding:
     runs = compared.runs
     models = [runs.model] if runs.is_training else list(dict.fromkeys(run.manifest.model.name for run in runs.values()))
     parts = [
-        _setting(part, values)
-        for part, values in runs.differences.items()
+        part.removeprefix("plan ").replace("_", " ")
+        for part in runs.differences
         if part not in _UNTOLD and not (part == "model name" and len(models) > 1)
     ]
     differing = line("several.differing", parts=parts) if parts else line("several.same_settings")
     return line("several.ran", n=len(runs), models=models, names=list(runs), differing=differing)
-
-
-def _setting(part: str, values: list) -> Finding:
-    texts = [str(len(value)) if part == TASKS else value_text(value) for value in values]
-    joined = ", ".join(texts)
-    named = part.removeprefix("plan ").replace("_", " ")
-    shown = line("several.values", values=joined) if len(joined) <= _WIDEST else None
-    return line("several.differs", part=named, values=shown)
-
-
-def _sizes(name: str, protocol: Protocol) -> Finding:
-    overlap = protocol.overlaps[name]
-    sizes = (overlap["member"] == 1).sum(("layer", "head")).to_series()
-    return line("several.size", run=name, counts=[f"{category} {n}" for category, n in sizes.items()])
 
 
 def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
@@ -94,11 +92,71 @@ def _shown(compared: Compared, protocol: Protocol, place: int) -> MapShown:
 
 
 def _about(protocol: Protocol, category: str) -> Finding:
-    if protocol.corresponds:
-        return category_card(category, protocol.memberships, protocol.pairs)
     runs = [
         line("several.size", run=name, counts=[str(int((overlap["member"].sel(category=category) == 1).sum()))])
         for name, overlap in protocol.overlaps.items()
         if category in overlap["category"].values.tolist()
     ]
     return line("several.card_sizes", runs=runs)
+
+
+def side_by_side(
+    overlaps: Mapping[str, xr.Dataset], *, categories: Sequence[str], corresponds: bool
+) -> tuple[go.Figure, dict[str, list[bool]]]:
+    """Draw one panel per run; also return which traces each view shows: all categories, or one of them."""
+    n = len(overlaps)
+    columns = n if n < _MOST_COLUMNS else math.ceil(n / math.ceil(n / _MOST_COLUMNS)) if n > _MOST_COLUMNS else 2
+    room = (WIDEST - _AROUND) // columns - _BETWEEN
+    within = (room, _HIGH.get(math.ceil(n / columns), _HIGH[2]))
+    grids = {name: hero_panel(overlap, within=within) for name, overlap in overlaps.items()}
+    everywhere = _sets(overlaps)
+    for name, grid in grids.items():
+        of_run = _sets({name: overlaps[name]})
+        _point(grid.traces[0], everywhere if corresponds else of_run)
+        for trace in grid.traces[1:]:
+            trace.update(hoverinfo="skip", hovertemplate=None)
+    views = {view: [seen for grid in grids.values() for seen in _seen(grid, view)] for view in (ALL, *categories)}
+    panels = _panels(grids)
+    grid = PanelGrid(panels, pd.DataFrame(), columns=columns, least=0)
+    for trace, seen in zip(grid.traces, views[ALL], strict=True):
+        trace.visible = seen
+    return grid.draw(), views
+
+
+def _panels(grids: Mapping[str, PanelGrid]) -> list[Panel]:
+    """Panels of one size, whatever the shapes of the models."""
+    plots = [grid.panels[0].plots[0] for grid in grids.values()]
+    size = (max(plot.size[0] for plot in plots), max(plot.size[1] for plot in plots))
+    return [Panel(name, [replace(plot, size=size)]) for name, plot in zip(grids, plots, strict=True)]
+
+
+def _seen(grid: PanelGrid, view: str) -> Sequence[bool]:
+    """A category that a run does not have leaves the ground alone."""
+    return grid.views.get(view, [True, *[False] * (len(grid.traces) - 1)])
+
+
+def _sets(overlaps: Mapping[str, xr.Dataset]) -> dict[tuple[int, int], str]:
+    """Layer and head -> its name and, run by run, the categories that it is in."""
+    lines: dict[tuple[int, int], list[str]] = {}
+    for name, overlap in overlaps.items():
+        names = overlap["category"].values.tolist()
+        words = outcomes(overlap).transpose("layer", "head", "category").to_numpy()
+        inside, undecided, has_number = words == IN, words == UNDECIDED, words != NOT_JUDGED
+        for i, layer in enumerate(overlap["layer"].values.tolist()):
+            for j, head in enumerate(overlap["head"].values.tolist()):
+                if has_number[i, j].any():
+                    text = " + ".join(np.array(names)[inside[i, j]].tolist()) or "no category"
+                    if undecided[i, j].any():
+                        text += f" (undecided: {', '.join(np.array(names)[undecided[i, j]].tolist())})"
+                    start = [f"<b>{cell_name(layer, head, unit_of(overlap))}</b>"]
+                    lines.setdefault((layer, head), start).append(f"{escaped(name)}: {escaped(text)}")
+    return {place: "<br>".join(of_head) for place, of_head in lines.items()}
+
+
+def _point(ground: go.Heatmap, texts: Mapping[tuple[int, int], str]) -> None:
+    """Set what the pointer shows of the cells of a panel."""
+    grid = np.full(np.shape(ground.z), "", dtype=object)
+    for (layer, head), text in texts.items():
+        if head < grid.shape[0] and layer < grid.shape[1]:
+            grid[head, layer] = text
+    ground.update(customdata=None, hovertext=None, text=grid, hovertemplate="%{text}<extra></extra>")

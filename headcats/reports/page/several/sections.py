@@ -9,11 +9,10 @@ from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.models import category_structure
 from headcats.figures.checkpoints import checkpoints
-from headcats.figures.layer_profile import layer_profile
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
-from headcats.reports.page.python_lines import figure_lines_of_runs, shown_folder
-from headcats.reports.page.sections.caution import caution
+from headcats.reports.page.python_lines import shown_folder
+from headcats.reports.page.sections.evidence import caution
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings, structure_findings
@@ -85,17 +84,6 @@ def structure(compared: Compared) -> Iterator[Part]:
         yield from structure_findings(category_structure(compared.protocols[0].overlaps))
     except DataError as error:  # each run by its own method
         yield note("several.no_structure", reason=error)
-
-
-@section("Where in the models")
-def depth(compared: Compared) -> Iterator[Part]:
-    """Heads of each category by layer, a figure for every model."""
-    for place, (name, overlap) in enumerate(compared.protocols[0].overlaps.items()):
-        if bool((overlap["member"] == 1).any()):
-            yield Heading(name)
-            each = compared.protocols[0].maps[name].spec
-            code = figure_lines_of_runs([compared.runs[name].place], each, "layer_profile(overlap)")
-            yield Drawn(f"depth_{place}", layer_profile(overlap), line("several.depth", name=name), code)
 
 
 @section("Categories over the revisions")

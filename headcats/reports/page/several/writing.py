@@ -20,7 +20,6 @@ from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.page.several.sections import (
     agreement_of_runs,
     checks,
-    depth,
     revision_pages,
     settings,
     side_by_side_heads,
@@ -39,11 +38,7 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Together(Material):
-    """Material of this page: the panel of a head shows its numbers in every run.
-
-    Attributes:
-        by_run: Run -> scores, all of the same heads.
-    """
+    """Material of this page: the panel of a head shows its numbers in every run."""
 
     by_run: Mapping[str, xr.Dataset] = field(default_factory=dict)
 
@@ -58,14 +53,7 @@ class Together(Material):
 
 
 def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
-    """Write the page, and of a series that of every revision; returns the file of the first.
-
-    Args:
-        runs: Runs to compare, with the errors of `compare_runs`.
-        path: File to write; None writes `report.html` into the folder of a series, or of other runs
-            `report-NAME-NAME.html` into the current directory.
-        reading: How all runs are judged.
-    """
+    """Write the page, and of a series that of every revision; returns the file of the first."""
     compared = compare_runs(runs, reading)
     target = _target(path, compared)
     # Of a revision without a scored task joint methods are shown, to which the reading does not apply.
@@ -85,7 +73,7 @@ def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: MapS
 
 
 def _tabs(compared: Compared, materials: Mapping[str, Material]) -> Iterator[Tab]:
-    makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else [structure, depth]
+    makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else [structure]
     if compared.runs.is_training:
         makers = [training, *makers]
     sections = [make(compared) for make in [*makers, revision_pages]]

@@ -13,7 +13,7 @@ from simulated import CATEGORIES, block
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.reports.files.mib import node_graph
+from headcats.reports.exporting import node_graph
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
@@ -165,10 +165,7 @@ class TestBenchmark:
 
     def test_a_model_that_the_benchmark_cannot_hold(self) -> None:
         effect = xr.DataArray(np.ones((2, 3)), dims=("layer", "head"), coords={"layer": [0, 1], "head": range(3)})
-        for changes, message in (
-            ({"n_layers": 3}, "planted has 3, 3 in"),
-            ({"heads": (3, 2)}, "planted has 3, 2 in"),
-        ):
+        for changes, message in (({"n_layers": 3}, "planted has 3, 3 in"), ({"heads": (3, 2)}, "planted has 3, 2 in")):
             with pytest.raises(DataError, match=message):
                 node_graph(effect, replace(MODEL, **changes))
 

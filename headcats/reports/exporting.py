@@ -5,7 +5,9 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
@@ -13,10 +15,10 @@ from headcats.base.registry import unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import read_scores
-from headcats.reports.files.mib import node_graph
 from headcats.results.loading import read_results
 from headcats.results.manifest import Manifest
 from headcats.results.place import find_place
+from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.whole_file import csv_bytes, write_whole
 from headcats.scores.table import score_table
@@ -116,3 +118,23 @@ def _mib(scores: xr.Dataset, manifest: Manifest) -> bytes:
 
 FORMATS: dict[str, Callable[[xr.Dataset, Manifest], bytes]] = {"csv": _csv, "parquet": _parquet, "mib": _mib}
 """Format -> the content of the file."""
+
+
+def node_graph(effect: xr.DataArray, model: ModelRecord) -> dict[str, Any]:
+    """Return the graph of the benchmark as JSON holds it, from scores `(layer, head)`, positive = the head helps."""
+    if model.layers != tuple(range(model.n_layers)) or len(set(model.heads)) != 1:
+        raise DataError(
+            f"The benchmark reads models with the same number of heads in every layer; {model.name} has "
+            f"{', '.join(map(str, model.heads))} in the layers {', '.join(map(str, model.layers))} of {model.n_layers}."
+        )
+    n_heads = model.heads[0]
+    shape = {"n_layers": model.n_layers, "n_heads": n_heads, "d_model": model.d_model}
+    values = effect.reindex(layer=range(model.n_layers), head=range(n_heads)).transpose("layer", "head").values
+    nodes: dict[str, dict[str, Any]] = {"input": {"in_graph": True}}
+    for layer in range(model.n_layers):
+        for head in range(n_heads):
+            score = float(values[layer, head])
+            nodes[f"a{layer}.h{head}"] = {"in_graph": True} | ({"score": score} if np.isfinite(score) else {})
+        nodes[f"m{layer}"] = {"in_graph": True}
+    nodes["logits"] = {"in_graph": True}
+    return {"cfg": shape | {"parallel_attn_mlp": model.parallel_attn_mlp}, "nodes": nodes, "edges": {}}

@@ -1,1 +1,0 @@
-"""Numbers of finished results as files for other programs."""
