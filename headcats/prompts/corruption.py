@@ -7,16 +7,10 @@ the distractor. The two prompts differ in the demonstrated outputs only, and pro
 permuted, so the prompt shows no task; the distractor is a random wrong output among them.
 
 Where possible, every pair gets a second, independent corruption of the same query: it separates the effect of one wrong
-task from that of any. If the first corruption shows another task, the second keeps the demonstrated inputs and shows
-
-- the outputs of a third task that answers all these inputs, or, if there is none,
-- random outputs of a third task for other inputs ("labels of NAME"), none of them an output of the task or of the first
-  corruption.
-
-The task's own outputs in a wrong order would be no control: heads that recognise the task by the kind of its outputs
-still see that kind (on the bundled model such donors restored a head's whole effect in every task with a single
-distractor task). If the first corruption is a permutation, the second is another one ("shuffled_labels"), with just
-that limitation.
+task from that of any. It keeps the demonstrated inputs and shows the outputs of a third task that answers all of them,
+or random outputs of a third task for other inputs ("labels of NAME"), none of them an output of the task or of the
+first corruption. The task's own outputs in a wrong order would be no control: heads that recognise the task by the kind
+of its outputs still see that kind. After a permutation, the second is another one, with just that limitation.
 """
 
 import itertools

@@ -17,7 +17,7 @@ from headcats.prompts.answered import (
     with_one_token_answers,
 )
 from headcats.prompts.pair import Span
-from headcats.prompts.template import ARROW, QUESTION
+from headcats.prompts.template import ARROW
 
 
 @pytest.fixture
@@ -158,12 +158,6 @@ def test_streams() -> None:
     assert made() == made()
     assert made(purpose="other") != made()
     assert made(seed=1) != made()
-
-
-def test_other_templates() -> None:
-    (text,) = made(n=1, n_demos=1, template=QUESTION)
-    assert text.text.count("Q: ") == 2
-    assert text.text.endswith(f"\nA: {text.item.upper()}")
 
 
 def test_too_few_pairs() -> None:

@@ -108,12 +108,6 @@ def test_unknown_words_anywhere_drop_the_prompt():
         assert one(pair(**changes), words()) == UNKNOWN_WORD
 
 
-def test_answers_of_one_token_are_the_same_in_every_mode():
-    modes = [one(pair(), words(), answers=answers) for answers in ("whole", "first_token", "single")]
-    assert len({batch.fingerprint() for batch in modes}) == 1
-    assert all((batch.answer_rest, batch.distractor_rest) == (None, None) for batch in modes)
-
-
 def test_later_tokens_of_answers_by_hand():
     made = [
         pair("t/0", answer="cat,dog", distractor="chien"),
@@ -129,13 +123,6 @@ def test_later_tokens_of_answers_by_hand():
     assert [WORDS[i] for i in first.distractor] == ["chien", "chat"]
     assert first.distractor_rest.tolist() == [[-1] * 4, [comma, cat, comma, dog]]
     assert second.answer_rest is second.distractor_rest is None
-
-
-def test_of_answers_by_their_first_token_nothing_is_left_but_that():
-    (batch,), report = encode_pairs([pair(answer="cat,dog"), pair("t/1")], words(), answers="first_token")
-    assert [WORDS[i] for i in batch.answer] == ["cat", "Hund"]
-    assert batch.answer_rest is None
-    assert report.kept == 2
 
 
 def test_tokens_with_which_both_answers_begin_end_the_prompts():

@@ -111,11 +111,6 @@ def test_the_other_way_round() -> None:
     check_writable(QUESTION, tokenizer, PAIRS)
 
 
-def test_a_tokenizer_that_can_write_none() -> None:
-    with pytest.raises(OptionError, match=r"none .*\(arrow, question\)"):
-        check_writable(ARROW, split_by_space(), PAIRS)
-
-
 def test_text_after_an_answer_counts() -> None:
     strange = Template("strange", before="", between=" →", lead=" ", after=" ###")
     with pytest.raises(OptionError, match=r"' ###'.* 'strange'"):

@@ -141,12 +141,6 @@ def test_what_was_dropped_of_files_comes_back(tmp_path):
     assert suite_text(after, pairs=pairs, template=ARROW) == text, "else a run that goes on would change its folder"
 
 
-def test_suites_that_are_not_of_files_count_no_rows():
-    after, _ = stored_suite(json.dumps(example()), source="x")
-    assert after.tasks[0].drops is after.drops is after.left_out is None
-    assert not {"rows", "left_out", "ignored"} & (set(example()) | set(example()["tasks"][0]))
-
-
 def example(**changes):
     """A stored suite as the JSON object that the text holds."""
     task = Task("a", "knowledge", "made up", lambda n, *, seed: [("x", "y")])

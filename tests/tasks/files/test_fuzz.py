@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tasks.files.layout_files import AUTO_CIRCUIT, GREATER_THAN_CSV, IOI_CSV, RELATION
+from tasks.files.layout_files import GREATER_THAN_CSV, IOI_CSV, RELATION
 
 import headcats as hc
 from headcats.base.errors import DataError
@@ -45,24 +45,24 @@ def test_any_bytes(suffix: str, content: bytes) -> None:
     loads_or_refuses(f"fuzz{suffix}", content)
 
 
-@pytest.mark.parametrize("known", [RELATION, AUTO_CIRCUIT], ids=["relation", "auto_circuit"])
-@given(data=st.data())
-def test_a_known_file_with_damage(known: object, data: st.DataObject) -> None:
-    text = json.dumps(known).encode()
-    loads_or_refuses("fuzz.json", damaged(text, data))
-
-
-@pytest.mark.parametrize("known", [IOI_CSV, GREATER_THAN_CSV], ids=["ioi", "greater_than"])
-@given(data=st.data())
-def test_a_known_table_with_damage(known: str, data: st.DataObject) -> None:
-    loads_or_refuses("fuzz.csv", damaged(known.encode(), data))
-
-
-@given(data=st.data())
-def test_a_parquet_file_with_damage(data: st.DataObject) -> None:
+def parquet_bytes() -> bytes:
     buffer = io.BytesIO()
     parquet.write_table(pa.table({"input": ["France", "Italy"], "output": ["Paris", "Rome"]}), buffer)
-    loads_or_refuses("fuzz.parquet", damaged(buffer.getvalue(), data))
+    return buffer.getvalue()
+
+
+KNOWN = {
+    "relation.json": json.dumps(RELATION).encode(),
+    "ioi.csv": IOI_CSV.encode(),
+    "greater_than.csv": GREATER_THAN_CSV.encode(),
+    "pairs.parquet": parquet_bytes(),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@given(data=st.data())
+def test_a_known_file_with_damage(name: str, data: st.DataObject) -> None:
+    loads_or_refuses(name, damaged(KNOWN[name], data))
 
 
 def damaged(content: bytes, data: st.DataObject) -> bytes:
