@@ -111,7 +111,7 @@ class PromptBatch:
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
                 corrupted prompt means that this prompt has none.
             labels: The role of every token, once for all prompts or prompt by prompt: of clean and corrupted prompts
-                of one length, in both at the same places. Tokens next to each other or not may share a role.
+                of one length, in both at the same places. Tokens may share a role.
 
         Returns:
             The batch; its prompts are called "prompt 0", "prompt 1", ...
@@ -127,9 +127,6 @@ class PromptBatch:
             (('prompt 0',), torch.Size([1, 4]), (('bos', 'x1[0/2]', 'other', 'x1[1/2]'),))
             >>> batch.positions("x1").tolist()
             [[False, True, False, True]]
-            >>> of_two = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [[20, 22]], [[21]])
-            >>> of_two.answers.tolist(), of_two.distractors.tolist()
-            ([[20, 22]], [[21, -1]])
         """
         sides, answers = {"clean": clean, "corrupted": corrupted}, {"answer": answer, "distractor": distractor}
         options = {"items": items, "distractor_tasks": distractor_tasks, "second": second, "labels": labels}

@@ -33,11 +33,10 @@ Options = ParamSpec("Options")
 class Cutoffs(NamedTuple):
     """Numbers that a head must reach to be `in`, set by the whole table: fixed for resampled effects.
 
-    A head is in where its effect, the low end of its interval and its p value reach all three. Each has one number per
-    row of the table.
+    A head is in where its effect, the low end of its interval and its p value reach all three.
 
     Attributes:
-        effect: Smallest effect of a member, per row; as many numbers as the table has tasks or categories.
+        effect: Smallest effect of a member, one number per row of the table (task or category), like the others.
         low: Smallest low end of its interval.
         p_value: Largest p value.
 

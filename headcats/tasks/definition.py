@@ -34,13 +34,13 @@ class Task:
         name: Name in results, on the command line and in figures.
         category: Category of the task (any text, case-insensitive).
         source: Where its facts or rules come from.
-        make: `make(n, *, seed)` returns (input, output) word pairs or finished `PromptPair`s. A task backed by a table
-            may ignore `n` and return the whole table; a task that generates returns `n` pairs drawn from `seed`.
+        make: `make(n, *, seed)` returns (input, output) word pairs or finished `PromptPair`s: a whole table, or `n`
+            pairs drawn from `seed`.
         suite: Name of the suite it belongs to; None for a task of a notebook or script.
-        needs_demonstrations: False for a task that a model solves without demonstrations. Corrupting them tests
-            nothing, so the task serves as a distractor only and is not patched.
-        exact: Regular expression for the exact answer within an output of several words, such as `"[0-9]( [0-9])*"`
-            for the digits of `the sum is 8 5 now`; the first match counts. None: the whole output.
+        needs_demonstrations: False for a task that a model solves without demonstrations: it serves as a distractor
+            only and is not patched.
+        exact: Regular expression for the exact answer within an output of several words, such as `"[0-9]( [0-9])*"`;
+            the first match counts. None: the whole output.
         drops: Rows of its file that were kept, and dropped for which reason; None for a task that is not from a file.
 
     Raises:

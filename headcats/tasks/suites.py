@@ -29,13 +29,11 @@ class Suite:
         name: Name in the manifest and on the command line.
         tasks: Every task, distractors included.
         categories: Categories in the order of the figures.
-        source: What `hc.suite` takes to find it again: a registered name, `module:name`, `/path/to/file.py:name`, the
-            full path of a file or folder of data, or an address of the hub; "" for a suite that was made in Python.
+        source: What `hc.suite` takes to find it again; "" for a suite that was made in Python.
         ignored: Files of its folder that hold no data, or no task.
-        drops: Rows of its files: kept, and dropped by reason, with those that belong to no task; None without files.
-        left_out: Those that belong to no task alone.
-        defaults: Options of a study that a registered suite changes, such as `n_demos` and, on the command line, the
-            `model` that can do its tasks.
+        drops: Rows of its files: kept, and dropped by reason; None without files.
+        left_out: Those of `drops` that belong to no task.
+        defaults: Options of a study that a registered suite changes, such as `n_demos` and `model`.
 
     Raises:
         DataError: No task, a task twice, or a name that results cannot hold.
@@ -47,8 +45,6 @@ class Suite:
         ['Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
         >>> [task.name for task in icl.named(["plural", "past_tense"])]  # in the order of the suite
         ['plural', 'past_tense']
-        >>> len(icl.with_tasks("number_sum").tasks) - len(icl.tasks)  # a task of another suite
-        1
     """
 
     name: str
@@ -121,8 +117,7 @@ def make_suite(
 ) -> Suite:
     """A suite of the given tasks (or names of registered tasks).
 
-    Categories missing from `categories` are added in the order of the tasks: standard categories with their standard
-    colours, others with spare ones.
+    Categories missing from `categories` are added in the order of the tasks, with standard or spare colours.
 
     Args:
         tasks: Tasks, or names of registered ones; distractors included.
@@ -131,7 +126,7 @@ def make_suite(
         defaults: See `Suite`.
 
     Returns:
-        The suite. It is not registered: pass it to `hc.run` itself, whose results hold it.
+        The suite, which is not registered: pass it to `hc.run` itself.
 
     Raises:
         DataError: No task, or a task twice.
@@ -160,9 +155,9 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
 
     Args:
         source: A registered name; a file of data (JSON, JSON Lines, CSV, TSV or Parquet), a folder of them or a dataset
-            (`save_to_disk`, or `hf://datasets/user/name` with `/config` and `/split` behind it); `module:name` or
-            `path/to/file.py:name`; a `Suite`, a `Task`, or a list of tasks and task names. What is loaded from Python
-            is one of the latter or a function without arguments that returns one; the file is run.
+            (`save_to_disk`, or `hf://datasets/user/name` with `/config` and `/split` behind it); a `Suite`, a `Task`
+            or a list of tasks and task names; `module:name` or `path/to/file.py:name` of one of these, or of a
+            function without arguments that returns one.
 
     Returns:
         The suite; one made from tasks is called "custom", or as the list that was loaded.
@@ -178,10 +173,6 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
         >>> hc.suite(["plural", "antonym"]).name
         'custom'
         >>> import pathlib
-        >>> _ = pathlib.Path("mine.py").write_text("words = ['plural', 'antonym']", encoding="utf-8")
-        >>> mine = hc.suite("mine.py:words")
-        >>> mine.name, [task.name for task in mine.tasks]
-        ('words', ['plural', 'antonym'])
         >>> rows = '[["France", "Paris"], ["Italy", "Rome"], ["Italy", "Rome"]]'
         >>> _ = pathlib.Path("capitals.json").write_text(rows, encoding="utf-8")
         >>> (capitals,) = hc.suite("capitals.json").tasks

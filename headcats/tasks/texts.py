@@ -38,13 +38,11 @@ def task_texts(
         seed: Seed of pairs, queries and demonstrations.
 
     Returns:
-        The texts; `item` is the query, `category` the category of the suite. Methods drop, and count, texts that their
-        model's tokenizer cannot encode.
+        The texts; `item` is the query. Methods drop, and count, those that their model's tokenizer cannot encode.
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
-        OptionError: `n_prompts` below 1, `n_demos` below 0, or "chat" without a tokenizer whose chat template can be
-            used.
+        OptionError: `n_prompts` below 1, `n_demos` below 0, or "chat" without a tokenizer that has one.
         DataError: A task of finished prompts, or with too few pairs for one prompt.
 
     Example:
