@@ -18,6 +18,10 @@ from huggingface_hub.errors import (
 )
 
 Kind = Literal["model", "dataset"]
+TRIES = 5
+_LONGEST_WAIT = 330.0  # the hub counts requests in windows of five minutes
+_log = logging.getLogger("headcats")
+T = TypeVar("T")
 OWN_CACHE = "set HF_HOME to the folder of a cache that holds it"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _BROKEN = {
@@ -107,12 +111,6 @@ def refusal(error: HfHubHTTPError) -> HubProblem:
 def not_whole(files: str, measure: str) -> HubProblem:
     """Files that did not arrive as the hub has them, by "size" or "hash"."""
     return HubProblem(f"{files} came with another {measure} than the hub names and was deleted", "repeat this")
-
-
-TRIES = 5
-_LONGEST_WAIT = 330.0  # the hub counts requests in windows of five minutes
-_log = logging.getLogger("headcats")
-T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T], *, tries: int = TRIES) -> T:

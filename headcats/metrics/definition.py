@@ -1,4 +1,4 @@
-"""What a metric is, what it declares, how it is registered, and several metrics of the same logits."""
+"""What a metric is, what it declares, how it is registered and checked, and several metrics of the same logits."""
 
 import inspect
 from collections.abc import Callable
@@ -20,15 +20,11 @@ Metrics = tuple[str | Metric, ...]
 """Names of registered metrics, and functions, which need not be registered."""
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
+_FORM = "f(logits, targets), with logits [row, vocab] at the last position and hc.metrics.Targets"
 
 
 class MetricTraits(NamedTuple):
-    """Traits that a metric declares.
-
-    Attributes:
-        smooth: It has a useful gradient with respect to the logits; False for counts and ranks.
-        reads: Which logits it looks at: the whole "vocabulary", or the "pair" of answer and distractor alone.
-    """
+    """Traits that a metric declares (see `metric`)."""
 
     smooth: bool = True
     reads: str = "vocabulary"
@@ -192,9 +188,6 @@ def _values(metric: Metric, logits: Float[Tensor, "row vocab"], targets: Targets
     if not is_built_in(metric) and (n_wrong := int((~values.isfinite()).sum())):
         raise guard.refusal(expected, f"NaN or infinity in {n_wrong} rows")
     return values.to(logits.device, logits.dtype)
-
-
-_FORM = "f(logits, targets), with logits [row, vocab] at the last position and hc.metrics.Targets"
 
 
 def check_metrics(metrics: Any) -> Metrics:

@@ -15,6 +15,9 @@ from headcats.results.run_results import RunResults, tables_of
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import PromptEffects
 
+Grid = dict[str, Any]
+"""The coordinates over heads."""
+
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
     """`{"approximation": kind}` of blocks that are first-order approximations, {} of exact ones."""
@@ -71,10 +74,6 @@ def instead_of_scores(run: RunResults, method: str) -> str:
         calls = [f"{about.reader}({table})" if about.reader else table for table in tables]
         advice = f"Read {' or '.join(calls)}."
     return f"{name!r} is a joint method, so there are no scores of single tasks. {advice}"
-
-
-Grid = dict[str, Any]
-"""The coordinates over heads."""
 
 
 def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[PromptEffects, Grid]:

@@ -6,6 +6,7 @@ import xarray as xr
 _DIMS = ("task", "layer", "head")
 _ABOUT = ("method", "positions", "metric", "approximation")
 _FIRST = (*_ABOUT, "category", *_DIMS, "effect", "low", "high", "p_value", "q_value")
+_DRAWS = ("resample", "draw")  # most of what scores and memberships take of the memory
 
 
 def score_table(scores: xr.Dataset) -> pd.DataFrame:
@@ -17,10 +18,6 @@ def score_table(scores: xr.Dataset) -> pd.DataFrame:
     return frame[[*first, *(name for name in names if name not in first)]]
 
 
-DRAWS = ("resample", "draw")
-"""Their dims."""
-
-
 def without_draws(table: xr.Dataset) -> xr.Dataset:
     """Scores, memberships or an overlap without their draws."""
-    return table.drop_dims(DRAWS, errors="ignore")
+    return table.drop_dims(_DRAWS, errors="ignore")

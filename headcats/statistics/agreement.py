@@ -8,6 +8,9 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Float, Shaped
 
+Block = tuple[tuple[int, ...], int]
+"""Sizes of the groups that a block of elements falls into, and how many of its elements are marked."""
+
 
 def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarray, "*draw category category"]:
     """Intersection over union of every two categories; NaN if both are empty."""
@@ -49,10 +52,6 @@ def pairwise(
             heads = int((finite[i] | finite[j]).sum())
             table["expected"][pair] = chance_jaccard(int(inside[i].sum()), int(inside[j].sum()), heads=heads)
     return table
-
-
-Block = tuple[tuple[int, ...], int]
-"""Sizes of the groups that a block of elements falls into, and how many of its elements are marked."""
 
 
 def pairs_by_chance(blocks: Sequence[Block]) -> Float[np.ndarray, " pairs"]:

@@ -7,6 +7,9 @@ from jaxtyping import Float
 
 from headcats.statistics.distributions import normal_above, normal_quantile
 
+# Shares of the level that the two tests below get.
+STOUFFER, SIMES = 0.8, 0.2
+
 
 def smallest_p(n_items: int, *, draws: int) -> float:
     """Smallest two-sided p within reach: n^(1 - n), how often a resample repeats a single item, or 2 / (draws + 1)."""
@@ -35,10 +38,6 @@ def benjamini_hochberg(p_values: Float[np.ndarray, "..."]) -> Float[np.ndarray, 
     q_values = np.full(flat.shape, np.nan)
     q_values[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return q_values.reshape(p_values.shape)
-
-
-# Shares of the level that the two tests below get.
-STOUFFER, SIMES = 0.8, 0.2
 
 
 def partial_conjunction(
