@@ -25,8 +25,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import headcats as hc
 from headcats.models.placement import resident_bytes
-from headcats.scale import flops
-from headcats.scale.hardware import Hardware
+from headcats.scale import costs
+from headcats.scale.resources import Hardware
 from headcats.sweeps.peak import peak_bytes
 
 PLANNED = {
@@ -94,9 +94,9 @@ def measured_rate(shape: Shape) -> float:
             took = min(took, time.process_time() - started)
         sizes = {"prompts": prompts, "length": shape.length}
         first = 0 if positions == "all" else shape.length - 1
-        operations += 2 * flops.unpatched(small, **sizes, whole_vocabulary=True)
-        operations += flops.swept(small, **sizes, first=first, whole_vocabulary=False)
-        operations += flops.bridge_extras(small, **sizes, first=first)
+        operations += 2 * costs.unpatched(small, **sizes, whole_vocabulary=True)
+        operations += costs.swept(small, **sizes, first=first, whole_vocabulary=False)
+        operations += costs.bridge_extras(small, **sizes, first=first)
         seconds += took
     return operations / seconds
 

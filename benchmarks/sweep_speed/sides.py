@@ -18,7 +18,7 @@ from transformer_lens import patching
 from headcats.metrics.definition import measure, metric_traits
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
-from headcats.scale import flops
+from headcats.scale import costs
 from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
@@ -191,7 +191,7 @@ def _hooked_forwards(job: Job) -> int:
 
 def _forwards(job: Job, *, logits: int) -> int:
     rows = len(job.batch.continued("corrupted").rows)
-    each = flops.forward(job.shape, prompts=rows, length=job.row, logits=logits)
+    each = costs.forward(job.shape, prompts=rows, length=job.row, logits=logits)
     return len(job.shape.heads) * each * (job.length if job.work.positions == "each" else 1)
 
 
@@ -201,11 +201,11 @@ def _replays(job: Job, *, unpatched: int) -> int:
     sizes: dict[str, Any] = {"prompts": len(job.batch), "length": job.length, "whole_vocabulary": not pair}
     if job.work.answer > 1:
         sizes |= {"whole_vocabulary": False, "steps": job.work.answer - 1}
-    runs = unpatched * flops.unpatched(job.shape, **sizes)
+    runs = unpatched * costs.unpatched(job.shape, **sizes)
     if job.work.positions == "each":
         return runs + sum(one_position(job.shape, at=at, **sizes) for at in range(job.first, job.length))
     first = job.length - 1 if job.work.answer > 1 else job.first
-    return runs + flops.swept(job.shape, first=first, **sizes)
+    return runs + costs.swept(job.shape, first=first, **sizes)
 
 
 def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole_vocabulary: bool) -> int:
@@ -214,7 +214,7 @@ def one_position(shape: ModelShape, *, prompts: int, length: int, at: int, whole
     In its own layer a head changes that position, in later ones those after it too. The last layer is read at the last
     position: heads there that write elsewhere change nothing. The unpatched run is not counted.
     """
-    c = flops.Costs(shape)
+    c = costs.Costs(shape)
     width, last = length - at, shape.n_layers - 1
     readout = c.vocabulary if whole_vocabulary else c.pair
     start = shape.n_heads * (c.head_out + c.mlp)

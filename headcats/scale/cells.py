@@ -1,8 +1,7 @@
 """The work of a study in calls for processes that hold its model: a task's unpatched runs, and cells.
 
-A cell is a method on some prompts of a task: a piece of the cells that the shards of a study are made of, which are
-whole tasks. Its prompts are whole parts in which a sweep goes through a batch here, so that the same numbers are added
-up in the same order. Nothing but prompts and names is sent: a process needs no task, no suite and no folder.
+A cell is a method on some prompts of a task, whole parts in which a sweep goes through a batch here, so that the same
+numbers are added up in the same order. Only prompts and names are sent: a process needs no suite and no folder.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,15 +52,7 @@ class Workers(Protocol):
 
 @dataclass
 class Shared:
-    """Values that all calls of a run have in common, which a process keeps, with the runs and means it has computed.
-
-    Attributes:
-        metrics: Names of the metrics.
-        path: Path of the sweeps.
-        memory: Limit beside the weights.
-        references: Reference prompts of every task.
-        own_items: Kind and name -> a metric or method that is not of headcats.
-    """
+    """Values that all calls of a run have in common, which a process keeps, with the runs and means it has computed."""
 
     metrics: tuple[str, ...]
     path: str
@@ -120,17 +111,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on some prompts of a task.
-
-    Attributes:
-        task: Name of the task.
-        label: The method.
-        labels: Methods that are scored on the same prompts.
-        batches: The prompts.
-        place: Batch and first prompt, for the order of the pieces.
-        is_piece: Whether the prompts are a part of the task's, and may be cut further.
-        checked: Whether the model is checked on the first prompts.
-    """
+    """A method on some prompts of a task; `place` is batch and first prompt, and a piece may be cut further."""
 
     task: str
     label: str

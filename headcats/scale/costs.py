@@ -1,4 +1,9 @@
-"""Operations, memory and storage of the methods of a study, from the shape of a model and the prompts."""
+"""Operations, memory and storage of the methods of a study, from the shape of a model and the prompts.
+
+A multiply-add counts as two operations. Counted are matrix products, with attention over all keys of a prompt (a causal
+kernel could save half of the scores, at most 3 % of a layer at these sizes). Norms, activations and softmax are left
+out.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +17,6 @@ from headcats.metrics.definition import reads_vocabulary
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
 from headcats.results.head_axes import KV_GROUP
-from headcats.scale import flops
 from headcats.scale.shape import ModelShape
 from headcats.study.preparation import Preparation
 from headcats.study.references import reference_kind
@@ -24,6 +28,70 @@ from headcats.sweeps.sources import first_change
 UNPATCHED = "unpatched runs"
 # A block beside its values: groups, attributes and types of HDF5, and three texts for every prompt.
 _OF_FILE, _OF_PROMPT = 17_500, 130
+
+
+class Costs:
+    """Operations for one token: of the parts of a block, of attention to one `key`, and of the readout."""
+
+    def __init__(self, shape: ModelShape) -> None:
+        d, width = shape.d_model, shape.n_heads * shape.d_head
+        self.queries, self.keys = 2 * d * width, 4 * d * shape.n_kv_heads * shape.d_head
+        self.out, self.head_out = 2 * width * d, 2 * shape.d_head * d
+        self.mlp = 2 * d * shape.d_mlp * shape.mlp_matrices
+        self.key = 4 * width
+        self.vocabulary, self.pair = 2 * d * shape.d_vocab, 4 * d
+
+    def attention(self, keys: int) -> int:
+        """Operations of one token in the attention of a block, over `keys` keys."""
+        return self.queries + self.keys + keys * self.key + self.out
+
+    def later(self, length: int, steps: int) -> int:
+        """Operations of `steps` tokens behind a prompt in one block."""
+        return sum(self.attention(length + step + 1) + self.mlp for step in range(steps))
+
+
+def forward(shape: ModelShape, *, prompts: int, length: int, logits: int) -> int:
+    """An ordinary forward pass with logits at the last `logits` positions of every prompt."""
+    c = Costs(shape)
+    tokens = prompts * length
+    return tokens * shape.n_layers * (c.attention(length) + c.mlp) + prompts * logits * c.vocabulary
+
+
+def unpatched(shape: ModelShape, *, prompts: int, length: int, whole_vocabulary: bool, steps: int = 0) -> int:
+    """The run that rows start from; in the last layer only the last position is read, the others need keys and values.
+
+    A prompt is run once for answer and distractor; each goes on for `steps` tokens, which need the whole vocabulary.
+    """
+    c = Costs(shape)
+    before = (shape.n_layers - 1) * length * (c.attention(length) + c.mlp)
+    last = length * c.keys + c.queries + length * c.key + c.out + c.mlp
+    answers = 2 * shape.n_layers * c.later(length, steps) + 2 * steps * c.vocabulary
+    return prompts * (before + last + (c.vocabulary if whole_vocabulary else c.pair) + answers)
+
+
+def swept(shape: ModelShape, *, prompts: int, length: int, first: int, whole_vocabulary: bool, steps: int = 0) -> int:
+    """Every head replaced at positions `first` and later, given the unpatched run, which is not counted.
+
+    A head's row starts in its own layer with its part of the output projection and the MLP; later layers take all rows
+    so far. At the last position, `steps` tokens of either answer change with a row from the next layer on.
+    """
+    c = Costs(shape)
+    width, last = length - first, shape.n_layers - 1
+    grown = shape.n_heads * last
+    total = shape.n_heads * sum(range(last)) * width * (c.attention(length) + c.mlp)
+    total += shape.n_heads * last * width * (c.head_out + c.mlp)
+    total += grown * (width * c.keys + c.queries + length * c.key + c.out) + shape.n_heads * c.head_out
+    total += (grown + shape.n_heads) * c.mlp
+    total += 2 * shape.n_heads * sum(range(shape.n_layers)) * c.later(length, steps)
+    readout = (c.vocabulary if whole_vocabulary else c.pair) + 2 * steps * c.vocabulary
+    return prompts * (total + shape.n_layers * shape.n_heads * readout)
+
+
+def bridge_extras(shape: ModelShape, *, prompts: int, length: int, first: int) -> int:
+    """Operations of a TransformerBridge beside `swept`: outputs of all heads where a row begins, unread queries."""
+    c = Costs(shape)
+    projected = ((shape.n_layers - 1) * (length - first) + 1) * (c.out - c.head_out)
+    return prompts * shape.n_heads * (projected + (shape.n_layers - 1) * (length - 1 - first) * c.queries)
 
 
 def bridge_sizes(shape: ModelShape, dtype: torch.dtype) -> Sizes:
@@ -51,13 +119,7 @@ def bridge_sizes(shape: ModelShape, dtype: torch.dtype) -> Sizes:
 
 @dataclass(frozen=True)
 class Counting:
-    """Counts what the methods of a study take on its prompts.
-
-    Attributes:
-        shape: Sizes of the model.
-        sizes: Those that decide on memory.
-        preparation: The study with its prompts.
-    """
+    """Counts what the methods of a study take on its prompts."""
 
     shape: ModelShape
     sizes: Sizes
@@ -69,10 +131,8 @@ class Counting:
         return [batch for task in self.preparation.study.tasks for batch in self.preparation.of(task.name).scored]
 
     def operations(self) -> Iterator[tuple[str, int]]:
-        """Operations of the runs that all methods share, then of each method, by its label.
-
-        Shared are the runs that say whether a task can be done, those that rows start from, and one that describes the
-        heads. Checks on two prompts per task are left out. Methods of one mean share its runs, as the first's.
+        """Operations of the runs that all methods share, then of each method; those of one mean share its runs, as the
+        first's.
         """
         sides: tuple[Side, ...] = ("clean", "corrupted")
         shared = (self._forward(batch, side) + self._recorded(batch, side) for batch in self.batches for side in sides)
@@ -113,12 +173,12 @@ class Counting:
         vocabulary, n, steps = reads_vocabulary(self.preparation.study.metrics), len(batch), of.steps
         if first == of.length - 1:
             sizes = {"prompts": n, "length": of.length, "first": first}
-            total = flops.swept(self.shape, **sizes, steps=steps, whole_vocabulary=vocabulary and not steps)
+            total = swept(self.shape, **sizes, steps=steps, whole_vocabulary=vocabulary and not steps)
         else:
             sizes = {"prompts": n, "length": of.packed_length, "first": first}
-            total = flops.swept(self.shape, **sizes, whole_vocabulary=vocabulary)
-            total += 2 * steps * n * self.shape.n_layers * self.shape.n_heads * flops.Costs(self.shape).vocabulary
-        return (total + flops.bridge_extras(self.shape, **sizes)) * self._heads(spec) // self.shape.n_heads
+            total = swept(self.shape, **sizes, whole_vocabulary=vocabulary)
+            total += 2 * steps * n * self.shape.n_layers * self.shape.n_heads * Costs(self.shape).vocabulary
+        return (total + bridge_extras(self.shape, **sizes)) * self._heads(spec) // self.shape.n_heads
 
     def _first(self, spec: MethodSpec, batch: PromptBatch) -> int:
         intervention = spec.method.intervention
@@ -134,17 +194,17 @@ class Counting:
             batches = self.preparation.references.of(name, kind).batches
         except DataError:
             return 0
-        return sum(flops.forward(self.shape, prompts=len(each), length=each.length, logits=1) for each in batches)
+        return sum(forward(self.shape, prompts=len(each), length=each.length, logits=1) for each in batches)
 
     def _forward(self, batch: PromptBatch, side: Side) -> int:
         of = batch.continued(side)
         n, logits = len(batch) * max(1, len(of.branches)), 1 + of.steps
-        return flops.forward(self.shape, prompts=n, length=of.length + of.steps, logits=logits)
+        return forward(self.shape, prompts=n, length=of.length + of.steps, logits=logits)
 
     def _recorded(self, batch: PromptBatch, side: Side) -> int:
         of = batch.continued(side)
         sizes = {"prompts": len(batch), "length": of.length, "steps": of.steps}
-        return flops.unpatched(self.shape, **sizes, whole_vocabulary=not of.steps)
+        return unpatched(self.shape, **sizes, whole_vocabulary=not of.steps)
 
     def _heads(self, spec: MethodSpec) -> int:
         """Heads of a layer, or groups of them."""

@@ -1,9 +1,8 @@
 """Workers of a cluster, and which call each of them does next.
 
-Ray places the workers, starts them again when they or their nodes die, moves prompts and results, and says what is
-finished. What is decided here is what happens to a call: a worker gets one at a time, with those before it on the same
-prompts where there are any; one whose worker died goes to the next that is free; one that ran out of memory is cut in
-halves, or tried by another worker where it cannot be cut.
+Ray places the workers, starts them again when they or their nodes die, moves prompts and results. Here, a worker gets
+one call at a time, with those before it on the same prompts where there are any; one whose worker died goes to the next
+that is free; one that ran out of memory is cut in halves, or tried by another worker.
 """
 
 import logging
@@ -39,13 +38,7 @@ class _Job:
 
 
 class Pool:
-    """Actors that hold the model.
-
-    Args:
-        order: The model that each holds.
-        size: How many the nodes have room for.
-        resources: Share of its node that each takes, as options of Ray's actors.
-    """
+    """Up to `size` actors that hold the model, each with this share of its node."""
 
     def __init__(self, order: Order, *, size: int, resources: dict[str, Any]) -> None:
         self._order, self.size = order, size
@@ -66,10 +59,8 @@ class Pool:
         self.repeated = self.cut = 0
 
     def map(self, calls: Iterable[Call], *, shared: Any = None) -> Iterator[tuple[Call, Any]]:
-        """See `headcats.scale.cells.Workers`.
-
-        Raises:
-            ClusterError: No worker can be had, several died of one call, or memory ran out and it cannot be cut.
+        """See `headcats.scale.cells.Workers`; a ClusterError for no worker, deadly calls, and calls too large to be
+        cut.
         """
         waiting = [_Job(call) for call in calls]
         if not waiting:

@@ -99,13 +99,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def connected(self) -> "Iterator[Callable[..., Spread]]":
-        """Reach the cluster; yields what makes the scorer of a study (see `headcats.study.scorer.Here`).
-
-        Its workers hold the model of the study, and end on leaving, as does a cluster that was started here.
-
-        Raises:
-            ClusterError: It cannot be reached, or this process is connected to another one.
-        """
+        """Reach the cluster; yields what makes the scorer of a study, whose workers end on leaving."""
         self.check_reachable()
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
@@ -160,9 +154,6 @@ class Cluster:
 
         Args:
             model: A model that `hc.load_model` has loaded from a name or folder.
-
-        Raises:
-            ClusterError: The model cannot be loaded anew, or the cluster has no room for one worker.
         """
         from headcats.models.placement import resident_bytes
         from headcats.scale.pool import Pool

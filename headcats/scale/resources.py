@@ -10,18 +10,91 @@ import pandas as pd
 import torch
 
 from headcats.base.bounds import check_count
-from headcats.base.errors import OptionError, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.base.registry import lookup, names, unknown_name_message
+from headcats.models.transformers_model import read_tokenizer
 from headcats.scale.costs import UNPATCHED, Counting, bridge_sizes, is_planned
-from headcats.scale.hardware import Hardware, find_hardware
 from headcats.scale.shape import ModelShape, find_shape
-from headcats.scale.written import written
-from headcats.study.options import StudyOptions, takes_options
-from headcats.study.plan import study_of
+from headcats.study.options import ModelOptions, StudyOptions, takes_options
+from headcats.study.own_template import with_own_template
+from headcats.study.plan import Study, study_of
+from headcats.study.preparation import Preparation
 from headcats.sweeps.memory import readable_bytes
+from headcats.tasks.suites import suite_defaults
 
+# Of the peak rate, what sweeps reach: the lower end of the 38 to 43 % that training Llama 3 405B reached on H100s in
+# bfloat16 (arXiv 2407.21783, section 3.3.2). An assumption: nobody has run headcats on models of that size.
+_SHARE = 0.38
+# Title, bytes, and rates of dense matrix products in operations per second (a multiply-add is two; sparsity halved): in
+# 16 bits, and in float32 without TF32, as torch computes it unless told otherwise.
+_SHEETS = {
+    "h100": ("NVIDIA H100 SXM, 80 GB", 80e9, 989e12, 67e12),
+    "h200": ("NVIDIA H200 SXM, 141 GB", 141e9, 989e12, 67e12),
+    "a100": ("NVIDIA A100 SXM, 80 GB", 80e9, 312e12, 19.5e12),
+}
 DTYPES = ("float32", "bfloat16", "float16")
 TOGETHER = "together"
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """The parts of a model that decide how prompts are written."""
+
+    name: str
+    tokenizer: Any
+    n_ctx: int | None = None
+
+    @property
+    def text_tokenizer(self) -> Any:
+        return self.tokenizer
+
+
+def written(study: Study, source: Any, *, folder: Path | None) -> tuple[Preparation, str]:
+    """The prompts of a study, and whose tokenizer wrote them: `source`, else that of `folder`, else the bundled one."""
+    if source is None and folder is not None and any(folder.glob("tokenizer*")):
+        source = folder
+    bundled = source is None
+    if bundled:
+        name = suite_defaults(study.suite.source).get("model", ModelOptions.model)
+        if name not in names("model"):
+            raise DataError(
+                f"No bundled tokenizer is made for suite {study.suite.name!r}. Name the folder or hub name of one, "
+                "such as --tokenizer gpt2 (tokenizer='gpt2')."
+            )
+        source = lookup("model", name)
+    tokenizer = read_tokenizer(source)
+    title = f"bundled tokenizer of {name!r}" if bundled else f"tokenizer of {getattr(tokenizer, 'name_or_path', '?')!r}"
+    # Of a model, prompts depend on its tokenizer and its context alone.
+    writer = _Writer(title, tokenizer)
+    preparation = Preparation(writer, with_own_template(study, writer))
+    problems = {task.name: preparation.of(task.name).problem for task in study.tasks}
+    if all(problems.values()):
+        task, problem = next(iter(problems.items()))
+        raise DataError(
+            f"The {title} can write none of {len(problems)} tasks ({task}: {problem}). Name that of the model with "
+            "--tokenizer (tokenizer=...)."
+        )
+    return preparation, title
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Memory in bytes and operations per second of one device, and where the numbers come from."""
+
+    name: str
+    memory: int
+    rate: float
+    source: str
+
+
+def find_hardware(name: str, dtype: str) -> Hardware:
+    """A device by its name, for numbers of one type; an UnknownNameError lists near matches."""
+    if name not in _SHEETS:
+        raise UnknownNameError(unknown_name_message("hardware", name, _SHEETS))
+    title, memory, half, single = _SHEETS[name]
+    peak = single if dtype == "float32" else half
+    source = f"data sheet of {title}; sweeps reach {_SHARE:.0%} of {peak / 1e12:g} TFLOP/s, which is an assumption"
+    return Hardware(title, int(memory), _SHARE * peak, source)
 
 
 @dataclass(frozen=True)
@@ -71,7 +144,7 @@ def plan(
 ) -> Resources:
     """Hours, memory and storage of `hc.run`, for a model and devices that need not be here.
 
-    Hours are those of the matrix products of the sweeps' fast paths (see `headcats.scale.flops`); what else a run does
+    Hours are those of the matrix products of the sweeps' fast paths (see `headcats.scale.costs`); what else a run does
     comes on top: loading, reading of the weights, norms, checks. Prompts are taken to be kept, tasks to be scored. A
     model that does not fit on one device is spread over several, layer after layer, as `--device auto` does it:
     they work in turn, so that a copy is as fast as one device. For a model that is here, `headcats validate` measures.
@@ -110,7 +183,7 @@ def plan(
         141
 
     References:
-        headcats' own; sizes of models and devices have their sources in `shapes.toml` and `hardware.py`.
+        headcats' own; sizes of models and devices have their sources in `shapes.toml` and `resources.py`.
     """
     check_count("devices", devices)
     if dtype not in DTYPES:

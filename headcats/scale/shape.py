@@ -26,12 +26,8 @@ class ModelShape:
     """Sizes of a model without experts, all of whose blocks are alike.
 
     Attributes:
-        n_layers: Blocks.
-        n_heads: Query heads of a block.
-        n_kv_heads: Key-value heads of a block.
-        d_model: Width of the residual stream.
-        d_head: Width of a head.
-        d_mlp: Hidden units of an MLP.
+        n_layers, n_heads, n_kv_heads: Blocks, and query and key-value heads of each.
+        d_model, d_head, d_mlp: Width of the residual stream, of a head, and hidden units of an MLP.
         d_vocab: Token ids.
         mlp_matrices: Matrices of an MLP: 2, or 3 of a gated one.
         tied: Whether the unembedding is the embedding.
@@ -71,14 +67,7 @@ def named_shapes() -> dict[str, ModelShape]:
 
 
 def find_shape(source: str | os.PathLike[str] | ModelShape) -> ModelShape:
-    """The shape of a published model by name, or of a folder in Hugging Face layout.
-
-    Raises:
-        OptionError: A loaded model, or anything else that has no shape here.
-        UnknownNameError: Neither a name nor a folder; the message lists near matches.
-        ModelError: The folder holds no config, one that needs code of its own, or one of a model that is no stack of
-            attention blocks with an MLP of two or three matrices.
-    """
+    """The shape of a published model by name, or of a folder in Hugging Face layout."""
     if isinstance(source, ModelShape):
         return source
     if not isinstance(source, str | os.PathLike):

@@ -57,9 +57,6 @@ class Shard:
 
         Args:
             text: As it is written on the command line.
-
-        Raises:
-            OptionError: Anything else, such as `0/4` and `5/4`.
         """
         match = _TEXT.fullmatch(text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -77,15 +74,11 @@ class Shard:
         return f"shard-{self.number}-of-{self.of}"
 
     def narrow(self, study: "Study") -> "Study":
-        """Restrict a study to the cells of this shard.
-
-        A study with joint methods may have few cells: how many parts those have is known with the model.
+        """Restrict a study to the cells of this shard; an OptionError for fewer cells than shards, the same in every
+        shard.
 
         Args:
-            study: The whole study.
-
-        Raises:
-            OptionError: Fewer cells than shards; the same in every shard.
+            study: The whole study; how many parts a joint method has is known with the model.
         """
         n_cells = len(study.tasks) * len(study.task_methods)
         if self.of > n_cells and not study.joint_methods:

@@ -20,16 +20,7 @@ from headcats.sweeps.free_memory import share_memory
 
 @dataclass(frozen=True)
 class Order:
-    """The model of a worker, and the process that it must agree with.
-
-    Attributes:
-        source: Name or folder of the model.
-        loading: Further arguments of `hc.load_model`.
-        model: The model of the process that sends the calls.
-        versions: Its versions of the packages whose numbers matter.
-        threads: Threads of a worker on CPUs.
-        neighbours: Workers that may share a node's memory, this one included.
-    """
+    """The model of a worker, how it is loaded, and the process that it must agree with; `neighbours` share a node."""
 
     source: str
     loading: Mapping[str, Any]
@@ -41,16 +32,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Answer:
-    """Outcome of a call.
-
-    Attributes:
-        result: Result of the call.
-        error: An error of headcats that it raised.
-        out_of_memory: Message when memory ran out; "" if it did not.
-        unfit: Why the process cannot be a worker, so that the call was not tried; "" if it was.
-        notes: Lines that it logged as warnings.
-        warnings: Category and text of its warnings.
-    """
+    """Result of a call with notes and warnings, or an error, no memory, or a process that is `unfit`."""
 
     result: Any = None
     error: HeadcatsError | None = None

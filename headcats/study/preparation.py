@@ -65,7 +65,7 @@ class Preparation:
     Distractors and references come from the whole suite: scoring more tasks later does not change a prompt.
     """
 
-    def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: scale/written.py
+    def __init__(self, model: Any, study: Study) -> None:  # a HookedModel, or a writer in its place: scale/resources.py
         if model.tokenizer is None:
             raise ModelError(
                 f"Model {model.name!r} has no tokenizer, so tasks cannot be written as tokens. Pass "

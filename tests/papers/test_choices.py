@@ -49,6 +49,13 @@ def test_every_paper_is_there_every_setting_is_a_choice_and_nothing_is_chosen_tw
         assert settings_fields(paper.name) <= {choice.field for choice in paper.choices}, paper.name
 
 
+def test_no_public_name_is_hidden_by_a_module_of_that_name() -> None:
+    """Once it is imported, a module stands in place of what its package gives under this name."""
+    for paper in pkgutil.iter_modules(headcats.papers.__path__):
+        package = importlib.import_module(f"headcats.papers.{paper.name}")
+        assert not set(package.__all__) & {module.name for module in pkgutil.iter_modules(package.__path__)}
+
+
 def test_presets_of_papers_say_that_they_differ(pages: Any) -> None:
     presets = [name for paper in pages.papers() for name in paper.presets]
     assert sorted(presets) == sorted(registry.names("preset"))

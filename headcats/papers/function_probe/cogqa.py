@@ -13,13 +13,12 @@ nothing without them:
 Here `16` is the answer of the second step. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headcats.base.errors import DataError
-from headcats.base.registry import register, unknown_name_message
+from headcats.base.registry import register
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import FUNCTIONS
 from headcats.tasks.files.any_records import language_of, other_languages
@@ -34,22 +33,17 @@ ONE_ANSWER = "function with one answer in all"
 
 @dataclass(frozen=True)
 class Step:
-    """A step of an entry.
-
-    Attributes:
-        key: Such as "entry 12 step 3", both from 1.
-        question: The question of the entry.
-        subquestion: What this step asks.
-        answer: The answer, without a space in front; "" where there is none.
-        skill: Its cognitive skill, as the file spells it.
-        earlier: The steps of the entry before this one.
-    """
+    """A step of an entry, and the steps before it."""
 
     key: str
+    """Such as "entry 12 step 3", both from 1."""
     question: str
+    """Of the entry."""
     subquestion: str
     answer: str
+    """Without a space in front; "" where there is none."""
     skill: str
+    """As the file spells it."""
     # Each holds those before it: compared or shown, they would be visited again and again.
     earlier: "tuple[Step, ...]" = field(default=(), repr=False, compare=False)
 
@@ -92,15 +86,7 @@ def is_cogqa(content: Any) -> bool:
 
 
 def cogqa_content(content: Any, *, file: str) -> FileContent:
-    """One task per function, in the order of `FUNCTIONS`, with the function as its category.
-
-    A prompt is a step; its corrupted prompt is another step of the function whose answer differs, and the item is the
-    question of the entry. Left out, and counted by name, are steps of other skills, those of a function with one answer
-    in all, and what `cogqa_steps` leaves out.
-
-    Raises:
-        DataError: See `cogqa_steps`; no task is left.
-    """
+    """One task per function, which is its category; the corrupted prompt is another step with another answer."""
     steps, left_out = cogqa_steps(content, file=file)
     tasks = []
     for function in FUNCTIONS:
@@ -131,14 +117,8 @@ def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: s
     return FileTask(layout, TemplatePrompts(rows, (SLOT,), title, keys), rows.report, function, name)
 
 
-def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> tuple[list[Step], DropReport]:
-    """The steps of the entries, those of other skills included, unless `unknown` is "error"; and what is left out.
-
-    Those are entries without steps, and all steps of entries in another language or script than most.
-
-    Raises:
-        DataError: Another layout, a missing field, or a refused skill; the message names the entry and the step.
-    """
+def cogqa_steps(content: Any, *, file: str) -> tuple[list[Step], DropReport]:
+    """The steps of all skills, without entries in another language or script than most; and what is left out."""
     entries = [content] if isinstance(content, dict) else content
     if not isinstance(entries, list):
         raise DataError(f"{file} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
@@ -165,15 +145,6 @@ def cogqa_steps(content: Any, *, file: str, unknown: str = "drop") -> tuple[list
         for step in by_entry[number]:
             left_out.drop(reason, f"{file}, {step.key}")
     steps = [step for number, of_entry in enumerate(by_entry) if number not in foreign for step in of_entry]
-    others = [step for step in steps if step.function is None]
-    if others and unknown == "error":
-        counts = Counter(step.skill for step in others).most_common()
-        raise DataError(
-            f"{file}, {others[0].key.replace(' step', ', step')}: "
-            f"{unknown_name_message('cognitive skill', others[0].skill, FUNCTIONS)} Steps of unknown skills: "
-            f"{', '.join(f'{_shown(skill)} {count}' for skill, count in counts)}. Correct them, or leave them out by "
-            "unknown='drop'."
-        )
     return steps, left_out
 
 

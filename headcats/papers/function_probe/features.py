@@ -1,7 +1,6 @@
 """What the function probe sees of a text: head outputs where its answer is predicted, or at the answer itself.
 
-The answer is that of the text, or the model's own. z at an answer token is computed from that token, so it holds which
-word it is; where the token is predicted, it holds what the model made of the text before it.
+z at an answer token holds which word it is; where the token is predicted, what the model made of the text before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,7 @@ from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import capturing_z, keeping
-from headcats.papers.function_probe.answer_tokens import chosen_tokens, in_chunks, positions_of
-from headcats.papers.function_probe.own_answers import own_answers
+from headcats.papers.function_probe.answer_tokens import chosen_tokens, in_chunks, own_answers, positions_of
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.papers.function_probe.splits import in_order, usable_functions
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
@@ -67,10 +65,7 @@ def prepare(
     left_out: Mapping[str, str],
     advance: Callable[[float, str], None] = lambda share, step: None,
 ) -> PreparedTexts:
-    """Features of the texts, without functions of too few items; a DataError if fewer than two functions are left.
-
-    `left_out` names tasks without texts.
-    """
+    """Features of the texts, without functions of too few items; `left_out` names tasks without texts."""
     usable_functions(texts, least_items=settings.least_items)  # before the model runs
     features = head_features(
         model, texts, settings=settings, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
@@ -94,11 +89,7 @@ def head_features(
     settings: FunctionProbeSettings,
     advance: Callable[[float], None] = lambda share: None,
 ) -> HeadFeatures:
-    """Run the model over the texts and keep z for their answers, on the model's device.
-
-    A ModelError without tokenizer or for heads of different sizes in different layers, a DataError if no text can be
-    used.
-    """
+    """Run the model over the texts and keep z for their answers, on the model's device."""
     if len(set(model.d_head.values())) > 1:
         sizes = ", ".join(f"{size} in layer {layer}" for layer, size in model.d_head.items())
         raise ModelError(

@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning
@@ -16,17 +18,76 @@ from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
-from headcats.papers.function_probe.features import PreparedTexts, prepare
-from headcats.papers.function_probe.importance import NAME, labelled
+from headcats.papers.function_probe.features import HeadFeatures, PreparedTexts, prepare
 from headcats.papers.function_probe.seed import SeedResult, probe_seed
 from headcats.papers.function_probe.settings import ANSWERS, POSITIONS, PRESETS, FunctionProbeSettings
-from headcats.papers.function_probe.splits import rounds_of
+from headcats.papers.function_probe.splits import rounds_of, task_of
 from headcats.papers.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.prompts.answered import AnsweredText
 from headcats.sweeps.labels import model_provenance
 
+NAME = "function_probe"
+_BY_SEED = (
+    "accuracy", "accuracy_low", "accuracy_high", "chance",
+    "left_out_accuracy", "left_out_low", "left_out_high", "left_out_chance",
+    "word_accuracy", "word_low", "word_high", "word_p",
+)  # fmt: skip
 _SEEDS = WholeNumber(default=5, least=1)
 _TOKENS = ("top5", "all")
+
+
+def labelled(
+    features: HeadFeatures,
+    functions: Sequence[str],
+    results: Mapping[int, SeedResult],
+    *,
+    axes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Results by seed as a dataset, NaN for heads that a layer lacks; `axes` are the coordinates over heads."""
+    layers, n_heads = list(axes["layer"]), len(axes["head"])
+    importance = np.full((len(results), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
+    for place, head in enumerate(features.heads):
+        of_head = [result.importance[:, place] for result in results.values()]
+        importance[:, :, layers.index(head.layer), head.head] = of_head
+    tasks = _task_names(features)
+    categories = [text.category for text in features.texts]
+    by_seed = pd.DataFrame(
+        [
+            (*result.accuracy, result.chance, *result.left_out, result.left_out_chance, *result.words, result.words_p)
+            for result in results.values()
+        ],
+        columns=_BY_SEED,
+    )
+    dataset = xr.Dataset(
+        {
+            "importance": (("seed", "function", "layer", "head"), importance),
+            **{name: ("seed", values.to_numpy()) for name, values in by_seed.items()},
+            "function_accuracy": (("seed", "function"), [result.function_accuracy for result in results.values()]),
+            "task_left_out_accuracy": (
+                ("seed", "task"),
+                [[result.by_task.get(task, np.nan) for task in tasks] for result in results.values()],
+            ),
+            "n": ("function", [categories.count(function) for function in functions]),
+        },
+        coords={
+            "seed": list(results),
+            "function": list(functions),
+            **axes,
+            "task": list(tasks.values()),
+            "task_function": ("task", [function for function, _ in tasks]),
+        },
+    )
+    return dataset.assign_attrs(method=NAME, verdict=verdict(dataset))
+
+
+def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:
+    """(function, task) -> a name that no other has."""
+    pairs = list(dict.fromkeys(task_of(text) for text in features.texts))
+    plain = [task for _, task in pairs]
+    return {
+        (function, task): task if task and plain.count(task) == 1 else f"{function}: {task}" if task else function
+        for function, task in pairs
+    }
 
 
 class FunctionProbe:
@@ -45,14 +106,17 @@ class FunctionProbe:
     read from a head, not what the model does with it: for that see `hc.papers.function_probe.scale_function_heads` and
     the causal methods. Because of the mean over the layer a head leaks into its neighbours: judge by several seeds.
 
-    A probe may know functions by the words of their tasks. So in the first seed (`left_out_seeds` of the settings) it
-    is also trained without one task of every function at a time, as often as the function with the most tasks has
-    tasks, and tested on those left out. If the interval of that accuracy includes chance, the verdict is "separates
-    tasks, not functions". Prompts of left-out tasks may share query words with the rest.
+    A probe may know functions by their tasks. So in the first seed (`left_out_seeds` of the settings) it is also
+    trained without one task of every function at a time, as often as the function with the most tasks has tasks, and
+    tested on those left out. If the interval of that accuracy includes chance, the verdict is "separates tasks, not
+    functions". Prompts of left-out tasks may share query words with the rest.
 
-    A probe may also know functions by the words of their answers, above all with `at="answer"`, where z is computed
-    from the word. So beside each probe another of the same layers is trained on the mean embedding of the same answer
-    tokens, without heads, and tested on the same held-out items (`word_accuracy`).
+    It may also know functions by the words of their answers, above all with `at="answer"`. So beside each probe another
+    of the same layers is trained on the mean embedding of the same answer tokens, without heads, and tested on the same
+    held-out items (`word_accuracy`).
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. `headcats list presets` says what differs.
 
     Example:
         >>> import headcats as hc
@@ -60,26 +124,15 @@ class FunctionProbe:
         >>> tasks = ("country_capital", "plural")
         >>> texts = [text for task in tasks for text in hc.methods.task_texts(task, n_prompts=40)]
         >>> probes = hc.methods.function_probe(hc.load_model("mini"), texts, preset=few, n_seeds=1)
-        >>> probes.importance.dims, [str(name) for name in probes.function.values]
-        (('seed', 'function', 'layer', 'head'), ['Knowledge', 'Linguistic'])
-        >>> bool(probes.accuracy > probes.chance)
-        True
-
-    References:
-        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. `headcats list presets` says what differs.
+        >>> probes.importance.dims, bool(probes.accuracy > probes.chance)
+        (('seed', 'function', 'layer', 'head'), True)
     """
 
     name = NAME
-    revision = "z where answers are predicted"  # not at the answer, where 0.1 read it
 
     def __init__(self) -> None:
-        self.options: dict[str, Option] = {
-            "preset": tuple(PRESETS),
-            "n_seeds": _SEEDS,
-            "tokens": _TOKENS,
-            "at": POSITIONS,
-            "answers": ANSWERS,
-        }
+        words = {"tokens": _TOKENS, "at": POSITIONS, "answers": ANSWERS}
+        self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, **words}
         # Features of the last study: all its parts read the same.
         self._kept: tuple[Any, PreparedTexts] | None = None
 
@@ -151,11 +204,8 @@ class FunctionProbe:
             warnings.warn(message, StatisticsWarning, stacklevel=2)
         return block
 
-    def parts(
-        self, inputs: SuiteInputs, *, preset: str = "cogmirrors2025", n_seeds: int = 5, tokens: str | None = None
-    ) -> dict[str, tuple[str, ...]]:
+    def parts(self, inputs: SuiteInputs, *, n_seeds: int = 5, **options: Any) -> dict[str, tuple[str, ...]]:
         """One part per seed, each reading all tasks of word pairs."""
-        _settings(preset, tokens)
         return {f"seed {probe}": inputs.readable for probe in range(n_seeds)}
 
     def work(self, inputs: SuiteInputs, part: str, *, preset: str = "cogmirrors2025", **options: Any) -> float:
@@ -173,11 +223,10 @@ class FunctionProbe:
         preset: str = "cogmirrors2025",
         n_seeds: int = 5,
         tokens: str | None = None,
-        at: str | None = None,
-        answers: str | None = None,
+        **words: str | None,
     ) -> xr.Dataset:
         """One seed, with the errors of a call; functions are the categories of the suite."""
-        settings, probe = _settings(preset, tokens, at=at, answers=answers), int(part.removeprefix("seed "))
+        settings, probe = _settings(preset, tokens, **words), int(part.removeprefix("seed "))
         tasks = [task.name for task in inputs.tasks]
         texts, left_out = inputs.texts_of(tasks, n=inputs.n_prompts, purpose=NAME)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))

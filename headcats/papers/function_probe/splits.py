@@ -55,11 +55,7 @@ def task_of(text: AnsweredText) -> tuple[str, str]:
 def held_out_texts(
     texts: Sequence[AnsweredText], functions: Sequence[str], *, folds: int, seed: int, probe: int
 ) -> Bool[np.ndarray, " text"]:
-    """True for the held-out texts: one of `folds` parts of the query items, with every function's share in it.
-
-    All texts with the same item are on one side, whatever their task. A DataError if a function has no text on one of
-    the sides, because its items are those of other functions.
-    """
+    """True for one of `folds` parts of the query items, with every function's share in it."""
     from sklearn.model_selection import StratifiedGroupKFold  # takes longer to import than most commands to run
 
     labels = np.array([functions.index(text.category) for text in texts])
@@ -79,9 +75,8 @@ def held_out_texts(
 def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> list[frozenset[tuple[str, str]]]:
     """Sets of (function, task) that are left out together: one task of every function, each task exactly once.
 
-    A probe that knows tasks and no functions then finds one task of every function among those it was trained on, and
-    guesses right by chance. (A task left out alone would meet one task of its own function and two of every other, and
-    such a probe would look worse than chance.) A function with a single task is never left out.
+    A probe that knows tasks alone then guesses right by chance: one task left out alone would meet one task of its own
+    function and two of every other. A function with a single task is never left out.
     """
     tasks: dict[str, list[str]] = {}
     for function, task in sorted({task_of(text) for text in texts}):
@@ -97,9 +92,6 @@ def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> l
 
 
 def rounds_of(tasks: Mapping[str, int]) -> int:
-    """Number of rounds that leave tasks out: the largest number of tasks of a function.
-
-    None if fewer than two functions have two tasks, since there would be nothing to confuse.
-    """
+    """Rounds that leave tasks out: the most tasks of a function, or none if fewer than two functions have two tasks."""
     several = [n for n in tasks.values() if n > 1]
     return max(several) if len(several) > 1 else 0

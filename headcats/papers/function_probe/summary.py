@@ -22,13 +22,7 @@ SAYING_NOTHING = (NOT_ABOVE_CHANCE, TOO_FEW_SEEDS)
 
 
 def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
-    """Verdict that the accuracies allow, by the least favourable seed.
-
-    "too few seeds": half of `n_seeds` or more are missing, because they failed or were not run yet. "not above
-    chance": on held-out items, by the interval. "separates tasks, not functions": at chance on tasks that were left
-    out, by the interval. "not tested across tasks": fewer than two functions have two tasks. "separates functions":
-    none of these.
-    """
+    """Verdict that the intervals of held-out items, then of left-out tasks, allow, by the least favourable seed."""
     if not most_seeds_fitted(probes.sizes["seed"], n_seeds):
         return TOO_FEW_SEEDS
     if not bool((probes["accuracy_low"] > probes["chance"]).all()):
@@ -89,11 +83,7 @@ def not_used(provenance: Mapping[str, Any]) -> list[str]:
 
 
 def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
-    """Mean Spearman correlation of absolute importance between pairs of seeds, per function; NaN for a single seed.
-
-    The mean over a layer's heads is part of every head's feature, so a head leaks into its neighbours, and a single
-    probe may rank them in any order.
-    """
+    """Mean Spearman correlation of absolute importance between pairs of seeds, per function; NaN for a single seed."""
     flat = abs(probes["importance"]).stack(cell=("layer", "head")).transpose("function", "cell", "seed")
     pairs = np.triu_indices(probes.sizes["seed"], k=1)
     means = [pd.DataFrame(values).corr("spearman").to_numpy()[pairs] for values in flat.values]
@@ -102,10 +92,7 @@ def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
 
 
 def accuracies(probe: xr.Dataset) -> list[str]:
-    """Held-out and leave-one-task-out accuracy with intervals and chance, for captions; nothing for other scores.
-
-    For several seeds: the mean, and the widest interval (the smallest lower and the largest upper end).
-    """
+    """Held-out and leave-one-task-out accuracy for captions: of several seeds the mean, and the widest interval."""
     parts = []
     for name, title, prefix in (
         ("accuracy", "held-out accuracy", ""),

@@ -1,6 +1,8 @@
-"""Accuracy with a vector added to the residual stream."""
+"""One task of steering: its prompts, the vectors of its few-shot ones, and the accuracy of its zero-shot ones."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,20 +11,81 @@ from jaxtyping import Bool, Float
 from scipy import stats
 from torch import Tensor
 
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.papers.function_vector.prompts import Rows
+from headcats.papers.function_vector.settings import PAPERS_DEMOS, SteeringSettings
+from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import usable_pairs
+from headcats.prompts.template import check_writable, find_template
+from headcats.scores.blocks import first_half
 from headcats.statistics.task import PromptEffects, estimate, intervals
+from headcats.tasks.definition import Task, word_pairs
 
+_OPTION = 'settings=function_vector.SteeringSettings(template="{name}")'
 _ROWS = 256  # prompts, each once for every vector, in one forward pass
+
+
+class Rows(NamedTuple):
+    """Prompts of one length, with the token that answers each and its query item."""
+
+    tokens: Tensor
+    answer: Tensor
+    items: tuple[str, ...]
+
+
+class SteeringPrompts(NamedTuple):
+    """Few-shot and zero-shot prompts of a task, in batches of one length, and drop reason -> number of word pairs."""
+
+    few_shot: list[Rows]
+    zero_shot: list[Rows]
+    dropped: dict[str, int]
+
+
+def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int) -> SteeringPrompts:
+    """Few-shot prompts of the first half of the items, zero-shot prompts of the second."""
+    settings = settings.completed({})
+    template = find_template(str(settings.template)).written_by(model.text_tokenizer)
+    demos = settings.n_demos or PAPERS_DEMOS
+    candidates = word_pairs(task, seed=seed)
+    check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
+    pairs, report = usable_pairs(candidates, model.tokenizer, template=template, answers="single")
+    if not pairs:
+        raise DataError(f"no usable word pair ({report.summary()})")
+    halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for pair in pairs:
+        halves[not first_half(pair[0], seed=seed)].append(pair)
+    if len(halves[0]) <= demos or not halves[1]:
+        raise DataError(
+            f"{len(halves[0])} of its {len(pairs)} word pairs can be demonstrations and {len(halves[1])} queries; "
+            f"{demos} demonstrations and their query need {demos + 1}: use fewer demonstrations, or another seed"
+        )
+    texts = partial(few_shot_texts, template=template, seed=seed, task=task.name)
+    n_queries = min(settings.n_prompts, len(halves[1]))
+    few_shot = texts(halves[0], n=settings.n_reference, n_demos=demos, purpose="function vector")
+    zero_shot = texts(halves[1], n=n_queries, n_demos=0, purpose="steered")
+    return SteeringPrompts(_encode(few_shot, model, report), _encode(zero_shot, model, report), report.dropped)
+
+
+def _encode(texts: list[AnsweredText], model: HookedModel, total: DropReport) -> list[Rows]:
+    """Prompts whose answer is one token; those dropped are added to `total`."""
+    batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
+    rows = [
+        Rows(batch.tokens[:, :-1], batch.tokens[:, -1], tuple(text.item for text in batch.texts))
+        for batch in with_one_token_answers(batches, report)
+    ]
+    if not rows:
+        raise DataError(f"no prompt left of {len(texts)} ({report.summary()})")
+    total.add(report)
+    return rows
 
 
 def function_vectors(
     model: HookedModel, batches: Sequence[Tensor], sets: Sequence[Sequence[Head]]
 ) -> Float[Tensor, "set d_model"]:
-    """For each set of heads, the sum of their mean outputs `z @ W_O` at the last position, in fp32 on the CPU.
-
-    The mean is over the prompts `[prompt, pos]` of all batches.
+    """Per set of heads, the sum of their mean outputs `z @ W_O` at the last position of all prompts, in fp32 on the
+    CPU.
     """
     sums: dict[int, Tensor] = {}
     for batch in batches:
@@ -63,10 +126,7 @@ def steered_task(
     task: str,
     seed: int,
 ) -> xr.Dataset:
-    """One task of what `steer` returns; the first of `sets` is tested, the others are random.
-
-    Vectors are made of the few-shot prompts and added to the zero-shot ones; `task` and `seed` name the bootstrap.
-    """
+    """One task of what `steer` returns, its bootstrap named by `task` and `seed`; the first of `sets` is tested."""
     vectors = function_vectors(model, [rows.tokens for rows in few_shot], sets)
     layers = range(model.n_layers)
     by_layer = [
@@ -88,7 +148,6 @@ def steered_task(
     }
     p_value = np.maximum(*np.split(_sign_test(differences), 2))
     bounds = np.array([_wilson(column) for column in steered.T])
-    norms = vectors.norm(dim=-1).double().numpy()
     return xr.Dataset(
         {
             "accuracy": ("layer", steered.mean(0)),
@@ -101,8 +160,6 @@ def steered_task(
             "few_shot": demonstrated.mean(),
             **gains,
             "p_value": ("layer", p_value),
-            "norm": norms[0],
-            "control_norm": ("draw", norms[1:]),
             "n": len(items),
             "n_reference": sum(len(rows.tokens) for rows in few_shot),
         },

@@ -18,26 +18,29 @@ METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
 _LABEL = str(Label(METHOD, positions="last"))
 
 
-def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
-    """The `n` heads with the largest raw effect of `function_vector_patch`, averaged over tasks.
+def rank_heads(scores: xr.Dataset, n: int = 10) -> xr.Dataset:
+    """The `n` heads with the largest raw effect of `function_vector_patch`, averaged over tasks, as Todd et al. rank
+    them.
 
     `effect = mean over tasks of raw`, in the metric's own unit (for `prob`, a difference of probabilities), positive =
-    the head helps; not divided by the gap. The ranking is that of Todd et al., the interval headcats' own.
+    the head helps; not divided by the gap.
 
     Args:
         scores: `hc.score(results, method="function_vector_patch", metric="prob")`, or a selection of its tasks.
         n: Number of heads. The paper takes 10 in GPT-J (28 layers of 16 heads), more in larger models.
-        seed: Seed of the bootstrap.
 
     Returns:
-        `effect, low, high (rank)`, from rank 1, the largest effect, with a 95 % interval by a bootstrap of tasks (NaN
-        for a single task); `task_effect (rank, task)`; coordinates `layer`, `head` and `name` ("L9H6"). Selected heads
-        have inflated effects on the tasks that selected them. Ties are in the order of layers. Attributes `method,
-        metric, n_tasks` and `n_heads` (heads with a number in every task).
+        `effect, low, high (rank)`, from rank 1, the largest effect, with a 95 % interval over tasks (NaN for a single
+        task); `task_effect (rank, task)`; coordinates `layer`, `head` and `name` ("L9H6"). Selected heads have inflated
+        effects on the tasks that selected them. Ties are in the order of layers. Attributes `method, metric, n_tasks`
+        and `n_heads` (heads with a number in every task).
 
     Raises:
         DataError: Other data than scores of function_vector_patch at the last position, or no task.
         OptionError: `n` below 1, or above the number of heads ranked.
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213; the interval is headcats' own.
 
     Example:
         >>> import headcats as hc
@@ -46,13 +49,8 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
         >>> options = {"methods": ["function_vector_patch"], "metrics": ["prob"], "n_prompts": 8}
         >>> scores = hc.score(hc.run("mini", suite=two, **options), method="function_vector_patch", metric="prob")
         >>> heads = function_vector.rank_heads(scores, 4)
-        >>> dict(heads.task_effect.sizes), heads.name.dims
-        ({'rank': 4, 'task': 2}, ('rank',))
-        >>> bool((heads.effect.diff("rank") <= 0).all())  # the largest effect first
-        True
-
-    References:
-        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
+        >>> dict(heads.task_effect.sizes), bool((heads.effect.diff("rank") <= 0).all())  # the largest effect first
+        ({'rank': 4, 'task': 2}, True)
     """
     _check_scores(scores)
     tasks, layers, heads = (scores[dim].values for dim in ("task", "layer", "head"))
@@ -90,29 +88,29 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
 def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = None, seed: int = 0) -> xr.Dataset:
     """The function-vector heads, ranked on the query items that `steer` with the same seed does not ask about.
 
-    Half of the items, split by their words alone (`headcats.scores.first_half`), so that heads are not tested on the
-    queries that selected them.
+    Half of the items, split by their words alone, so that heads are not tested on the queries that selected them.
 
     Args:
         results: As `hc.load` returns them, with `function_vector_patch`.
         n: Number of heads.
-        metric: Metric to rank by. None: the paper's "prob", if the run measured it (`hc.methods.preset("todd2024")` and
-            `metrics=["logit_diff", "prob"]` do), else the run's first metric, with a warning: an unbounded metric gives
-            tasks with large numbers more weight.
+        metric: Metric to rank by. None: the paper's "prob", if the run measured it, else the run's first metric, with a
+            warning: an unbounded metric gives tasks with large numbers more weight.
         seed: Seed of the halves.
 
     Returns:
-        As `function_vector.rank_heads`, with `n_items (task)`, distinct query items behind the ranking, and
-        attributes of the run: `template` and `n_demos`, which `steer` uses by default, `model` and `weights_hash`,
-        since `steer` rejects heads of other weights.
+        As `function_vector.rank_heads`, with `n_items (task)`, distinct query items behind the ranking, and attributes
+        of the run: `template` and `n_demos`, which `steer` uses by default, `model` and `weights_hash`.
 
     Raises:
         UnknownNameError: No function_vector_patch, or no such metric, in the results.
-        DataError: Data of another kind.
-        DataError, OptionError: As `function_vector.rank_heads`.
+        DataError, OptionError: Data of another kind, or as `function_vector.rank_heads`.
 
     Warns:
         StatisticsWarning: No metric was named, and the results lack the paper's.
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213. Ranking on one half of the
+        queries and steering the other is headcats' own.
 
     Example:
         >>> import headcats as hc
@@ -122,10 +120,6 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         >>> heads = function_vector.steering_heads(results, 4)
         >>> heads.effect.dims, heads.attrs["metric"], heads.attrs["template"]
         (('rank',), 'prob', 'arrow')
-
-    References:
-        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213. Ranking on one half of the
-        queries and steering the other is headcats' own.
     """
     check_is(results, RESULTS, by="function_vector.steering_heads")
     metric = metric or _default_metric(results)
@@ -134,7 +128,7 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         # Of gaps: raw effects are not divided by them.
         warnings.simplefilter("ignore", StatisticsWarning)
         scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
-    heads, blocks = rank_heads(scores, n, seed=seed), _blocks(half)
+    heads, blocks = rank_heads(scores, n), RunResults(half).blocks_of(_LABEL)
     n_items = [len(set(blocks[str(task)]["item"].values.tolist())) for task in heads["task"].values]
     manifest = RunResults(results).manifest_or_empty
     plan, model = manifest.plan, manifest.model
@@ -162,13 +156,10 @@ def _check_scores(scores: xr.Dataset) -> None:
         raise DataError("These scores hold no task, so there is nothing to rank heads by.")
 
 
-def _blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
-    return RunResults(results).blocks_of(_LABEL)
-
-
 def _default_metric(results: xr.DataTree) -> str:
     """The paper's metric, or the first that the results hold."""
-    metrics = [str(name) for block in list(_blocks(results).values())[:1] for name in block["metric"].values]
+    block = next(iter(RunResults(results).blocks_of(_LABEL).values()), None)
+    metrics = [] if block is None else [str(name) for name in block["metric"].values]
     if not metrics or PAPERS_METRIC in metrics:
         return PAPERS_METRIC
     warnings.warn(

@@ -12,8 +12,7 @@ import xarray as xr
 from headcats.base.errors import DataError, OptionError, pluralize
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
-from headcats.papers.function_vector.accuracy import steered_task
-from headcats.papers.function_vector.prompts import steering_prompts
+from headcats.papers.function_vector.accuracy import steered_task, steering_prompts
 from headcats.papers.function_vector.settings import SteeringSettings
 from headcats.prompts.template import find_template
 from headcats.statistics.multiplicity import benjamini_hochberg
@@ -43,14 +42,13 @@ def steer(
     of few-shot prompts. It is added at the last position of zero-shot prompts to the hidden state after one block
     (`hook_resid_post`, as in the paper), for every block in turn. Few-shot prompts use the word pairs whose input is in
     the first of two random halves, zero-shot prompts ask about the second: no query went into the vector (an answer
-    can, if several inputs share it). `function_vector.steering_heads` with the same seed ranks heads without
-    these queries, too.
+    can, if several inputs share it), nor into `function_vector.steering_heads` with the same seed.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
-        heads: What `function_vector.rank_heads` or `function_vector.steering_heads` returns, or a
-            list of heads (`hc.Head`, or "L9H6").
+        heads: What `function_vector.rank_heads` or `function_vector.steering_heads` returns, or a list of heads
+            (`hc.Head`, or "L9H6").
         tasks: The tasks to steer; None takes all of the suite.
         settings: Prompts, their numbers, and how many controls. What it leaves open is taken from the run that ranked
             the heads.
@@ -60,14 +58,13 @@ def steer(
         Dims `task, layer, draw`; `layer` counts blocks, with or without attention. Shares of right answers (argmax over
         the vocabulary), in [0, 1]: `accuracy (task, layer)` with `low, high`; `base (task)`, without a vector, with
         `base_low, base_high` (95 %, Wilson: every query is asked once); `control (task, layer, draw)`, with the vector
-        of as many random other heads, drawn from all layers; `few_shot (task)`, for the few-shot prompts. `gain` =
-        accuracy - base and `excess` = accuracy - mean control, each with `_low, _high`, 95 % by a bootstrap of queries.
-        `p_value`: the larger of two one-sided sign tests over queries, against base and against the mean control;
-        `q_value`: Benjamini-Hochberg over tasks x layers. `norm (task)` and `control_norm (task, draw)` of the vectors;
-        `n (task)` zero-shot and `n_reference (task)` few-shot prompts; coordinate `category (task)`. Attributes:
-        `heads`, `controls` (the random sets, one a line), `left_out` (JSON, task -> why), `dropped` (JSON, task ->
-        reason -> number of word pairs and prompts), `reading` (sentences, one a line), `provenance` (JSON) and, for
-        heads of `function_vector.steering_heads`, `ranked_on` (JSON, numbers of query items per task).
+        of as many random other heads; `few_shot (task)`, for the few-shot prompts. `gain` = accuracy - base and
+        `excess` = accuracy - mean control, each with `_low, _high`, 95 % by a bootstrap of queries. `p_value`: the
+        larger of two one-sided sign tests over queries, against base and against the mean control; `q_value`:
+        Benjamini-Hochberg over tasks x layers. `n (task)` zero-shot and `n_reference (task)` few-shot prompts;
+        coordinate `category (task)`. Attributes: `heads`, `controls` (the random sets, one a line), `left_out` (JSON,
+        task -> why), `dropped` (JSON, task -> reason -> number of word pairs and prompts), `reading` (sentences, one a
+        line), `provenance` (JSON) and, for ranked heads, `ranked_on` (JSON, numbers of query items per task).
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
@@ -76,21 +73,16 @@ def steer(
         OptionError: Too few other heads for a control, or a template with text unknown to the tokenizer.
         ModelError: A model without tokenizer, or without the residual stream at a hook.
 
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
+
     Example:
         >>> import headcats as hc
         >>> from headcats.papers import function_vector
-        >>> small = function_vector.SteeringSettings(
-        ...     n_demos=5, template="arrow", n_reference=8, n_prompts=4, n_draws=1
-        ... )
-        >>> heads, tasks = ["L1H6", "L1H7"], ["country_capital"]
-        >>> steered = function_vector.steer(hc.load_model("mini"), tasks, heads, settings=small)
+        >>> few = function_vector.SteeringSettings(n_demos=5, template="arrow", n_reference=8, n_prompts=4, n_draws=1)
+        >>> steered = function_vector.steer(hc.load_model("mini"), ["country_capital"], ["L1H6", "L1H7"], settings=few)
         >>> steered.accuracy.dims, steered.control.dims
         (('task', 'layer'), ('task', 'layer', 'draw'))
-        >>> bool(0 <= steered.accuracy.min() and steered.accuracy.max() <= 1)
-        True
-
-    References:
-        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """
     adapted, resolved = adapt(model), find_suite(suite)
     selected = resolved.named(tasks)
@@ -145,10 +137,7 @@ def _check_answers(tasks: Sequence[Task]) -> None:
 
 
 def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
-    """Heads in any form that `steer` takes, checked against the model.
-
-    A DataError for no heads, a head twice, one that the model lacks, or a ranking made on other weights.
-    """
+    """Heads in any form that `steer` takes, each once, of this model and, if ranked, of its weights."""
     ranked = isinstance(heads, xr.Dataset) and "name" in heads
     if not ranked and (isinstance(heads, xr.Dataset | xr.DataTree | str | Head) or not isinstance(heads, Iterable)):
         received = f"a {type(heads).__name__}" if isinstance(heads, xr.Dataset | xr.DataTree) else repr(heads)
@@ -157,17 +146,8 @@ def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
             "function_vector.steer takes what function_vector.steering_heads(results) returns, "
             f"or a list of heads; got {received}. Pass {form}."
         )
-    if ranked:
-        _check_weights(heads, model)
-    parsed = tuple(map(model.find_head, heads["name"].values.tolist() if ranked else heads))
-    if not parsed or len(set(parsed)) < len(parsed):
-        raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, parsed)) or 'none'}.")
-    return parsed
-
-
-def _check_weights(heads: xr.Dataset, model: HookedModel) -> None:
     # L1H6 of one model is not L1H6 of another.
-    weights = heads.attrs.get("weights_hash")
+    weights = heads.attrs.get("weights_hash") if ranked else ""
     if weights and weights != model.weights_hash():
         raise DataError(
             f"These heads were ranked on model {heads.attrs.get('model', '?')!r} (weights {weights}), and the model to "
@@ -175,6 +155,10 @@ def _check_weights(heads: xr.Dataset, model: HookedModel) -> None:
             "or, to steer with these all the same (another dtype or class of one model has other weights, too), pass "
             "their names: heads['name'].values.tolist()."
         )
+    parsed = tuple(map(model.find_head, heads["name"].values.tolist() if ranked else heads))
+    if not parsed or len(set(parsed)) < len(parsed):
+        raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, parsed)) or 'none'}.")
+    return parsed
 
 
 def _random_sets(heads: tuple[Head, ...], model: HookedModel, *, draws: int, seed: int) -> list[tuple[Head, ...]]:
@@ -193,11 +177,7 @@ def _random_sets(heads: tuple[Head, ...], model: HookedModel, *, draws: int, see
 
 
 def steering_summary(table: xr.Dataset) -> list[str]:
-    """Sentences on what `steer` returned.
-
-    A task counts as raised if accuracy is above that of the unsteered model and above the mean of the random sets (q <=
-    .05 over tasks x layers); the layer with its largest gain is named.
-    """
+    """Sentences on what `steer` returned; raised is a task with q <= .05 over tasks x layers against both controls."""
     n_tasks, layers = table.sizes["task"], table["layer"].values
     base, accuracy = table["base"].values, table["accuracy"].values
     mean, control = accuracy.mean(0), table["control"].mean(("task", "draw")).values

@@ -29,7 +29,7 @@ head_gating = declare(
         cost="1,500 updates of 64 texts per seed and category",
     ),
     code="headcats.papers.head_gating.fit:HeadGating",
-    summary="headcats.papers.head_gating.summary:summary",
+    summary="headcats.papers.head_gating.over_seeds:summary",
     figure="headcats.papers.head_gating.figure:always_any",
 )
 

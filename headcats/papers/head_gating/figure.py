@@ -62,26 +62,24 @@ def always_any(
 ) -> PanelGrid:
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = layer, y = head, head 0 on top; with `layout="paper"` the axes of the paper, x = Head, y = Layer, layer 0 at the
-    bottom (and with `marks="none"` its ticks, too). Always is the smallest score over the seeds, Any the largest.
-    Composite: red = interference, green = facilitation, so yellow = both and black = neither; heads with an
-    interference of at least `threshold` are hatched, so that the corners differ in more than colour. Or a single score,
-    0 to 1, from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands
-    the share of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and
-    Syntactic Understanding are shortened as in the paper, which the caption says.
+    x = layer, y = head, head 0 on top; with `layout="paper"` x = Head, y = Layer, layer 0 at the bottom. Always is the
+    smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
+    both and black = neither; heads with an interference of at least `threshold` are hatched. Or a single score, 0 to 1,
+    from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands the share
+    of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and Syntactic
+    Understanding are shortened as in the paper.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
-            head)` in [0, 1]. They are reduced by `hc.papers.head_gating.always_any`.
+            head)` in [0, 1].
         score: `"composite"`, `"facilitation"`, `"interference"` or `"irrelevance"`.
         threshold: Score from which a head counts, in (0, 1).
         palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
             both white and neither black, and single scores from dark blue to yellow (cividis).
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x, every sixth numbered, or of up
             to 16 all.
-        marks: `"all"`, or `"none"` for colours alone: no hatching, lines and crosses on cells, nothing below titles;
-            with `layout="paper"` a copy for publication, its ticks at most five in steps of 1, 2, 5, 10, ...: as in the
-            paper 0, 5 ... 20 of 24 heads and 0, 10, 20 of 28 layers. **There colour is the only cue.**
+        marks: `"all"`, or `"none"` for colours alone; with `layout="paper"` a copy for publication with the paper's
+            ticks, at most five in steps of 1, 2, 5, 10, .... **There colour is the only cue.**
         title: Written above the panels.
 
     Returns:
@@ -103,9 +101,8 @@ def always_any(
         >>> import numpy as np
         >>> import xarray as xr
         >>> dims = ("dataset", "seed", "layer", "head")  # as hc.methods.head_gating returns them
-        >>> facilitation, interference = np.random.default_rng(0).random((2, 1, 3, 2, 4))
-        >>> scores = {"facilitation": facilitation, "interference": interference}
-        >>> scores["irrelevance"] = (1 - facilitation) * (1 - interference)
+        >>> names = ["facilitation", "interference", "irrelevance"]
+        >>> scores = dict(zip(names, np.random.default_rng(0).random((3, 1, 3, 2, 4)), strict=True))
         >>> coords = {"dataset": ["plural"], "seed": range(3), "layer": range(2), "head": range(4)}
         >>> gates = xr.Dataset({name: (dims, values) for name, values in scores.items()}, coords)
         >>> fig = hc.figures.always_any(gates, palette="colour_blind")
@@ -210,10 +207,7 @@ def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int)
 def composite(
     facilitation: Float[np.ndarray, "..."], interference: Float[np.ndarray, "..."], *, palette: str = "headcats"
 ) -> UInt8[np.ndarray, "... rgba"]:
-    """Colours of heads with these scores (0 to 1); transparent where either is NaN.
-
-    `"headcats"`: interference red, facilitation green, both yellow; `"colour_blind"`: orange, blue, white.
-    """
+    """Colours of heads with these scores in [0, 1] (see `_COLOURS`); transparent where either is NaN."""
     check_palette(palette)
     missing = np.isnan(facilitation) | np.isnan(interference)
     scores = np.stack([np.clip(np.nan_to_num(score), 0, 1) for score in (interference, facilitation)], axis=-1)
@@ -234,7 +228,7 @@ def corner_colour(name: str, *, palette: str = "headcats") -> str:
 
 @dataclass(frozen=True)
 class ColourSquare:
-    """A square of all colours with its two axes, and a legend entry for each of its corners."""
+    """Square of all colours with its two axes and a legend of its corners; see `Beside`."""
 
     hatched_from: float
     """Interference from which cells are hatched."""

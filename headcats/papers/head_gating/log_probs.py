@@ -1,25 +1,111 @@
-"""Log-probability of targets under gates on all heads, and its gradient with respect to the gates.
-
-Gates `G [layer, head]` in [0, 1] multiply the head outputs z at all positions; rows are `model.layers`. Entries for
-heads that a layer lacks are never read.
-"""
+"""Texts as tokens, and the log-probability of their targets under gates `[layer, head]` on z, with its gradient."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.base.errors import ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.graphs import counting_kept
 from headcats.models.hooks import Edit, hook_z
-from headcats.papers.head_gating.texts import GateTexts, Pass
+from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 
+NextTokenData = Sequence[AnsweredText] | Sequence[AnsweredBatch]
+"""Texts with marked targets, or batches of tokens for a model without a tokenizer."""
 # Activations that one pass may keep for its backward pass. Fixed, so that texts are split into the same passes and give
 # the same bits on every machine.
 KEPT_BYTES = 1 << 31
+
+
+class Pass(NamedTuple):
+    """Texts of one length that go through the model together, and the token that follows each position."""
+
+    tokens: Int[Tensor, "text pos"]
+    predicts: Bool[Tensor, "text pos"]
+    """True where the next token is a target; at least one per text."""
+    following: Int[Tensor, "text pos"]
+    order: tuple[int, ...]
+    """Which of the texts that were asked for these are, from 0."""
+
+
+class GateTexts:
+    """Texts of any lengths, never padded: `(tokens, targets)`, `(task, item)` of each, and what was left out."""
+
+    def __init__(
+        self, rows: Sequence[tuple[Tensor, Tensor]], items: Sequence[tuple[str, str]], left_out: str = ""
+    ) -> None:
+        self.rows, self.items, self.left_out = tuple(rows), tuple(items), left_out
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def longest(self) -> int:
+        """Place of a text of which the most tokens are read."""
+        return max(range(len(self)), key=self._read)
+
+    def passes(self, places: Sequence[int], *, at_once: int) -> Iterator[Pass]:
+        """The texts at these places, grouped by length, at most `at_once` together; cut after the last target."""
+        groups: dict[int, list[int]] = {}
+        for number, place in enumerate(places):
+            groups.setdefault(self._read(place), []).append(number)
+        for length, group in groups.items():
+            for start in range(0, len(group), at_once):
+                order = tuple(group[start : start + at_once])
+                rows = [self.rows[places[number]] for number in order]
+                tokens, targets = (torch.stack([row[: length + 1] for row in side]) for side in zip(*rows, strict=True))
+                yield Pass(tokens[:, :-1], targets[:, 1:], tokens[:, 1:], order)
+
+    def _read(self, place: int) -> int:
+        """Number of tokens before the last target."""
+        return int(self.rows[place][1].nonzero()[-1])
+
+    def split(self, share: float, draws: np.random.Generator) -> tuple["GateTexts", "GateTexts"]:
+        """Texts to fit, and those of about `share` of the items, held out; a DataError if all ask the same."""
+        items = list(dict.fromkeys(self.items))
+        if len(items) < 2:
+            raise DataError(
+                f"Gates need texts of at least two items, one of them held out; got {len(self)} texts of "
+                f"{len(items)}. Give more texts, each with its own `item` or without one."
+            )
+        n_held = min(len(items) - 1, max(1, round(share * len(items))))
+        held_out = {items[place] for place in draws.permutation(len(items))[:n_held]}
+        fitted = [place for place, item in enumerate(self.items) if item not in held_out]
+        tested = [place for place, item in enumerate(self.items) if item in held_out]
+        return self.select(fitted), self.select(tested)
+
+    def select(self, places: Sequence[int]) -> "GateTexts":
+        """The texts at these places, in this order."""
+        return GateTexts([self.rows[place] for place in places], [self.items[place] for place in places])
+
+
+def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTexts:
+    """Data as tokens of a model; `name` is for messages of a DataError or ModelError."""
+    data = list(data)
+    kinds = {type(text_or_batch) for text_or_batch in data}
+    if not data or kinds not in ({AnsweredText}, {AnsweredBatch}):
+        got = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
+        raise DataError(f"Data set {name!r} must be a list of AnsweredText, or one of AnsweredBatch; got {got}.")
+    left_out = ""
+    if kinds == {AnsweredText}:
+        data, report = encode_answered(data, model.tokenizer, n_ctx=model.n_ctx)
+        left_out = report.summary() if report.dropped else ""
+        if not data:
+            raise DataError(f"No text of data set {name!r} can be read by model {model.name!r}: {left_out}.")
+    rows: list[tuple[Tensor, Tensor]] = []
+    items: list[tuple[str, str]] = []
+    for batch in data:
+        model.check_tokens(batch.tokens)
+        rows += zip(batch.tokens.cpu(), batch.targets.cpu(), strict=True)
+        for text in batch.texts:
+            # A text without an item is an item of its own.
+            items.append((text.task, text.item) if text.item else ("", f"text {len(items)}"))
+    return GateTexts(rows, items, left_out)
 
 
 def existing_heads(model: HookedModel) -> Bool[Tensor, "layer head"]:
@@ -66,10 +152,7 @@ def log_prob_gradient(
     *,
     at_once: int,
 ) -> tuple[Float[Tensor, " text"], Float[Tensor, "layer head"]]:
-    """Log-probabilities of the texts at `places`, and the gradient of their mean in `theta`; gates are sigmoid(theta).
-
-    A ModelError if no gradient reaches the gates.
-    """
+    """Log-probabilities of the texts at `places`, and the gradient of their mean in `theta`, logits of the gates."""
     values, gradient = torch.zeros(len(places), dtype=torch.float64), torch.zeros_like(theta)
     for texts_of_pass in texts.passes(places, at_once=at_once):
         order = list(texts_of_pass.order)
@@ -87,10 +170,7 @@ def log_prob_gradient(
 
 
 def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
-    """Number of texts that a pass may hold, measured with gradients on the longest text of each data set.
-
-    Call it within `leaving_no_graph`.
-    """
+    """Texts that a pass may hold, measured on the longest of each data set; call it within `leaving_no_graph`."""
     most = 1
     for texts in data:
         theta = torch.zeros(len(model.layers), model.max_heads, requires_grad=True)

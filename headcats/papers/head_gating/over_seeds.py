@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError, pluralize
 from headcats.papers.head_gating.settings import THRESHOLD
 from headcats.results.head_axes import head_coords
 from headcats.results.run_results import refuse_results
@@ -25,13 +25,16 @@ def always_any(gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset
 
     Returns:
         Dims `(score, dataset, layer, head)`, score = facilitation, interference, irrelevance: `always`, the minimum
-        over seeds; `any`, the maximum; `fraction` of the seeds with at least `threshold`. `percent_always` and
-        `percent_any (score, dataset)`: percent of the model's heads with at least `threshold`. `n_seeds (dataset)`:
-        seeds that were fitted. NaN for heads that a layer lacks. Attributes of `gates`, and `threshold`.
+        over seeds; `any`, the maximum. `percent_always, percent_any (score, dataset)`: percent of heads with at least
+        `threshold`. `n_seeds (dataset)`: seeds that were fitted. NaN for heads that a layer lacks. Attributes of
+        `gates`, and `threshold`.
 
     Raises:
         DataError: Data of another kind; for whole results, the message names the call that takes the gates out.
         OptionError: A threshold outside (0, 1).
+
+    References:
+        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, figure 3b.
 
     Example:
         >>> import headcats as hc
@@ -41,13 +44,8 @@ def always_any(gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset
         >>> names = ["facilitation", "interference", "irrelevance"]  # hc.methods.head_gating gives these three
         >>> gates = xr.Dataset({name: (("dataset", "seed", "layer", "head"), scores) for name in names})
         >>> table = hc.papers.head_gating.always_any(gates, threshold=0.5)
-        >>> table.always.dims
-        ('score', 'dataset', 'layer', 'head')
         >>> table.always.sel(score="facilitation").values, table.percent_any.sel(score="facilitation").values
         (array([[[0.8, 0.1]]]), array([100.]))
-
-    References:
-        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, figure 3b.
     """
     if not 0 < threshold < 1:
         raise OptionError(f"threshold must lie between 0 and 1, got {threshold}.")
@@ -73,7 +71,34 @@ def always_any(gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset
         f"percent_{name}": 100 * (extreme >= threshold).sum(grid) / n_heads.where(n_heads > 0)
         for name, extreme in extremes.items()
     }
-    fraction = (scores >= threshold).sum("seed") / n_fitted.where(n_fitted > 0)
     n_seeds = scores.isel(score=0, drop=True).notnull().any(grid).sum("seed")
-    reduced = xr.Dataset({**extremes, "fraction": fraction, **percent, "n_seeds": n_seeds})
+    reduced = xr.Dataset({**extremes, **percent, "n_seeds": n_seeds})
     return reduced.assign_attrs(gates.attrs | {"threshold": threshold})
+
+
+def summary(block: xr.Dataset) -> list[str]:
+    """Sentences on what `head_gating` returns: shares of heads, losses, missing seeds, what was left out."""
+    lines, planned = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
+    reduced = always_any(block)
+    for name in block.dataset.values:
+        gates = block.sel(dataset=name)
+        gates = gates.sel(seed=gates.g_plus.notnull().any(("layer", "head")))
+        n_seeds, of_heads = gates.sizes["seed"], reduced.sel(dataset=name)
+        shares = (
+            f"{score} always {of_heads.percent_always.sel(score=score).item():.1f} %, "
+            f"any {of_heads.percent_any.sel(score=score).item():.1f} %"
+            for score in GATE_SCORES
+        )
+        plus, minus = (float(gates.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))
+        lines.append(
+            f"{name} ({pluralize(n_seeds, 'seed')}, {int(gates.n)} texts), heads with a score of at least .5: "
+            f"{'; '.join(shares)}. Loss of held-out texts: {float(gates.open_loss):.3g} nats with all gates open, "
+            f"{plus:.3g} under G+, {minus:.3g} under G-."
+        )
+        if n_seeds < planned:
+            lines.append(f"{name}: {planned - n_seeds} of {planned} seeds are missing: skipped, or not run yet.")
+    if block.sizes["seed"] == 1:
+        lines.append("With one seed, always and any are the same.")
+    if block.attrs["left_out"]:
+        lines.append(f"Left out: {block.attrs['left_out']}")
+    return lines

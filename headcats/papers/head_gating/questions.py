@@ -1,25 +1,148 @@
 """The texts of the paper: questions with shuffled options, each after one example, and finished prompts."""
 
 import heapq
+import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headcats.base.bounds import check_count
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, pluralize
-from headcats.papers.head_gating.question_files import Question, Questions, read_questions
 from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.questions import LETTERS
+from headcats.tasks.files.any_records import file_records, language_of, other_languages
+from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
+from headcats.tasks.files.json_file import json_records
+from headcats.tasks.files.kept_rows import KeptRows, keep_rows
+from headcats.tasks.files.questions import FINISHED, LAYOUTS, LETTERS, as_text
+from headcats.tasks.files.records import EMPTY, Records, Texts, by_meaning
 
+OTHER_SOLUTION = "another answer to an earlier question"
 EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"
+
+
+class Question(NamedTuple):
+    """A question and its answer, both without spaces around them unless the prompt is finished."""
+
+    number: int
+    """Of its row in the file."""
+    text: str
+    answer: str
+    options: tuple[str, ...] = ()
+    """Sorted; the answer is one of them. Empty where the answer is to be written."""
+    pattern: str | None = None
+    """What a finished prompt is an instance of, "" where the file does not say; None for a question."""
+
+    @property
+    def item(self) -> str:
+        """Identity of a question: files with a fixed question differ in their answers alone."""
+        return f"{self.text}\n{self.answer}" if self.options else self.text
+
+    @property
+    def length(self) -> int:
+        """Characters of the question and all its options, or its answer."""
+        return len(self.text) + sum(map(len, self.options or (self.answer,)))
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions of a file: the rows that are kept, and where a row stands, for messages."""
+
+    name: str
+    rows: KeptRows
+    place: Callable[[int], str]
+    finished: bool
+
+    def __iter__(self) -> Iterator[Question]:
+        """In the order of the file."""
+        return (self._question(number, texts) for number, texts in self.rows)
+
+    def drawn(self, n: int | None, *, seed: int) -> list[Question]:
+        """`n` of them in the order in which the seed draws them; None takes all, in the order of the file."""
+        if n is None:
+            return list(self)
+        kept = self.rows.chosen(n, seed=seed) if len(self.rows) > n else self.rows.shuffled(seed=seed)
+        return [self._question(number, texts) for number, texts in kept]
+
+    def _question(self, number: int, texts: Texts) -> Question:
+        _, answer, text, options, pattern = texts
+        return Question(number, text, answer, tuple(json.loads(options)), pattern if self.finished else None)
+
+
+def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Questions:
+    """Questions of a file, a saved dataset, a dataset of the hub, or of records, without rows that cannot be asked."""
+    records = _records(source)
+    names = by_meaning(records.columns, file=records.file)
+    layout = next((layout for layout in LAYOUTS if set(layout) <= set(names)), None)
+    if layout is None:
+        expected = "; ".join(", ".join(map(repr, layout)) for layout in LAYOUTS)
+        raise DataError(
+            f"{records.file}: unknown layout with the columns {', '.join(map(repr, records.columns)) or 'none'}; "
+            f"expected one of these sets: {expected}. Rename the columns."
+        )
+    finished, parts_of = layout == FINISHED, LAYOUTS[layout]
+
+    def read() -> Iterator[tuple[int, Texts | str]]:
+        seen: set[int] = set()
+        for number, cells in records.read():
+            row = dict(zip(names, cells, strict=True)) if len(cells) else {}
+            parts = parts_of(row) if row else EMPTY
+            if isinstance(parts, str):
+                yield number, parts
+                continue
+            text, answer, options = parts
+            if not options and not finished:
+                mark = hash(text)
+                if mark in seen:
+                    yield number, OTHER_SOLUTION
+                    continue
+                seen.add(mark)
+            listed = json.dumps(sorted(options), ensure_ascii=False)
+            kind = as_text(row.get("pattern")) if finished else language_of(row, [text, *options])
+            identity = f"{text}\n{answer if finished else listed}"
+            yield number, (identity, answer, text, listed, kind)
+
+    rows = keep_rows(read(), file=records.file, place=records.place, output=1)
+    rows = rows if finished else _of_one_language(rows, records.place)
+    return Questions(records.file, rows, records.place, finished)
+
+
+def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Records:
+    if isinstance(source, Iterable) and not isinstance(source, str):
+        return json_records([dict(item) if isinstance(item, Mapping) else item for item in source], file="the items")
+    if not isinstance(source, str | os.PathLike):
+        raise DataError(
+            f"Questions are a file, {HUB}user/name, or a list of records {{'question': ..., 'answer': ...}}; got "
+            f"{source!r:.60}."
+        )
+    if isinstance(source, str) and source.startswith(HUB):
+        return hub_records(source)
+    path = Path(source)
+    if path.is_dir() and is_saved_dataset(path):
+        return saved_records(path)
+    return file_records(path, inside="examples")
+
+
+def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
+    """The rows in the language, or script, of most."""
+    others = other_languages([texts[-1] for _, texts in rows])
+    if not others:
+        return rows
+    keep = np.ones(len(rows), dtype=bool)
+    keep[list(others)] = False
+    report = DropReport(int(keep.sum()), dict(rows.report.dropped), dict(rows.report.examples))
+    for number, reason in others.items():
+        report.drop(reason, place(int(rows.numbers[number])))
+    return KeptRows(report, rows.table.filter(keep), rows.numbers[keep], rows.marks[keep])
 
 
 def question_texts(
@@ -50,9 +173,7 @@ def question_texts(
 
     Returns:
         The texts: `item` is the question (all its orders are one cluster), `task` the name of the file, `category` the
-        pattern of a finished prompt, `key` the row in the file. And what became of every row, by reason: no question,
-        no answer key, no options, one option, an option twice, several right options, answer not among the options,
-        repeated or contradictory rows, another language than most, kept as an example, not drawn.
+        pattern of a finished prompt, `key` the row in the file. And the report, which counts every row by reason.
 
     Raises:
         DataError: No such file or something else than data, an unknown layout, no usable row, or no question beside the
@@ -61,6 +182,9 @@ def question_texts(
 
     Warns:
         StatisticsWarning: Fewer questions than `n_questions`.
+
+    References:
+        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737; https://github.com/andrewnam/causal_head_gating.
 
     Example:
         >>> import headcats as hc
@@ -77,9 +201,6 @@ def question_texts(
         Answer: B
         >>> texts[0].text[slice(*texts[0].spans[0])], report.kept, report.dropped
         (' B', 2, {'kept as an example': 1})
-
-    References:
-        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737; https://github.com/andrewnam/causal_head_gating.
     """
     for name, count in (("n_orders", n_orders), ("n_examples", n_examples)):
         check_count(name, count, most=math.inf)

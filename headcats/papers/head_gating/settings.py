@@ -17,10 +17,7 @@ N_EXAMPLES, N_ORDERS = 10, 1
 
 
 class Stage(NamedTuple):
-    """A stage of the fit, with its push and the learning rates of its first and last update.
-
-    `push` is lambda in `loss = NLL - lambda * mean_heads clamp(theta)`: above 0 it pushes gates up.
-    """
+    """A stage of the fit: lambda of `NLL - lambda * mean_heads clamp(theta)` (`push`), its first and last rate."""
 
     name: str
     push: float
@@ -36,7 +33,7 @@ class GatingSettings:
         updates: Adam updates per stage.
         first_rates: Learning rate of the first and last update of G0, linear in between.
         later_rates: The same for G+ and G-.
-        push: |lambda| of G+ (lambda above 0) and G- (below 0).
+        push: |lambda| of G+ (lambda above 0: gates up) and G- (below 0).
         clamp: theta counts for the push up to this absolute value.
         max_norm: Norm at which the gradient of all gates together is clipped.
         n_texts: Texts per data set in a study, held-out ones included; at least the number of scored prompts per task.
@@ -45,14 +42,13 @@ class GatingSettings:
     Raises:
         OptionError: A number out of range.
 
-    Example:
-        >>> import headcats as hc
-        >>> few = hc.papers.head_gating.GatingSettings(updates=20, batch=32)
-        >>> [stage.name for stage in few.stages]
-        ['g0', 'g_plus', 'g_minus']
-
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
+
+    Example:
+        >>> import headcats as hc
+        >>> [stage.name for stage in hc.papers.head_gating.GatingSettings(updates=20, batch=32).stages]
+        ['g0', 'g_plus', 'g_minus']
     """
 
     batch: int = 64

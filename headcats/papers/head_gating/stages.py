@@ -12,9 +12,14 @@ from torch import Tensor
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.graphs import leaving_no_graph
-from headcats.papers.head_gating.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
+from headcats.papers.head_gating.log_probs import (
+    GateTexts,
+    existing_heads,
+    log_prob_gradient,
+    mean_log_prob,
+    texts_at_once,
+)
 from headcats.papers.head_gating.settings import GatingSettings, Stage
-from headcats.papers.head_gating.texts import GateTexts
 from headcats.statistics.random_streams import stream
 
 Advance = Callable[[int, int, str], None]
@@ -28,13 +33,7 @@ _NOISE = 0.1
 
 
 class GateFit(NamedTuple):
-    """Gates fitted from one start.
-
-    Attributes:
-        gates: Stage -> gates in [0, 1], NaN for heads that a layer lacks.
-        losses: "open" (all gates at 1), "start" and each stage -> mean negative log-probability of the held-out
-            targets, in nats.
-    """
+    """Stage -> gates, NaN for missing heads; "open", "start" and stages -> NLL of held-out targets, in nats."""
 
     gates: dict[str, Float[Tensor, "layer head"]]
     losses: dict[str, float]
@@ -50,12 +49,9 @@ def fit_gates(
     seed: int,
     advance: Advance = lambda done, of, stage: None,
 ) -> GateFit:
-    """Three stages of Adam updates on `NLL - lambda * mean_heads clamp(theta)`, gates being sigmoid(theta).
+    """Three stages, each with an Adam of its own; `names`, data set and number of the seed, name the random streams.
 
-    NLL is the mean over the target tokens of a text, then over the texts of a batch, which are drawn without
-    replacement. Each stage has an Adam of its own. `names`, data set and number of the seed, name the random streams.
-    The fit diverges (DataError) if a loss is not finite, G0 is not better than the random start, or G+ or G- ends above
-    G0 in loss less push.
+    A fit diverges (DataError) if a loss is not finite, G0 is not better than its start, or G+ or G- ends above G0.
     """
     exists = existing_heads(model)
     draws_of = partial(stream, seed, "head_gating", *names)
@@ -138,7 +134,7 @@ def pushed(theta: Tensor, strength: float, *, settings: GatingSettings, exists: 
 
 
 def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
-    """Raises DataError if the last loss is not finite, or G0 is not better than its start."""
+    """Refuse a last loss that is not finite, and a G0 that is not better than its start."""
     stage, loss = next(reversed(losses.items()))
     if not np.isfinite(loss):
         raise DataError(_diverged(names, f"the loss of held-out texts after {stage} is {loss}"))
@@ -163,11 +159,7 @@ class Lowered(NamedTuple):
 def check_pushed(
     before: Lowered, after: Lowered, stage: Stage, *, settings: GatingSettings, names: tuple[str, ...]
 ) -> None:
-    """Raises DataError if G+ or G- ends above G0 in loss less push.
-
-    The loss alone may rise, but not by more than the push gains. A tenth of the most that the push can gain, `2 *
-    lambda * clamp`, passes as noise. Texts are fitted ones: what does not generalise is no divergence.
-    """
+    """Refuse G+ or G- above G0 in loss less push, on fitted texts, by more than a tenth of the most a push can gain."""
     if float(after) - float(before) <= _NOISE * 2 * abs(stage.push) * settings.clamp:
         return
     problem = f"{stage.name} ends above its start in the loss less the push: {after} after, {before} before"

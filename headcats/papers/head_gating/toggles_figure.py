@@ -40,8 +40,8 @@ def gate_toggles(toggles: xr.Dataset, *, title: str | None = None) -> PanelGrid:
     threshold are off.
 
     Args:
-        toggles: What `hc.papers.head_gating.toggle_curves` returns: `log_prob, layer_off, head_off (seed, score,
-            heads_off)`, `change, n_high (seed, score)`; of several data sets, `xarray.concat([...], "dataset")`.
+        toggles: What `hc.papers.head_gating.toggle_curves` returns; of several data sets, `xarray.concat([...],
+            "dataset")`.
         title: Written above the panels.
 
     Returns:
@@ -132,7 +132,7 @@ def _rows(toggles: xr.Dataset, name: str) -> pd.DataFrame:
 
 
 def _named(places: np.ndarray, unit: str) -> str:
-    """The heads that were switched off last, those of most seeds first: `L1H3 (2 seeds), L0H1`; "" for none."""
+    """Heads that were switched off last, those of most seeds first: `L1H3 (2 seeds), L0H1`; "" for none."""
     counts = Counter(tuple(place) for place in places.tolist() if place[0] >= 0)
     common = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     named = [

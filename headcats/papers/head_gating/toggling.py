@@ -11,9 +11,8 @@ from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.graphs import leaving_no_graph
-from headcats.papers.head_gating.log_probs import mean_log_prob, texts_at_once
+from headcats.papers.head_gating.log_probs import NextTokenData, gate_texts, mean_log_prob, texts_at_once
 from headcats.papers.head_gating.settings import THRESHOLD
-from headcats.papers.head_gating.texts import NextTokenData, gate_texts
 from headcats.sweeps.labels import check_axes
 
 SCORES = ("facilitation", "irrelevance", "interference")
@@ -23,8 +22,8 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     """Log-probability of the targets while heads are switched off one after another, largest score first.
 
     The curve starts with the gates G+, under which only interfering heads are down; every step sets one more gate to 0.
-    If the scores are right, the curve falls for facilitation, stays for irrelevance and rises (or stays, where the
-    heads were off already) for interference, as long as the scores are high.
+    If the scores are right, it falls for facilitation, stays for irrelevance and rises (or stays, where heads were off
+    already) for interference, as long as scores are high.
 
     Args:
         model: The model that the gates were fitted to.
@@ -33,15 +32,17 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
         threshold: Score from which a head counts for `change`.
 
     Returns:
-        `log_prob (seed, score, heads_off)` in nats, mean over the target tokens of a text, then over texts;
-        `layer_off, head_off (seed, score, heads_off)`, the head switched off last (-1 for none); `change (seed,
-        score)`, log_prob with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`, their
-        number. NaN for seeds without gates. Where the gates name their data set, so does the coordinate `dataset`, by
-        which curves of several are put together: `xarray.concat([...], "dataset")`. `hc.figures.gate_toggles` draws
-        them.
+        `log_prob (seed, score, heads_off)` in nats, mean over the target tokens of a text, then over texts; `layer_off,
+        head_off (seed, score, heads_off)`, the head switched off last (-1 for none); `change (seed, score)`, log_prob
+        with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`, their number. NaN for
+        seeds without gates. Coordinate `dataset` where the gates have one: `xarray.concat([...], "dataset")` puts
+        several together for `hc.figures.gate_toggles`.
 
     Raises:
         DataError: Gates of several data sets or of another grid than the model's, or data that the model cannot take.
+
+    References:
+        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
 
     Example:
         >>> import headcats as hc
@@ -53,9 +54,6 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
         >>> curves = hc.papers.head_gating.toggle_curves(model, new_texts, gates)
         >>> curves.log_prob.dims, curves.sizes["heads_off"]  # none off, one off, ... all 48
         (('seed', 'score', 'heads_off'), 49)
-
-    References:
-        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """
     adapted = adapt(model)
     check_model(adapted)

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,10 +14,10 @@ from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.hooks import Edit, hook_v, hook_z, keeping
-from headcats.papers.ov_relation.check_tables import CONTEXTS, with_categories
 from headcats.papers.ov_relation.extremes import Targets, among_extremes
-from headcats.papers.ov_relation.pairs import Relation, single_tokens
 from headcats.papers.ov_relation.settings import RelationSettings
+from headcats.papers.ov_relation.static import Relation, single_tokens
+from headcats.papers.ov_relation.summary import CONTEXTS, with_categories
 from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
 from headcats.sweeps.labels import check_axes
 
@@ -43,9 +42,6 @@ def dynamic_relation(
     run. "without", the last position attends to the source alone at every layer, so z is the head's value there, while
     the unchanged z goes on to the next layer: a test of the weights regardless of where the head looks.
 
-    The paper's correlation is `pooled_r`, over heads and templates together: every head counts once per template, with
-    its one static score beside its dynamic score in that template.
-
     Args:
         model: As for `ov_relation`, with a tokenizer.
         pairs: Relation -> (source, target) words: the pairs that were scored.
@@ -53,22 +49,23 @@ def dynamic_relation(
         templates: Texts with one `<X>`, after a space. The paper's four by default; a small vocabulary needs its own.
         bos: "own" takes the tokens that the tokenizer gives by itself, as the paper does: BOS for Llama, none for
             GPT-2. "once" puts BOS in front where it writes none, as in all other prompts of headcats; the bundled
-            models were trained with it. A model that you loaded with TransformerLens has a tokenizer that may put BOS
-            by itself.
+            models were trained with it.
 
     Returns:
         `score` and `suppression (context, template, task, layer, head)` in [0, 1], NaN where a layer has fewer heads;
         `static` and `suppression_static (task, layer, head)`, those of `relations`; `n (template, task)`, pairs whose
-        source is one token in the text. Pearson correlations with the static scores, each with a twin `suppression_...`
-        and NaN where either side does not vary: `pooled_r (context, task)` over heads and templates, `r (context,
-        template, task)` over heads, `mean_r (context, task)` over heads, of scores averaged over templates. Coordinate
-        `category (task)`, if `relations` has it.
+        source is one token in the text. `pooled_r` and `suppression_pooled_r (context, task)`, the paper's correlation:
+        Pearson's, over heads and templates together, every head once per template with its one static score; NaN where
+        either side does not vary. Coordinate `category (task)`, if `relations` has it.
 
     Raises:
         DataError: A relation without its pairs or with others, a template with unknown words.
         OptionError: A text that is no template.
         UnknownNameError: Another `bos`.
         ModelError: As for `ov_relation`; no tokenizer; or heads with gates or sinks, which have no run without context.
+
+    References:
+        Elhelo & Geva (2025), MAPS, arXiv 2412.11965, section on dynamic relations.
 
     Example:
         >>> import headcats as hc
@@ -77,13 +74,8 @@ def dynamic_relation(
         >>> pairs = {"country_capital": task.pairs(40, seed=0)[:40]}
         >>> relations = hc.methods.ov_relation(model, pairs)
         >>> written = hc.papers.ov_relation.dynamic_relation(model, pairs, relations, templates=["<X> →"])
-        >>> written.score.dims
-        ('context', 'template', 'task', 'layer', 'head')
-        >>> bool(abs(written.pooled_r).max() <= 1.0001)  # with the scores of the weights
-        True
-
-    References:
-        Elhelo & Geva (2025), MAPS, arXiv 2412.11965, section on dynamic relations.
+        >>> written.score.dims, bool(abs(written.pooled_r).max() <= 1.0001)
+        (('context', 'template', 'task', 'layer', 'head'), True)
     """
     _check_templates(templates)
     check_bos(bos)
@@ -111,15 +103,12 @@ def dynamic_relation(
     )
     for name, prefix in (("score", ""), ("suppression", "suppression_")):
         scores = relations[name].sel(task=table["task"].values).transpose("task", "layer", "head").values
-        static = scores.reshape(len(scores), -1)
         dynamic = table[name].values.reshape(*shape[1:4], -1)
         # Each head once per template, beside its one static score.
-        beside = np.concatenate([static] * len(templates), axis=-1)
+        beside = np.concatenate([scores.reshape(len(scores), -1)] * len(templates), axis=-1)
         pooled = np.concatenate(list(np.moveaxis(dynamic, 1, 0)), axis=-1)
         table[f"{prefix}static"] = (("task", "layer", "head"), scores)
         table[f"{prefix}pooled_r"] = (("context", "task"), _pearson(pooled, beside))
-        table[f"{prefix}r"] = (_GRID[:3], _pearson(dynamic, static))
-        table[f"{prefix}mean_r"] = (("context", "task"), _pearson(dynamic.mean(axis=1), static))
     described = {"method": "dynamic_relation", "model": adapted.name}
     provenance = json.dumps(described | {"templates": list(templates), "bos": bos}, ensure_ascii=False)
     return with_categories(table, relations).assign_attrs(described, provenance=provenance)
@@ -156,22 +145,16 @@ def _scored_relations(
         yield relation, k
 
 
-@dataclass(frozen=True, eq=False)
-class _Filled:
-    """A template filled with the sources of a relation."""
+class _Filled(NamedTuple):
+    """A template filled with the sources of a relation; `pairs` are places of the prompts' pairs in the relation."""
 
     tokens: Int[Tensor, "prompt pos"]
     source: int
-    """Position of the source."""
     pairs: Int[Tensor, " prompt"]
-    """Place of each prompt's pair in the relation."""
 
 
 def _fill(template: str, relation: Relation, tokenizer: Any, *, bos: str) -> _Filled:
-    """The template with each source that is the same single token in the text as alone.
-
-    A DataError for a word of the template that the tokenizer does not know, or if no pair is left.
-    """
+    """The template with each source that is the same single token in the text as alone."""
     unknown = unknown_id(tokenizer)
     start = template.index(SLOT)
     prompts: list[list[int]] = []
@@ -205,8 +188,7 @@ def _fill(template: str, relation: Relation, tokenizer: Any, *, bos: str) -> _Fi
 def _head_outputs(model: HookedModel, filled: _Filled) -> list[dict[int, Float[Tensor, "head prompt d_head"]]]:
     """Per layer, z at the last position with context, and without.
 
-    A head that sees one token alone gives its value there, which is what it gives without context. So both come from
-    one ordinary run; the first position, where every head sees one token alone, shows that this holds.
+    Without context a head gives its value at the source, as at the first position, where this is checked.
     """
     outputs: list[dict[int, list[Tensor]]] = [{layer: [] for layer in model.layers} for _ in CONTEXTS]
     for tokens in filled.tokens.split(_PROMPTS_AT_ONCE):

@@ -1,8 +1,7 @@
 """Which tokens a head puts at the top and at the bottom of the vocabulary, for many rows at once.
 
-A target is among the top k if fewer than k tokens have a larger value, that is, if its value is at least the k-th
-largest. One pass over the vocabulary finds the k-th largest and k-th smallest value of every row, and any number of
-targets is compared with them; the logits of the whole vocabulary are never in memory.
+A target is among the top k if its value is at least the k-th largest. One pass over the vocabulary finds the k-th
+largest and smallest value of every row; the logits of the whole vocabulary are never in memory.
 """
 
 import math
@@ -45,10 +44,9 @@ def among_extremes(
     *,
     d_vocab: int,
 ) -> list[Hits]:
-    """Look for tokens among the largest and the smallest of `outputs @ W_O @ W_U`.
+    """Look for tokens among the largest and the smallest of `outputs @ W_O @ W_U`, or of `outputs @ W_U` without W_O.
 
-    Ties: all tokens that share the k-th place are in. In a row where all tokens have one value (the head writes
-    nothing) none is. Without W_O, `outputs` are in the residual stream already.
+    Tokens that share the k-th place are all in, except in a row of one value (the head writes nothing): none is.
     """
     heads, n_rows, _ = outputs.shape
     k = max(targets.k for targets in target_sets)
@@ -81,30 +79,13 @@ def among_extremes(
     return hits
 
 
-def top_tokens(
-    outputs: Float[Tensor, "row d_head"],
-    W_O: Float[Tensor, "d_head d_model"],
-    unembedding: Columns,
-    *,
-    k: int,
-    d_vocab: int,
-) -> Int[Tensor, "row k"]:
-    """The k tokens with the largest `outputs @ W_O @ W_U` of one head, largest first; of equal ones the smallest id."""
-    residual = outputs @ W_O
-    values = [
-        residual @ unembedding(start, min(start + _CHUNK, d_vocab)).to(residual.device)
-        for start in range(0, d_vocab, _CHUNK)
-    ]
-    return torch.cat(values, dim=-1).argsort(dim=-1, descending=True, stable=True)[:, :k]
-
-
 def _extreme(
     values: Float[Tensor, "head row column"], before: Float[Tensor, "head row k"], *, largest: bool
 ) -> Float[Tensor, "head row k"]:
     """The k largest (or smallest) of `values` and `before` together.
 
-    Columns fall into groups. The k largest values lie in the k groups with the largest maxima (where groups tie, any of
-    them hold enough of that value), so only these are searched: one fast pass over all values, a slow one over few.
+    The k largest lie in the k groups of columns with the largest maxima, so only these are searched: one fast pass over
+    all values, a slow one over few.
     """
     k, columns = before.shape[-1], values.shape[-1]
     size = max(1, round(math.sqrt(columns / k)))

@@ -11,19 +11,64 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, TokenizationWarning
+from headcats.base.errors import DataError, ModelWarning, TokenizationWarning
 from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import unprocessed_circuit
-from headcats.papers.ov_relation.family import warn_of_other_family
-from headcats.papers.ov_relation.pairs import Relation, single_tokens
-from headcats.papers.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
-from headcats.papers.ov_relation.static import Counts, relation_counts
+from headcats.papers.ov_relation.settings import FIRST_MLP, PRESETS, USUAL, RelationSettings, settings_of
+from headcats.papers.ov_relation.static import Counts, Relation, relation_counts, single_tokens
 from headcats.results.categories import coloured
 from headcats.sweeps.labels import model_provenance
 
+LLAMA_3_VOCABULARY = range(128_256, 128_512)
+"""Its tokens, with room for a few that a fine-tune has added; no other Llama has as many."""
+LLAMA_3_70B = (80, 8192)
+"""Blocks and width, of Llama 3, 3.1 and 3.3 alike."""
 _GRID = ("task", "layer", "head")
+
+
+def family_preset(model: HookedModel) -> str:
+    """The preset that the paper's code takes for a model of this family; "" if the family is not known.
+
+    The paper goes by the model's name; here its architecture and vocabulary decide, which local folders have, too.
+    """
+    config = model.model.cfg
+    recorded = (getattr(config, name, None) for name in ("architecture", "original_architecture"))
+    architecture = next((str(name) for name in recorded if name), "")
+    if not architecture:
+        return ""
+    if not architecture.startswith("Llama") or model.d_vocab not in LLAMA_3_VOCABULARY:
+        return USUAL
+    return "maps2025-llama3-70b" if (model.n_layers, model.d_model) == LLAMA_3_70B else "maps2025-llama3"
+
+
+def warn_of_other_family(
+    model: HookedModel, preset: str | RelationSettings, *, first_mlp: str = "preset", stacklevel: int = 2
+) -> None:
+    """A ModelWarning if a preset by name has other constants than the paper takes for this family."""
+    usual = family_preset(model)
+    if not usual or not isinstance(preset, str):
+        return
+    names = {"k": "k", "copying_k": "k of copying relations"}
+    names |= {"first_mlp": "first MLP"} if first_mlp == "preset" else {}
+    used, papers = PRESETS[preset], PRESETS[usual]
+    differing = [
+        f"{name} {_shown(getattr(used, field))}, not {_shown(getattr(papers, field))}"
+        for field, name in names.items()
+        if getattr(used, field) != getattr(papers, field)
+    ]
+    if differing:
+        warnings.warn(
+            f"Preset {preset!r} is not what MAPS takes for a model like {model.name!r}: {', '.join(differing)}. "
+            f"For the paper's numbers: preset={usual!r} (--preset {usual}, or --methods ov_relation:preset={usual}).",
+            ModelWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _shown(value: int | bool) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 class OVRelation:
@@ -33,12 +78,12 @@ class OVRelation:
     and without the final norm. E is W_E[s] in layer 0 and mlp_0(ln2_0(W_E[s])) in later layers: what the first MLP
     writes, without the residual stream (in parallel blocks, after the norm that the MLP reads). kv(h) is the key-value
     group of h. `score` is the share of pairs whose target is among the top k tokens of proj, `suppression` the same for
-    -proj. Both lie in [0, 1]. Whether the model uses the head this way is a separate question: see
+    -proj, both in [0, 1]. Whether the model uses the head this way is a separate question: see
     `hc.papers.ov_relation.dynamic_relation` and `hc.papers.ov_relation.relation_ablation`.
 
     Pairs: words with a leading space, each exactly one token; relations with fewer than 30 such pairs are skipped.
     Copying relations, with the same token on both sides of every pair, have a k of their own (`k` holds the one used).
-    Ties: a target counts if fewer than k tokens have a larger value; a head that gives all tokens the same value maps
+    A target counts if fewer than k tokens have a larger value; a head that gives all tokens the same value maps
     nothing.
 
     Null: the targets of the relation in 200 random orders, scored the same way, pooled over orders and heads. Chance

@@ -16,7 +16,7 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import require
-from headcats.papers.ov_relation.check_tables import by_category
+from headcats.papers.ov_relation.summary import by_category
 
 _VARIABLES = {
     **dict.fromkeys(("accuracy", "head"), ("task", "k")),

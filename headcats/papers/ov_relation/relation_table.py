@@ -17,8 +17,8 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MEDIUM, escaped, text_width
 from headcats.figures.tables import head_rows, require
-from headcats.papers.ov_relation.check_tables import SIDES, by_category
 from headcats.papers.ov_relation.static_dynamic import check_dynamic
+from headcats.papers.ov_relation.summary import SIDES, by_category
 from headcats.results.visible import shortened
 
 _ROW, _BAR, _APART = 22, 100, 18  # pixels

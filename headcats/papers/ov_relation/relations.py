@@ -1,12 +1,9 @@
 """The suite `relations`: the 20 relations that MAPS scores heads for, in its four categories.
 
-Which relations there are is the paper's choice (Elhelo & Geva 2025, arXiv 2412.11965); the pairs are ours. Seven are
-tasks of the suite `icl`. Words are short and common, because joint methods count pairs whose words are one token each
-and asks for 30 of them: every relation has at least 35 of GPT-2's tokens. The paper's own pairs load from its folder
-(docs/your_data.md), with the paper's categories.
-
-Copying, first letter and last letter ask about the same words, of which others have a synonym, a homophone or a past
-tense, so that in few-shot prompts each can be another's corruption.
+Which relations there are is the paper's choice (Elhelo & Geva 2025, arXiv 2412.11965); the pairs are ours. Words are
+short and common: every relation has at least 35 pairs of single tokens of GPT-2. Copying, first letter and last letter
+ask about the same words, of which others have a synonym or a past tense, so that in few-shot prompts each can be
+another's corruption. The paper's own pairs load from its folder (docs/your_data.md).
 """
 
 from functools import partial
@@ -34,6 +31,7 @@ _spelled = partial(_algorithmic, source="tables/ nouns, animals, verbs, adjectiv
 _knowledge = partial(task, category="Knowledge", suite="relations")
 _linguistic = partial(task, category="Linguistic", suite="relations")
 _translated = partial(_table, (*TABLES, MORE_WORDS), category="Translation")
+_linguistic_words = partial(_table, [MORE_WORDS], category="Linguistic")
 
 
 def _words() -> list[str]:
@@ -98,7 +96,6 @@ def noun_pronoun(n: int, *, seed: int) -> list[WordPair]:
     return merge(table_pairs(NAMES, "english", "pronoun"), things, several)
 
 
-_linguistic_words = partial(_table, [MORE_WORDS], category="Linguistic")
 _linguistic_words("compound", "english", "compound", "A word that begins with it: `airport` for `air`.")
 _linguistic_words("homophone", "english", "homophone", "A word that sounds the same: `sea` for `see`.")
 _linguistic_words("synonym", "english", "synonym", "A word of similar meaning: `quick` for `fast`.")

@@ -12,10 +12,9 @@ from headcats.base.bounds import check_count
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.head import Head
-from headcats.papers.ov_relation.extremes import top_tokens
 from headcats.papers.ov_relation.settings import RelationSettings, settings_of
 
-_ROWS = 4096  # tokens of the vocabulary at once
+_ROWS, _COLUMNS = 4096, 16_384  # tokens of the vocabulary at once, as sources and as targets
 
 
 def salient_tokens(
@@ -74,12 +73,13 @@ def salient_tokens(
     # Stable: of equal gains, the smallest id first.
     sources = gain.argsort(descending=True, stable=True)[:n]
     outputs = circuit.values(_embeddings(circuit, sources, uses_mlp), layer=layer)[number]
-    W_O, d_vocab = circuit.W_O(layer)[number], circuit.d_vocab
+    residual = outputs @ circuit.W_O(layer)[number]
+    starts = range(0, circuit.d_vocab, _COLUMNS)
+    columns = (circuit.unembedding(start, min(start + _COLUMNS, circuit.d_vocab)) for start in starts)
+    values = torch.cat([residual @ part.to(residual.device) for part in columns], dim=-1)
+    # Of equal tokens, the smallest id first.
     targets = torch.stack(
-        [
-            top_tokens(sign * outputs, W_O, circuit.unembedding, k=min(k, d_vocab), d_vocab=d_vocab).cpu()
-            for sign in (1, -1)
-        ]
+        [(sign * values).argsort(dim=-1, descending=True, stable=True)[:, :k].cpu() for sign in (1, -1)]
     )
     dims = ("direction", "source", "place")
     return xr.Dataset(

@@ -1,7 +1,8 @@
 """Relation scores of every head from its weights, with the null of permuted targets."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,19 +10,102 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.base.errors import ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.circuit import Circuit
 from headcats.papers.ov_relation.extremes import Targets, among_extremes
-from headcats.papers.ov_relation.pairs import Relation
 from headcats.papers.ov_relation.settings import RelationSettings
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.tokens import UNKNOWN_WORD, encode, unknown_id
 from headcats.statistics.random_streams import stream
 
 
-class Counts(NamedTuple):
-    """For how many pairs of a relation each head puts the target among the top k, or among the bottom k.
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A relation whose sources and targets are single tokens."""
 
-    -1 where a layer has fewer heads. The null has counts for every permutation of the targets. `direct` is the count
-    for the embeddings themselves, without a head, and `direct_later` for what heads after layer 0 read.
+    name: str
+    sources: Int[Tensor, " pair"]
+    targets: Int[Tensor, " pair"]
+    words: tuple[tuple[str, str], ...]
+    """The pairs as text; token ids where no words were given."""
+    report: DropReport
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def copying(self) -> bool:
+        """True if every pair has the same token on both sides; such relations have a k of their own."""
+        return bool((self.sources == self.targets).all())
+
+
+def single_tokens(
+    name: str, pairs: Sequence[Any], *, tokenizer: Any | None, d_vocab: int, min_pairs: int = 1
+) -> Relation:
+    """The pairs whose words, each with a leading space, are exactly one token; token ids are taken as they are."""
+    candidates: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
+    if candidates and all(_is_pair(pair, int) for pair in candidates):
+        ids: list[Any] = candidates
+        if outside := [token for pair in ids for token in pair if not 0 <= token < d_vocab]:
+            raise DataError(
+                f"Relation {name!r} holds the token id {outside[0]}; the model knows ids 0 to {d_vocab - 1}."
+            )
+    elif all(_is_pair(pair, str) for pair in candidates):
+        ids = _encode(name, candidates, tokenizer)
+    else:
+        wrong = next(pair for pair in candidates if not _is_pair(pair, str))
+        raise DataError(
+            f"Relation {name!r} must be a list of (source, target) words, or of token ids; it holds {wrong!r}."
+        )
+    report = DropReport()
+    accepted: dict[tuple[int, int], tuple[str, str]] = {}
+    for (source, target), id_pair in zip(candidates, ids, strict=True):
+        if problem := id_pair if isinstance(id_pair, str) else "given twice" if id_pair in accepted else "":
+            report.drop(problem, f"{source!r} -> {target!r}")
+        else:
+            accepted[id_pair] = (str(source), str(target))
+    report.kept = len(accepted)
+    if len(accepted) < min_pairs:
+        raise DataError(
+            f"Relation {name!r} has too few pairs of single tokens: {report.summary()}; at least {min_pairs} are "
+            f"needed. Add pairs, or leave it out."
+        )
+    sources, targets = torch.tensor(list(accepted), dtype=torch.long).reshape(-1, 2).T
+    return Relation(name, sources.clone(), targets.clone(), tuple(accepted.values()), report)
+
+
+def _encode(name: str, pairs: list[tuple[str, str]], tokenizer: Any | None) -> list[tuple[int, int] | str]:
+    """The two ids of each pair, or why it has none."""
+    if not pairs:
+        return []
+    if tokenizer is None:
+        raise DataError(f"Relation {name!r} is given as words and the model has no tokenizer: give token ids instead.")
+    words = [" " + word for pair in pairs for word in pair]
+    ids = encode(tokenizer, words)
+    unknown = unknown_id(tokenizer)
+
+    def problem(source: list[int], target: list[int]) -> str:
+        if unknown is not None and unknown in (*source, *target):
+            return UNKNOWN_WORD
+        side, tokens = ("source", source) if len(source) != 1 else ("target", target)
+        return "" if len(tokens) == 1 else f"{side} of {'several tokens' if tokens else 'no token'}"
+
+    sides = zip(ids[::2], ids[1::2], strict=True)
+    return [problem(source, target) or (source[0], target[0]) for source, target in sides]
+
+
+def _is_pair(pair: Any, kind: type) -> bool:
+    return (
+        isinstance(pair, tuple)
+        and len(pair) == 2
+        and all(isinstance(part, kind) and not isinstance(part, bool) for part in pair)
+    )
+
+
+class Counts(NamedTuple):
+    """Pairs of a relation whose target each head puts among the top, or bottom, k; -1 where a layer has fewer heads.
+
+    `direct` is the count for the embeddings themselves, without a head, `direct_later` for what later heads read.
     """
 
     pairs: int
@@ -61,11 +145,7 @@ def relation_counts(
     seed: int,
     advance: Callable[[float, str], None] = lambda share, what: None,
 ) -> dict[str, Counts]:
-    """Counts of all heads for all relations, each weight read once.
-
-    Per layer, the sources of all relations go through all heads in one batched product, which also serves the null:
-    every target of a relation is looked up for every source of it. A ModelError for a number that is not finite.
-    """
+    """Counts of all heads for all relations: one batched product per layer, which also serves the null."""
     sources = torch.cat([relation.sources for relation in relations]).unique()
     tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}
     embeddings = circuit.embeddings(sources)

@@ -17,7 +17,7 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, require
-from headcats.papers.ov_relation.check_tables import CONTEXTS, SIDES, by_category
+from headcats.papers.ov_relation.summary import CONTEXTS, SIDES, by_category
 
 _GRID = ("context", "template", "task", "layer", "head")
 _TABLE = "hc.papers.ov_relation.dynamic_relation(model, pairs, relations)"

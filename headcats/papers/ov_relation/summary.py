@@ -4,6 +4,26 @@ import json
 
 import xarray as xr
 
+CONTEXTS = ("with", "without")
+SIDES = ("score", "suppression")
+
+
+def with_categories(table: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
+    """A table over `task` with the categories and colours of its relations, where `relations` has them."""
+    if "category" in relations.coords:
+        table = table.assign_coords(category=relations["category"].sel(task=table["task"].values).drop_vars("task"))
+    listed = {name: relations.attrs[name] for name in ("categories",) if name in relations.attrs}
+    return table.assign_attrs(listed)
+
+
+def by_category(table: xr.Dataset) -> list[tuple[str, str]]:
+    """(category, relation) of a table, in the order of the attribute `categories`; "" without categories."""
+    tasks = [str(name) for name in table["task"].values]
+    kinds = [str(name) for name in table["category"].values] if "category" in table.coords else [""] * len(tasks)
+    listed = [str(entry["name"]) for entry in json.loads(table.attrs.get("categories", "[]"))]
+    order = list(dict.fromkeys([*listed, *kinds]))
+    return sorted(zip(kinds, tasks, strict=True), key=lambda pair: order.index(pair[0]))
+
 
 def summary(block: xr.Dataset) -> list[str]:
     """Sentences on what `ov_relation` returns: relations implemented, by how many heads, and what chance reaches."""

@@ -1,6 +1,8 @@
 """Tables of questions, with a model's answers or without, as items of a token probe."""
 
+import math
 import os
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +11,19 @@ from typing import Any
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.base.registry import unknown_name_message
-from headcats.papers.token_probe.cells import answers_of, label_of, text_of
-from headcats.papers.token_probe.exact_text import find_text
-from headcats.papers.token_probe.extraction import gives_none
-from headcats.papers.token_probe.items import AnsweredItem, Item, Question
+from headcats.papers.token_probe.items import AnsweredItem, Item, Question, find_text, gives_none
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos
 from headcats.tasks.files.any_records import FIELDS, file_records, language_of, other_languages
+from headcats.tasks.files.questions import LIST, read_list
 from headcats.tasks.files.records import ABSENT, EMPTY, by_meaning, find
 
+_RIGHT = {"1", "1.0", "true", "right", "correct", "yes"}
+_WRONG = {"0", "0.0", "false", "wrong", "incorrect", "no"}
+# How pandas and CSV write that a cell is empty.
+_NOTHING = {"", "nan", "none", "null", "<na>"}
+# A list of texts, rather than a text that starts with a bracket, such as "[1] Rome".
+_QUOTED = re.compile(r"""\[\s*['"]""")
 # The first name is preferred where several are there, as `find` has it.
 QUESTION = ("question", "prompt", "input")
 ASKED = ("raw_question",)
@@ -35,6 +41,55 @@ MEANINGS = {
 INSIDE = "Data"
 """Key of the list in TriviaQA's own files."""
 _SENTENCE = ("sentence", "q")
+
+
+def text_of(cell: Any) -> str:
+    """A cell as text; "" for none."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    return cell if isinstance(cell, str) else str(cell)
+
+
+def answers_of(cell: Any) -> list[str]:
+    """The right answers of a cell, each once: a text, a number, a list, a list as text, or `{value, aliases}`."""
+    if isinstance(cell, Mapping):
+        fields = {str(name).casefold().replace("_", ""): value for name, value in cell.items()}
+        parts = [fields.get("value"), *_listed(fields.get("aliases"))]
+        return _distinct(parts)
+    return _distinct(_listed(cell))
+
+
+def _listed(cell: Any) -> list[Any]:
+    if isinstance(cell, str) and cell.strip().startswith("["):
+        text = cell.strip()
+        if text.endswith("]"):
+            return read_list(text)
+        if _QUOTED.match(text) or text.count("[") > text.count("]"):
+            raise ValueError(f"{LIST}: {text!r:.80}, without its end")
+    return list(cell) if isinstance(cell, list | tuple) else [cell]
+
+
+def _distinct(cells: Sequence[Any]) -> list[str]:
+    texts: dict[str, None] = {}
+    for cell in cells:
+        if isinstance(cell, Mapping | list | tuple):
+            raise ValueError(f"{LIST}: {cell!r:.80}")
+        number = isinstance(cell, float) and not math.isnan(cell)
+        if number and cell.is_integer():
+            texts[str(int(cell))] = None
+        if text_of(cell).strip():
+            texts[text_of(cell).strip()] = None
+    return list(texts)
+
+
+def label_of(cell: Any) -> bool | None:
+    """True for right, False for wrong, None for an empty cell."""
+    text = text_of(cell).strip().casefold()
+    if text in _NOTHING:
+        return None
+    if text not in _RIGHT | _WRONG:
+        raise ValueError(f"label that is neither right nor wrong: {cell!r:.40}")
+    return text in _RIGHT
 
 
 def answered_items(

@@ -10,13 +10,35 @@ from typing import Any
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.generation import Generated, LineEnds, generate, line_ends
-from headcats.papers.token_probe.exact_text import find_exact, find_text, occurrences, same_answer
-from headcats.papers.token_probe.extraction import extracted, gives_none
-from headcats.papers.token_probe.items import AnsweredItem, Item, Judged, Question
+from headcats.papers.token_probe.items import (
+    AnsweredItem,
+    Item,
+    Judged,
+    Question,
+    find_exact,
+    find_text,
+    gives_none,
+    occurrences,
+    same_answer,
+)
 from headcats.papers.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import UNKNOWN_WORD, encode, encode_with_bos, unknown_id
 
+_PROMPT = """\
+Copy the short answer out of each long answer, word for word. If the long answer gives none, write NO ANSWER.
+
+Question: In which city does the Colosseum stand?
+Long answer: The Colosseum is an ancient theatre in the centre of Rome, a short walk from the Forum.
+Short answer: Rome
+
+Question: Which river flows through the town?
+Long answer: I am sorry, but you would have to tell me which town you have in mind.
+Short answer: NO ANSWER
+
+Question: {question}
+Long answer: {answer}
+Short answer:"""
 NO_EXACT = "no exact answer in the output"
 NOT_IN_TEXT = "exact answer not found in the answer"
 NOTHING_SAID = "answer that gives no exact answer"
@@ -24,11 +46,32 @@ NOTHING_SAID = "answer that gives no exact answer"
 _EXAMPLE = 60
 
 
+def extracted(model: HookedModel, questions: Sequence[str], answers: Sequence[str], *, limit: int) -> list[str]:
+    """The exact answer of each answer in the model's words, greedily; "" where it cannot be asked, or says nothing."""
+    tokenizer = model.text_tokenizer
+    prompts = [
+        _PROMPT.format(question=question.strip(), answer=" ".join(answer.split()))
+        for question, answer in zip(questions, answers, strict=True)
+    ]
+    unknown = unknown_id(tokenizer)
+    encoded = [(*bos, *tokens) for bos, tokens, _ in encode_with_bos(tokenizer, prompts, bos=["once"] * len(prompts))]
+    asked = [
+        place
+        for place, tokens in enumerate(encoded)
+        if len(tokens) < model.n_ctx and (unknown is None or unknown not in tokens)
+    ]
+    copied = [""] * len(prompts)
+    if asked:
+        replies = generate(model, [encoded[place] for place in asked], ends=line_ends(tokenizer), limit=limit)
+        for place, reply in zip(asked, replies, strict=True):
+            text = str(tokenizer.decode(list(reply.tokens), clean_up_tokenization_spaces=False))
+            copied[place] = text.split("(")[0].strip().strip(".").strip()
+    return copied
+
+
 @dataclass(frozen=True)
 class AnswerShape:
-    """Tokens of a question (`q_len`, with the beginning of sequence), of question and answer (`length`), and the places
-    of the first and last token of the exact answer.
-    """
+    """Tokens of a question with BOS, of question and answer, and places of the exact answer's first and last token."""
 
     q_len: int
     length: int
@@ -57,9 +100,7 @@ class AnswerShape:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and its answer; `cut` if a limit ended the answer, not the model, `repeated` if the exact answer is
-    in it several times.
-    """
+    """One question and its answer; `cut` if a limit ended it, `repeated` if the exact answer is in it several times."""
 
     question: Item
     tokens: tuple[int, ...]
@@ -79,12 +120,7 @@ def answer_questions(
     preset: str = "",
     advance: Callable[[float], None] = lambda share: None,
 ) -> tuple[list[Answer], DropReport]:
-    """The model's own greedy answers to questions, and ready answers, without those whose token roles coincide.
-
-    How an answer is judged is said in `Question` and `AnsweredItem`. Of questions with the same prompt, and of ready
-    answers with the same prompt and text, the first is kept. `preset` names the settings in messages. A ModelError
-    without tokenizer; a DataError if no answer is left, or the roles coincide in most answers.
-    """
+    """The model's own greedy answers, and ready ones, each once, without those whose token roles coincide."""
     report = DropReport()
     encoded = encoded_questions(model, questions, report)
     ends = line_ends(model.tokenizer)

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, pluralize
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
@@ -70,7 +69,6 @@ def layer_token(
     token_map: xr.Dataset,
     *,
     variable: str | None = None,
-    highlight: Sequence[str] | None = None,
     layout: str = LAYERS_ACROSS,
     marks: str = MARKED,
     title: str | None = None,
@@ -91,8 +89,6 @@ def layer_token(
             high`; or `attention`: the first of these. With one further dimension (`representation`, `task`, `category`,
             `function`, `method`): one panel each. Roles stand in their order.
         variable: Another variable: `"within_task"` or `"shuffled"` (also AUCs).
-        highlight: Role or roles inside the rectangle; by default those of the attribute `exact_roles` (one per line),
-            or those whose names begin with `exact_answer_`. Roles that are not neighbours get several rectangles.
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: tokens along x.
         marks: `"all"`, or `"none"` for colours and the rectangle alone, and nothing below the title; with
             `layout="paper"` a copy for publication, with ticks every 2 at any size. **There colour is the only cue.**
@@ -106,7 +102,7 @@ def layer_token(
     Raises:
         DataError: no such variable over layer and role.
         OptionError: another `variable`.
-        UnknownNameError: a highlighted role that the map does not have, or another word for `layout` or `marks`.
+        UnknownNameError: another word for `layout` or `marks`.
 
     References:
         Layout after Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
@@ -134,7 +130,8 @@ def layer_token(
         table='hc.suite_blocks(results)["token_probe"]',
     )
     roles = [str(role) for role in token_map["role"].values]
-    inside = _inside(token_map, roles, highlight)
+    stored = str(token_map.attrs.get("exact_roles", "")).splitlines()
+    inside = [role for role in roles if (role in stored if stored else role.startswith(EXACT))]
     frames = _frames(token_map, name, row, inside)
     frame = pd.concat(frames, ignore_index=True)
     scale = _scale(frame["value"].to_numpy(), QUANTITIES[name])
@@ -173,17 +170,6 @@ def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
         # Not clipped: a few cells of such a map hold nearly all of the effect.
         return signed_scale(values, name=quantity.label, quantile=1.0)
     return rising_scale(values, colours="Blues", name=quantity.label)
-
-
-def _inside(token_map: xr.Dataset, roles: list[str], highlight: Sequence[str] | None) -> list[str]:
-    if highlight is None:
-        stored = str(token_map.attrs.get("exact_roles", "")).splitlines()
-        return [role for role in roles if (role in stored if stored else role.startswith(EXACT))]
-    highlight = [highlight] if isinstance(highlight, str) else highlight
-    for role in highlight:
-        if role not in roles:
-            raise UnknownNameError(unknown_name_message("token role", str(role), roles))
-    return [role for role in roles if role in highlight]
 
 
 def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]) -> list[pd.DataFrame]:
@@ -270,7 +256,10 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
     for mark, symbol in (("above", "●"), ("below", "▼")):
         if (frame["mark"] == mark).any():
             parts.append(f"{symbol} interval {mark} {quantity.chance:g}")
-    parts += ["○ largest"] + ([f"rectangle: {_boxed(inside)}"] if inside else [])
+    neighbours = {EXACT_ROLES[0]: "the token before it", EXACT_ROLES[-1]: "the token after it"}
+    beside = [phrase for role, phrase in neighbours.items() if role in inside]
+    boxed = "exact answer" + (f" with {' and '.join(beside)}" if beside else "")
+    parts += ["○ largest"] + ([f"rectangle: {boxed}"] if inside else [])
     parts += [f"{LAST_Q}: last token of the question"] if LAST_Q in roles else []
     if from_the_end := [role for role in roles if re.fullmatch(r"-[1-9]\d*", role)]:
         span = " … ".join(dict.fromkeys((from_the_end[0], from_the_end[-1])))
@@ -283,11 +272,3 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
         cells = f"{len(failed & names)} of {pluralize(len(frame), 'cell')}"
         parts.append(f"× no value: in {cells} because the probe did not converge")
     return parts
-
-
-def _boxed(inside: Sequence[str]) -> str:
-    if not all(role.startswith(EXACT) for role in inside):
-        return escaped(", ".join(inside))
-    neighbours = {EXACT_ROLES[0]: "the token before it", EXACT_ROLES[-1]: "the token after it"}
-    beside = [phrase for role, phrase in neighbours.items() if role in inside]
-    return "exact answer" + (f" with {' and '.join(beside)}" if beside else "")

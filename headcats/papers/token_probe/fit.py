@@ -37,15 +37,18 @@ class TokenProbe:
     Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the tokens
     before, first in, last in and after the exact answer; and -8 to -1, counted from the end of the text, which lie in
     the question if the answer is shorter (`in_question`). Two roles may still be one token in many answers
-    (`same_position`). Answers without an exact answer are left out and counted, like those whose roles coincide: fewer
+    (`same_position`). Left out and counted are answers without an exact answer, and those whose roles coincide: fewer
     than 5 tokens, an exact answer of fewer than 2, or one at an end of the answer.
 
     Three controls. `within_task`: the same probe on pairs of answers of one task, since a probe may know the hard task
     rather than the wrong answer. `task_baseline`: the AUC of knowing the task alone. `shuffled`: probes fitted to
     labels permuted within tasks; they are at chance within tasks (`shuffled_within`), and over all pairs at what the
-    task alone gives away, which is .5 only if tasks are equally hard. The column last_q precedes the answer: it shows
-    what the question gives away (that it is hard, or that the model does not know). The best cell of a map is the best
-    of many, so its own AUC flatters it.
+    task alone gives away. The column last_q shows what the question gives away. The best cell of a map is the best of
+    many, so its own AUC flatters it.
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707. Grouped splits, the AUC within tasks, both
+        controls and the intervals are this project's.
 
     Example:
         >>> import headcats as hc
@@ -58,10 +61,6 @@ class TokenProbe:
         >>> token_map = hc.methods.token_probe(hc.load_model("mini-cognitive"), questions, preset=few)
         >>> token_map.auc.dims, bool(0 <= token_map.auc.min() and token_map.auc.max() <= 1)
         (('layer', 'role'), True)
-
-    References:
-        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707. Grouped splits, the AUC within tasks, both
-        controls and the intervals are this project's.
     """
 
     name = "token_probe"

@@ -8,8 +8,46 @@ from typing import NamedTuple
 import numpy as np
 
 from headcats.base.errors import DataError, OptionError
-from headcats.papers.token_probe.exact_text import contains_one, find_exact, find_text, first_found, same_answer
 from headcats.prompts.tokens import check_bos
+
+NO_ANSWER = "NO ANSWER"
+"""What stands in place of an exact answer where an answer gives none."""
+
+
+def find_exact(exact: str, text: str) -> tuple[int, int] | None:
+    """Characters `[start, stop)` of the first match of `exact`, of its first group if it has one; None without text."""
+    match = re.search(exact, text)
+    if match is None:
+        return None
+    start, stop = match.span(1 if match.re.groups and match.group(1) is not None else 0)
+    return (start, stop) if text[start:stop].strip() else None
+
+
+def find_text(part: str, text: str) -> tuple[int, int] | None:
+    """Characters `[start, stop)` of the first occurrence of a text without its outer spaces, ignoring case."""
+    match = re.search(re.escape(part.strip()), text, re.IGNORECASE)
+    return match.span() if match and part.strip() else None
+
+
+def occurrences(part: str, text: str) -> int:
+    """Number of times that a text stands in another one, ignoring case."""
+    return len(re.findall(re.escape(part.strip()), text, re.IGNORECASE))
+
+
+def same_answer(first: str, second: str) -> bool:
+    """True if two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
+    return "".join(first.split()) == "".join(second.split())
+
+
+def first_found(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
+    """The occurrence that comes first; of several at one place that of the answer listed first."""
+    spans = [span for span in (find_text(answer, text) for answer in answers) if span]
+    return min(spans, key=lambda span: span[0], default=None)
+
+
+def gives_none(exact: str) -> bool:
+    """True if an exact answer says that there is none."""
+    return exact.strip().upper().replace("_", " ") == NO_ANSWER
 
 
 class Judged(NamedTuple):
@@ -195,7 +233,7 @@ class AnsweredItem:
         """The label, or what the aliases say."""
         if self.wrong is not None:
             return self.wrong
-        return not contains_one(self.exact_answer.strip() or self.text, self.aliases)
+        return first_found(self.exact_answer.strip() or self.text, self.aliases) is None
 
     @property
     def answer(self) -> str:

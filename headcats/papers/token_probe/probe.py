@@ -1,4 +1,4 @@
-"""One linear probe: its scores on held-out answers, and how well they tell wrong answers from right ones."""
+"""One linear probe: answers split by query item, scores of those held out, and how well they tell wrong from right."""
 
 import copy
 import functools
@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Float32, Shaped
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headcats.base.errors import DataError
 from headcats.papers.token_probe.settings import KEEP, TokenProbeSettings
+from headcats.prompts.drop_report import DropReport
+from headcats.statistics.random_streams import stream
 
 
 def probe_scores(
@@ -26,14 +30,8 @@ def probe_scores(
     """Scores of the held-out prompts by a logistic regression fitted to the others, and whether it converged.
 
     Higher = the answer is wrong: log-odds of features standardised by the training prompts, or the probability of raw
-    ones. None where the solver did not converge, and such probes are left out.
-
-    lbfgs is scikit-learn's fastest solver for hundreds of features or more (1600 prompts of 344 features on one core:
-    lbfgs 22 ms, newton-cg 23, newton-cholesky 56, liblinear 102; of 3072 features: lbfgs 0.5 s, newton-cholesky 8.5,
-    liblinear 2.7). It stops at scikit-learn's tolerance: on activations of a small model that adds numbers, AUCs are
-    within .0002 of those of Newton's method at a hundredth of it. Raw features stay in single precision, as the
-    authors' do, which decides where an unfinished fit stops. The raw probe is fitted to right answers, also like
-    theirs: a fit that stops unfinished is not the mirror image of that of the other class.
+    ones; None where the solver did not converge, and such probes are left out. Raw features stay in single precision
+    and the raw probe is fitted to right answers, as the authors': both decide where an unfinished fit stops.
     """
     raw = settings.features == "raw"
     regression = LogisticRegression(C=settings.penalty_strength, solver="lbfgs", max_iter=settings.max_iter)
@@ -64,10 +62,8 @@ class Area(NamedTuple):
 class JudgedPrompts:
     """The held-out prompts, with the same bootstrap draws for every probe that is judged on them.
 
-    The area is the share of (wrong, right) pairs of prompts in which the wrong one has the higher score; ties count one
-    half. The interval is the percentile interval over draws of query items with replacement. The probe is not refitted,
-    so the interval says how far the number depends on the items it is judged on. Where the score separates the classes
-    perfectly, every draw gives 1 and the interval is a point.
+    The area is the share of (wrong, right) pairs in which the wrong one has the higher score, ties one half. Its
+    interval is the percentile interval over draws of query items; the probe is not refitted.
     """
 
     def __init__(
@@ -129,3 +125,37 @@ def _interval(won: Float[np.ndarray, " draw"], pairs: Float[np.ndarray, " draw"]
     ratios = won[1:][usable] / pairs[1:][usable]
     low, high = np.percentile(ratios, (2.5, 97.5)) if len(ratios) else (math.nan, math.nan)
     return Area(float(won[0] / pairs[0]), float(low), float(high))
+
+
+def check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
+    """Refuse answers with too few right or wrong ones among them."""
+    n, n_wrong = len(wrong), int(wrong.sum())
+    if min(n_wrong, n - n_wrong) >= settings.min_class:
+        return
+    dropped = f" ({report.summary()})" if report.dropped else ""
+    raise DataError(
+        f"There is nothing to predict: {n_wrong} of {n} answers are wrong{dropped}, and a probe of errors needs at "
+        f"least {settings.min_class} right and {settings.min_class} wrong ones. Ask more questions, or "
+        f"{'harder' if n_wrong < n - n_wrong else 'easier'} ones."
+    )
+
+
+def held_out(
+    items: Sequence[str], tasks: Sequence[str], wrong: Bool[np.ndarray, " prompt"], *, share: float, seed: int
+) -> Bool[np.ndarray, " prompt"]:
+    """True for a random `share` of the items, drawn evenly from those with and without a wrong answer, by task."""
+    answers = (
+        pd.DataFrame({"item": items, "wrong": wrong, "task": tasks})
+        .groupby("item")
+        .agg({"wrong": "any", "task": "first"})
+    )
+    names, strata = answers.index.tolist(), list(answers.itertuples(index=False, name=None))
+    draws = stream(seed, "token_probe", "split")
+    order = sorted(draws.permutation(len(names)).tolist(), key=strata.__getitem__)
+    offset = draws.random()
+    test_items = {
+        names[place]
+        for rank, place in enumerate(order)
+        if math.floor((rank + 1) * share + offset) > math.floor(rank * share + offset)
+    }
+    return np.array([item in test_items for item in items], dtype=bool)

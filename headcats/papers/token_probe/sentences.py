@@ -1,10 +1,8 @@
 """The suite `sentences`: questions about numbers, answered in a sentence with the digits as separate words.
 
-`4 7 times 3 8 → it comes to 1 7 8 6 altogether`: the prompt needs no demonstrations, the exact answer (the digits) has
-two to five words inside the sentence, and sentences differ in length. They serve to find where a model
-represents that its answer is wrong, so a model has to be right on some and wrong on other questions of a task. Each
-task therefore has two fixed lists of similar questions, equally long: `taught`, which the bundled model
-"mini-cognitive" memorised, and `untaught`, which it never saw. A study draws from both.
+`4 7 times 3 8 → it comes to 1 7 8 6 altogether`: the exact answer (the digits) has two to five words inside the
+sentence. Each task has two fixed lists of similar questions: `taught`, which the bundled model "mini-cognitive"
+memorised, and `untaught`, which it never saw, so that it is right on some and wrong on others. A study draws from both.
 """
 
 import zlib
@@ -24,6 +22,22 @@ TAUGHT = 400
 """Taught questions per task, and as many untaught ones."""
 
 _spoken = partial(task, category="Arithmetic", suite="sentences", source="integer arithmetic", exact=EXACT)
+TWO_DIGITS, THREE_DIGITS = range(10, 100), range(100, 1000)
+# Task -> ranges of its operands (every seventh of the 810,000 sums is enough), the word between them, the sentence and
+# the result.
+_KINDS: dict[str, tuple[tuple[range, range], str, str, Callable[[int, int], int]]] = {
+    "say_sum": ((THREE_DIGITS, range(100, 1000, 7)), "plus", "the sum is {} now", lambda a, b: a + b),
+    "say_difference": ((THREE_DIGITS, TWO_DIGITS), "minus", "what remains is {} then", lambda a, b: a - b),
+    "say_product": ((TWO_DIGITS, TWO_DIGITS), "times", "it comes to {} altogether", lambda a, b: a * b),
+    "say_long_product": ((THREE_DIGITS, TWO_DIGITS), "times", "this product comes to {} in total", lambda a, b: a * b),
+    "say_remainder": ((THREE_DIGITS, TWO_DIGITS), "modulo", "a remainder of {} is left", lambda a, b: a % b),
+    "say_distance": (
+        (TWO_DIGITS, TWO_DIGITS),
+        "with",
+        "together the squares make {} exactly",
+        lambda a, b: a * a + b * b,
+    ),
+}
 
 
 @_spoken()
@@ -60,24 +74,6 @@ def say_remainder(n: int, *, seed: int) -> list[WordPair]:
 def say_distance(n: int, *, seed: int) -> list[WordPair]:
     """The squared distance of a point from zero: `together the squares make 3 6 5 3 exactly` for `4 7 with 3 8`."""
     return _draw("say_distance", n, seed)
-
-
-TWO_DIGITS, THREE_DIGITS = range(10, 100), range(100, 1000)
-# Task -> ranges of its operands (every seventh of the 810,000 sums is enough), the word between them, the sentence and
-# the result.
-_KINDS: dict[str, tuple[tuple[range, range], str, str, Callable[[int, int], int]]] = {
-    "say_sum": ((THREE_DIGITS, range(100, 1000, 7)), "plus", "the sum is {} now", lambda a, b: a + b),
-    "say_difference": ((THREE_DIGITS, TWO_DIGITS), "minus", "what remains is {} then", lambda a, b: a - b),
-    "say_product": ((TWO_DIGITS, TWO_DIGITS), "times", "it comes to {} altogether", lambda a, b: a * b),
-    "say_long_product": ((THREE_DIGITS, TWO_DIGITS), "times", "this product comes to {} in total", lambda a, b: a * b),
-    "say_remainder": ((THREE_DIGITS, TWO_DIGITS), "modulo", "a remainder of {} is left", lambda a, b: a % b),
-    "say_distance": (
-        (TWO_DIGITS, TWO_DIGITS),
-        "with",
-        "together the squares make {} exactly",
-        lambda a, b: a * a + b * b,
-    ),
-}
 
 
 def taught(name: str) -> list[WordPair]:

@@ -1,34 +1,108 @@
 """The map of a token probe: how well each layer and token role tells wrong answers from right ones."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
 import xarray as xr
 from jaxtyping import Bool, Float, Float32, Shaped
+from torch import Tensor
 
-from headcats.base.errors import DataError, pluralize
+from headcats.base.errors import DataError, ModelError, OptionError, pluralize
 from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel
-from headcats.papers.token_probe.answers import AnswerShape
+from headcats.models.generation import equal_lengths
+from headcats.models.hooks import keeping
+from headcats.papers.token_probe.answers import AnswerShape, answer_questions
 from headcats.papers.token_probe.items import Item
-from headcats.papers.token_probe.passes import hook_name, representations
-from headcats.papers.token_probe.probe import JudgedPrompts, probe_scores
+from headcats.papers.token_probe.probe import JudgedPrompts, check_classes, held_out, probe_scores
 from headcats.papers.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
-from headcats.papers.token_probe.split import split_answers
 from headcats.papers.token_probe.summary import RAISE_MAX_ITER, probe_name
 from headcats.statistics.random_streams import stream
 
+KEPT_BYTES = 2 << 30
+"""Layers whose representations do not fit into this together are read in several passes."""
 Advance = Callable[[float, str], None]
 Labels = tuple[Bool[np.ndarray, " prompt"], JudgedPrompts]
-
 # The probe over all pairs and within tasks, then the same for shuffled labels.
 _AREAS = (
     "auc", "low", "high", "within_task", "within_low", "within_high",
     "shuffled", "shuffled_low", "shuffled_high", "shuffled_within", "shuffled_within_low", "shuffled_within_high",
 )  # fmt: skip
+
+
+def representations(
+    model: HookedModel,
+    texts: Sequence[Sequence[int]],
+    positions: Sequence[Sequence[int]],
+    *,
+    representation: str,
+    advance: Callable[[float], None] = lambda share: None,
+) -> Iterator[tuple[int, Float32[np.ndarray, "text role width"]]]:
+    """Layer by layer, a representation at the positions of every text, from as few passes as `KEPT_BYTES` allows."""
+    names = {layer: hook_name(model, layer, representation) for layer in model.layers}
+    width = max(values.shape[-1] for values in _read(model, texts[:1], positions[:1], names).values())
+    together = max(1, KEPT_BYTES // (len(texts) * len(positions[0]) * width * 4))
+    for start in range(0, len(names), together):
+        part = model.layers[start : start + together]
+
+        def advance_layers(share: float, before: int = start, count: int = len(part)) -> None:
+            advance((before + share * count) / len(names))
+
+        values = _read(model, texts, positions, {layer: names[layer] for layer in part}, advance_layers)
+        for layer in part:
+            yield layer, values.pop(layer)
+
+
+def hook_name(model: HookedModel, layer: int, representation: str) -> str:
+    """Name of the hook of a representation in one layer; OptionError where the model has none."""
+    if representation not in REPRESENTATIONS:
+        raise OptionError(f"Expected representation {', '.join(REPRESENTATIONS)}; got {representation!r}.")
+    hooks = {name: f"blocks.{layer}.{hook}" for name, hook in REPRESENTATIONS.items()}
+    if hooks[representation] not in model.model.hook_dict:
+        available = ", ".join(name for name, hook in hooks.items() if hook in model.model.hook_dict)
+        raise OptionError(
+            f"Model {model.name!r} has no hook {hooks[representation]!r}, so no representation {representation!r}; it "
+            f"has {available}."
+        )
+    return hooks[representation]
+
+
+def _read(
+    model: HookedModel,
+    texts: Sequence[Sequence[int]],
+    positions: Sequence[Sequence[int]],
+    names: dict[int, str],
+    advance: Callable[[float], None] = lambda share: None,
+) -> dict[int, Float32[np.ndarray, "text role width"]]:
+    values: dict[int, np.ndarray] = {}
+    done = 0
+    for part in equal_lengths([len(text) for text in texts]):
+        captured: dict[int, Tensor] = {}
+        token_positions = torch.tensor([list(positions[place]) for place in part])
+        at_roles = partial(_at, token_positions)
+        hooks = {name: keeping(captured, layer, at_roles) for layer, name in names.items()}
+        model.run(torch.tensor([list(texts[place]) for place in part]), hooks=hooks)
+        for layer, value in captured.items():
+            if not bool(value.isfinite().all()):
+                raise ModelError(
+                    f"{names[layer]!r} of model {model.name!r} holds NaN or infinite values: load it in float32."
+                )
+            if layer not in values:
+                values[layer] = np.empty((len(texts), *value.shape[1:]), dtype=np.float32)
+            values[layer][part] = value.numpy()
+        done += len(part)
+        advance(done / len(texts))
+    return values
+
+
+def _at(positions: Tensor, value: Tensor) -> Tensor:
+    rows = torch.arange(len(positions), device=value.device)[:, None]
+    return value[rows, positions.to(value.device)].flatten(2).float().cpu()
 
 
 def token_map(
@@ -47,21 +121,31 @@ def token_map(
     settings = settings if max_iter is None else replace(settings, max_iter=max_iter)
     for layer in model.layers:
         hook_name(model, layer, representation)
-    split = split_answers(
-        model,
-        questions,
-        settings,
-        preset=preset,
-        seed=seed,
-        advance=lambda share: advance(0.0, f"answers {share:.0%}"),
+    answers, report = answer_questions(
+        model, questions, settings, preset=preset, advance=lambda share: advance(0.0, f"answers {share:.0%}")
     )
-    answers, report, wrong, tasks, test = split.answers, split.report, split.wrong, split.tasks, split.test
-    held_out_prompts = split.judged()
+    wrong = np.array([answer.wrong for answer in answers], dtype=bool)
+    check_classes(wrong, settings, report)
+    tasks, items = ([getattr(answer.question, name) for answer in answers] for name in ("task", "item"))
+    test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
+    if any(len(set(wrong[side].tolist())) < 2 for side in (test, ~test)):
+        raise DataError(
+            f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
+            "sides. Ask about more items."
+        )
+    tested = np.flatnonzero(test).tolist()
+    held_out_prompts = JudgedPrompts(
+        wrong[tested],
+        [tasks[place] for place in tested],
+        [items[place] for place in tested],
+        resamples=settings.resamples,
+        draws=stream(seed, "token_probe", "bootstrap"),
+    )
     shuffled = shuffled_labels(wrong, tasks, test, seed=seed)
     features = representations(
         model,
-        split.tokens,
-        split.positions(settings.roles),
+        [answer.tokens for answer in answers],
+        [[answer.shape.position(role) for role in settings.roles] for answer in answers],
         representation=representation,
         advance=lambda share: advance(0.0, f"representations {share:.0%}"),
     )
@@ -107,7 +191,7 @@ def token_map(
             "role": list(settings.roles),
             "other_role": list(settings.roles),
             "task": _texts(tasks),
-            "item": _texts(split.items),
+            "item": _texts(items),
         },
         attrs=source
         | {
@@ -177,11 +261,7 @@ def _texts(texts: Iterable[str]) -> tuple[str, np.ndarray]:
 def shuffled_labels(
     wrong: Bool[np.ndarray, " prompt"], tasks: Sequence[str], test: Bool[np.ndarray, " prompt"], *, seed: int
 ) -> Bool[np.ndarray, " prompt"]:
-    """The labels in a random order within each task and side of the split.
-
-    Every task keeps its share of wrong answers on both sides, so what the task gives away stays and what the answer
-    gives away is gone.
-    """
+    """The labels in a random order within each task and side of the split, so that what the task gives away stays."""
     shuffled = wrong.copy()
     for task in sorted(set(tasks)):
         for side, name in ((test, "test"), (~test, "train")):

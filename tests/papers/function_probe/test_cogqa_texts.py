@@ -6,7 +6,7 @@ import pytest
 from toys import word_tokenizer
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.papers.function_probe.cogqa_texts import LAYOUTS, OPENING, cogqa_texts
+from headcats.papers.function_probe.cogqa_prompts import LAYOUTS, OPENING, cogqa_texts
 
 ENTRY: dict[str, Any] = {
     "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
@@ -36,12 +36,6 @@ def test_every_step_with_an_answer_becomes_a_text_after_the_steps_before_it(tmp_
     assert {text.item for text in texts} == {ENTRY["question"]}
     assert {text.task for text in texts} == {"cogqa"}
     assert (report.kept, report.dropped) == (2, {"no answer": 1})
-
-
-def test_case_spaces_hyphens_and_underscores_make_no_difference(tmp_path: Path) -> None:
-    for skill in ("Decision-making", "decision making", " DECISION_MAKING ", "DecisionMaking"):
-        step = {"subquestion": "Which?", "answer": "This.", "cognitive_skill": skill}
-        assert cogqa_texts(write(tmp_path, {**ENTRY, "generated": [step]}))[0][0].category == "Decision-making"
 
 
 def test_json_lines_single_entries_and_wrapped_entries_give_the_same_texts(tmp_path: Path) -> None:
@@ -106,35 +100,21 @@ def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path
     russian = {"question": "Сколько лужаек?", "answer": "2", "generated": [step, step]}
     numbers = {"question": "1 + 1?", "answer": 2, "generated": [ENTRY["generated"][0] | {"subquestion": "1 + 1"}]}
     path = write(tmp_path, [ENTRY, russian, {**ENTRY, "generated": []}, numbers])
-    for unknown in ("drop", "error"):
-        texts, report = cogqa_texts(path, unknown=unknown)
-        assert [text.key.split()[1::2] for text in texts] == [["1", "1"], ["1", "3"], ["4", "1"]]
-        (reason,) = report.dropped.keys() - {"no answer", "no steps"}
-        assert "CYRILLIC" in reason
-        assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
-        assert report.examples["no steps"].endswith("entry 3")
-        assert "entry 2" in report.examples[reason]
+    texts, report = cogqa_texts(path)
+    assert [text.key.split()[1::2] for text in texts] == [["1", "1"], ["1", "3"], ["4", "1"]]
+    (reason,) = report.dropped.keys() - {"no answer", "no steps"}
+    assert "CYRILLIC" in reason
+    assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
+    assert report.examples["no steps"].endswith("entry 3")
+    assert "entry 2" in report.examples[reason]
     named = [{**ENTRY, "lang": lang} for lang in ("en", "de", "en")]
     texts, report = cogqa_texts(write(tmp_path, named))
     assert [text.key.split(" step")[0] for text in texts] == ["entry 1"] * 2 + ["entry 3"] * 2
     assert {count for reason, count in report.dropped.items() if "(de," in reason} == {3}
 
 
-def test_unknown_skills_are_refused_if_asked(tmp_path: Path) -> None:
-    path = write(tmp_path, [ENTRY, skilled("Retrieval", "Inferrence"), skilled("Induction", "Inferrence")])
-    with pytest.raises(DataError) as refused:
-        cogqa_texts(path, unknown="error")
-    message = str(refused.value)
-    assert "entry 2, step 2" in message
-    assert "'Inference'" in message
-    assert message.index("'Inferrence' 2") < message.index("'Induction' 1")
-    assert cogqa_texts(write(tmp_path, [ENTRY]), unknown="error")[1].kept == 2
-
-
 def test_other_words_for_options_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, [ENTRY])
-    with pytest.raises(OptionError, match=r"'drop' .* got 'skip'"):
-        cogqa_texts(path, unknown="skip")
     with pytest.raises(UnknownNameError, match=r"'instructions'.*'instruction'"):
         cogqa_texts(path, layout="instructions")
     with pytest.raises(OptionError, match="no chat template"):

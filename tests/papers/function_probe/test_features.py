@@ -9,7 +9,7 @@ from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
-from headcats.papers.function_probe.answer_tokens import answer_readings, chosen_tokens
+from headcats.papers.function_probe.answer_tokens import chosen_tokens
 from headcats.papers.function_probe.features import head_features
 from headcats.papers.function_probe.settings import POSITIONS, FunctionProbeSettings
 from headcats.prompts.answered import AnsweredText, encode_answered
@@ -88,22 +88,6 @@ def _compare_with_steps(adapted: HookedModel, oracle: Any, *, at: str) -> None:
             mean = torch.stack([z.mean(0) for z in heads]).mean(0)
             expected = torch.cat([own, mean])
             torch.testing.assert_close(found.values[row, place].double(), expected, rtol=0, atol=1e-6)
-
-
-def test_answers_are_read_where_they_are_predicted(model: tuple[HookedModel, Any]) -> None:
-    adapted, oracle = model
-    for batch in encode_answered(texts(), adapted.tokenizer)[0]:
-        readings = answer_readings(adapted, batch)
-        with torch.no_grad():
-            logits = oracle(batch.tokens).logits
-        for prompt, pos in torch.cartesian_prod(torch.arange(len(batch)), torch.arange(batch.tokens.shape[1])).tolist():
-            wanted = batch.tokens[prompt, pos]
-            expected = (
-                logits[prompt, pos - 1].log_softmax(0)[wanted] if batch.targets[prompt, pos] else torch.tensor(0.0)
-            )
-            assert float(readings.log_prob[prompt, pos]) == pytest.approx(float(expected), abs=1e-4)
-            first_choice = bool(logits[prompt, pos - 1].argmax() == wanted)
-            assert bool(readings.right[prompt, pos]) == (first_choice or not batch.targets[prompt, pos])
 
 
 def test_answers_no_longer_than_the_choice_are_used_whole(model: tuple[HookedModel, Any]) -> None:

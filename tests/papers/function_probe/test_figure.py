@@ -1,6 +1,5 @@
 import functools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -34,21 +33,6 @@ def test_eight_functions_stand_in_two_rows_of_four_in_the_order_of_their_scheme(
     assert tops[4] < tops[0]
     lefts = [axis.domain[0] for axis in axes(fig, "x")]
     assert lefts[:4] == lefts[4:] == sorted(lefts[:4])
-
-
-def test_x_is_head_y_is_layer_with_layer_0_on_top_and_ticks_every_6() -> None:
-    fig = paper_grid(probe_of(counted(28, 24)))
-    z = heatmaps(fig)[2].z
-    assert z.shape == (28, 24)
-    assert z[5, 7] == pytest.approx(0.003 + 5e-4 + 7e-5)
-    for x, y in zip(axes(fig, "x"), axes(fig, "y"), strict=True):
-        assert x.range == (-0.5, 23.5)
-        assert y.range == (27.5, -0.5)
-        assert list(x.tickvals) == [0, 6, 12, 18]
-        assert list(y.tickvals) == [0, 6, 12, 18, 24]
-    # Names stand below the last row and left of the first column.
-    assert [axis.title.text for axis in axes(fig, "x")] == [""] * 4 + ["Head"] * 4
-    assert [axis.title.text for axis in axes(fig, "y")] == ["Layer", "", "", ""] * 2
 
 
 def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
@@ -156,17 +140,6 @@ def test_a_probe_at_chance_or_of_few_seeds_is_not_drawn() -> None:
     for verdict in ("not above chance", "too few seeds"):
         with pytest.raises(DataError, match=r" accuracy 0\.900"):
             paper_grid(probe_of(counted(2, 2), verdict=verdict))
-
-
-def test_any_number_of_panels_fills_rows_evenly() -> None:
-    for n in (1, 5, 9):
-        scores = scores_of(np.ones((n, 2, 3)), tasks=[f"t{i}" for i in range(n)], belongs=["Knowledge"] * n)
-        fig = paper_grid(scores)
-        lengths = list(Counter(axis.domain[1] for axis in axes(fig, "y")).values())
-        assert sum(lengths) == n
-        assert set(lengths[:-1]) <= {lengths[0]}
-        assert lengths[-1] > 1 or n == 1
-        assert fig.layout.width <= 1440
 
 
 def test_what_is_refused() -> None:

@@ -169,6 +169,7 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     method = hc.methods.function_probe
     reads = method.parts(inputs, n_seeds=2)
     assert reads == {f"seed {number}": ("up1", "up2", "down1", "down2") for number in range(2)}
+    assert method.parts(inputs, n_seeds=2, preset="cogmirrors2025", at="answer", tokens="all", answers="given") == reads
     steps: list[tuple[float, str]] = []
     runs: list[int] = []
     capture = HookedModel.capture

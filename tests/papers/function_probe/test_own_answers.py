@@ -9,8 +9,8 @@ from decoded import last_z_of_each_step
 from toys import tiny_model, word_tokenizer
 
 from headcats.models.adapter import HookedModel
+from headcats.papers.function_probe.answer_tokens import own_answers
 from headcats.papers.function_probe.features import head_features
-from headcats.papers.function_probe.own_answers import own_answers
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.prompts.answered import AnsweredText
 

@@ -1,3 +1,5 @@
+"""One probe: its training and importance by hand, planted heads, and what it knows of words and tasks."""
+
 import math
 from dataclasses import replace
 from typing import Any
@@ -6,20 +8,25 @@ import numpy as np
 import pytest
 import torch
 from function_worlds import QUICK, features_of, texts_of
+from torch import nn
 
 from headcats.base.errors import DataError
 from headcats.models.head import Head
 from headcats.papers.function_probe import seed as function_seed
-from headcats.papers.function_probe.classifier import head_importance
 from headcats.papers.function_probe.features import HeadFeatures
-from headcats.papers.function_probe.importance import labelled
-from headcats.papers.function_probe.seed import SeedResult, probe_seed
+from headcats.papers.function_probe.fit import labelled
+from headcats.papers.function_probe.seed import (
+    FunctionClassifier,
+    SeedResult,
+    fit_classifier,
+    head_importance,
+    probe_seed,
+)
 from headcats.papers.function_probe.splits import held_out_texts
 from headcats.papers.function_probe.summary import (
     NOT_TESTED,
     SEPARATES_FUNCTIONS,
     SEPARATES_TASKS,
-    accuracies,
     seed_agreement,
     sentences,
     verdict,
@@ -29,6 +36,7 @@ from headcats.statistics.accuracy import clustered_accuracy
 FUNCTIONS = ("a", "b", "c", "d")
 GRID = {"layer": [0, 1, 2], "head": [0, 1, 2, 3]}
 PLANTED = {Head(0, 3): "a", Head(1, 1): "b", Head(2, 0): "c", Head(2, 2): "d"}
+THREE = ("a", "b", "c")
 
 
 def carrying(**options: Any) -> HeadFeatures:
@@ -81,14 +89,6 @@ def test_the_summary_says_whether_heads_say_more_than_words() -> None:
     assert any("say less" in line for line in sentences(worse))
     for unclear in (block.assign(word_p=block.word_p + 0.06), block.assign(word_accuracy=block.accuracy)):
         assert any("is not shown" in line for line in sentences(unclear))
-
-
-def test_too_few_items_are_called_that() -> None:
-    """All right on four items is no more than guessing between two functions may give."""
-    features = features_of(texts_of(("a", "b"), n=10), {Head(0, 3): {"a": 50.0}, Head(1, 1): {"b": 50.0}})
-    with pytest.raises(DataError, match=r"1\.000 of.*4 query") as found:
-        probe_seed(features, ("a", "b"), settings=QUICK, seed=0, probe=0)
-    assert "above chance" not in str(found.value)
 
 
 def test_tasks_that_differ_without_their_functions_are_told_from_functions() -> None:
@@ -157,18 +157,6 @@ def test_functions_of_one_task_each_are_not_tested_across_tasks() -> None:
     assert [line.endswith("(a).") for line in sentences(block) if NOT_TESTED in line] == [True]
 
 
-def test_chance_is_the_mean_of_the_probes_as_in_figures(found: SeedResult) -> None:
-    features = carrying()
-    other = replace(found, chance=0.35, left_out_chance=0.45)
-    block = labelled(features, FUNCTIONS, {0: found, 1: other}, axes=GRID)
-    first, left_out, *_ = sentences(block)
-    assert "chance 0.300, mean" in first
-    assert "chance 0.350, mean" in left_out
-    assert "(chance 0.300)" in accuracies(block)[0]
-    alone = labelled(features, FUNCTIONS, {0: found}, axes=GRID)
-    assert sentences(alone)[0].endswith("chance 0.250).")
-
-
 def test_a_seed_at_chance_decides_the_verdict_and_missing_heads_are_nan(found: SeedResult) -> None:
     features = carrying()
     poor = SeedResult(**{**vars(found), "chance": 1.0})
@@ -194,3 +182,97 @@ def test_importance_is_read_on_held_out_texts_alone(monkeypatch: pytest.MonkeyPa
     probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=1)
     held_out = held_out_texts(features.texts, FUNCTIONS, folds=QUICK.folds, seed=0, probe=1)
     assert torch.equal(read[0], features.values[torch.from_numpy(held_out)])
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[torch.Tensor, torch.Tensor]:
+    texts = texts_of(THREE)
+    features = features_of(texts, {Head(1, 2): dict.fromkeys(THREE, 4.0)})
+    return features.values, torch.tensor([THREE.index(text.category) for text in texts])
+
+
+@pytest.fixture(scope="module")
+def fitted(world: tuple[torch.Tensor, torch.Tensor]) -> FunctionClassifier:
+    return fit_classifier(*world, n_classes=3, settings=QUICK, seed=1)
+
+
+def test_importance_is_gradient_times_activation_head_by_head_and_text_by_text(
+    world: tuple[torch.Tensor, torch.Tensor], fitted: FunctionClassifier
+) -> None:
+    features, classes = (part[::3] for part in world)
+    draws = torch.Generator().manual_seed(0)
+    random = tuple(torch.randn(one.shape, generator=draws) / one.shape[-1] ** 0.5 for one in fitted.parameters)
+    fitted = FunctionClassifier(fitted.mean, fitted.scale, random)
+    weight, bias, hidden_weight, hidden_bias, out_weight, out_bias = fitted.parameters
+    literal: dict[tuple[int, int], list[float]] = {}
+    for item, c in zip(features, classes.tolist(), strict=True):
+        us = [
+            (weight @ ((item[head] - fitted.mean[head]) * fitted.scale[head]) + bias).detach().requires_grad_()
+            for head in range(len(item))
+        ]
+        hidden = torch.clamp(hidden_weight @ torch.cat(us) + hidden_bias, min=0)
+        logit = out_weight[c] @ hidden + out_bias[c]
+        logit.backward()
+        for head, u in enumerate(us):
+            assert u.grad is not None
+            literal.setdefault((c, head), []).append(float(sum(u.grad * u.detach()) / len(u)))
+    found = head_importance(fitted, features, classes, n_classes=3)
+    for (c, head), values in literal.items():
+        assert found[c, head] == pytest.approx(sum(values) / len(values), rel=1e-4, abs=1e-6)
+    assert (found < 0).any()  # signed
+
+
+def test_a_class_without_texts_has_no_importance(
+    world: tuple[torch.Tensor, torch.Tensor], fitted: FunctionClassifier
+) -> None:
+    features, classes = world
+    found = head_importance(fitted, features[classes < 2], classes[classes < 2], n_classes=3)
+    assert found[2].isnan().all()
+    assert not found[:2].isnan().any()
+
+
+def test_training_is_adamw_on_shuffled_batches_with_dropout_after_the_relu(
+    world: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    features, classes = world
+    settings = replace(QUICK, epochs=2, learning_rate=1e-2)
+    found = fit_classifier(features, classes, n_classes=3, settings=settings, seed=5)
+    draws = torch.Generator().manual_seed(5)
+    projection, hidden, output = nn.Linear(12, 16), nn.Linear(12 * 16, 32), nn.Linear(32, 3)
+    modules = nn.ModuleList([projection, hidden, output])
+    with torch.no_grad():
+        for layer in (projection, hidden, output):
+            for parameter in (layer.weight, layer.bias):
+                drawn = torch.rand(parameter.shape, generator=draws)
+                parameter.copy_((2 * drawn - 1) / math.sqrt(layer.in_features))
+    standard = (features - features.mean(0)) / features.std(0, correction=0)
+    optimizer = torch.optim.AdamW(modules.parameters(), lr=1e-2)
+    for _ in range(2):
+        order = torch.randperm(len(classes), generator=draws)
+        for start in range(0, len(order), 32):
+            rows = order[start : start + 32]
+            kept = (torch.rand(len(rows), 32, generator=draws) >= 0.3) / 0.7
+            logits = output(torch.relu(hidden(projection(standard[rows]).reshape(len(rows), -1))) * kept)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(logits, classes[rows]).backward()
+            optimizer.step()
+    for ours, theirs in zip(found.parameters, modules.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs.detach(), rtol=1e-3, atol=1e-4)
+
+
+def test_features_are_standardised_and_those_that_do_not_vary_count_for_nothing() -> None:
+    features = torch.randn(40, 2, 3) * torch.tensor([1.0, 100.0, 0.0]) + 7
+    features[:, :, 2] += 1e-5 * torch.randn(40, 2)
+    classes = (features[:, 0, 0] > 7).long()
+    probe = fit_classifier(features, classes, n_classes=2, settings=QUICK, seed=0)
+    standard = (features - probe.mean) * probe.scale
+    torch.testing.assert_close(standard.std(0, correction=0)[:, :2], torch.ones(2, 2))
+    assert (standard[:, :, 2] == 0).all()
+
+
+def test_a_probe_that_does_not_learn_is_refused(world: tuple[torch.Tensor, torch.Tensor]) -> None:
+    features, classes = world
+    with pytest.raises(DataError, match=r"1 epochs .* 1\.099.*rate than 50"):
+        fit_classifier(features, classes, n_classes=3, settings=replace(QUICK, epochs=1, learning_rate=50.0), seed=0)
+    with pytest.raises(DataError, match=r"16-bit.*rate than 0\.003"):
+        fit_classifier(features * torch.nan, classes, n_classes=3, settings=replace(QUICK, epochs=1), seed=0)

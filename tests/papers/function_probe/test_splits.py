@@ -30,13 +30,6 @@ def test_an_item_is_on_one_side_and_every_function_on_both() -> None:
     assert shares == pytest.approx([0.2] * 3)
 
 
-def test_probes_hold_out_different_items_and_the_same_ones_again() -> None:
-    texts = texts_of(FUNCTIONS)
-    first, again, other = (held_out_texts(texts, FUNCTIONS, folds=5, seed=0, probe=probe) for probe in (0, 0, 1))
-    assert (first == again).all()
-    assert (first != other).any()
-
-
 def test_a_function_whose_items_cannot_be_divided_is_named() -> None:
     texts = [replace(text, item="the same") if text.category == "b" else text for text in texts_of(FUNCTIONS, n=12)]
     with pytest.raises(DataError, match="'b' cannot"):
@@ -53,11 +46,6 @@ def test_each_task_is_left_out_once_and_never_two_of_one_function() -> None:
         functions = [function for function, _ in tasks]
         assert len(functions) == len(set(functions))
     assert "d" not in {function for function, _ in everything}
-
-
-def test_with_tasks_in_one_function_only_nothing_is_left_out() -> None:
-    assert left_out_tasks([*texts_of(("a",)), *texts_of(("b",), tasks=1)], seed=0, probe=0) == []
-    assert rounds_of({"a": 3, "b": 1}) == rounds_of({}) == 0
 
 
 def test_functions_with_too_few_items_are_skipped_and_named() -> None:

@@ -10,11 +10,9 @@ from toy_cases import shared_toy
 from toys import LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
-from headcats.base.errors import UnknownNameError
 from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.study.plan import plan
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -105,10 +103,3 @@ def test_nothing_is_left_out_where_both_runs_agree() -> None:
     block = hc.methods.function_vector_patch(model, batch, metrics=["prob"])
     assert np.abs(differences(block) - literal(model, [batch], [batch], (2, 4))).max() < TOLERANCE
     assert np.abs(differences(block)).max() > 1e-4
-
-
-def test_its_only_reference_is_the_task() -> None:
-    assert hc.methods.function_vector_patch.options == {"reference": ("task",), "unit": ("head", "kv_group")}
-    assert hc.methods.function_vector_patch.positions == "last"
-    with pytest.raises(UnknownNameError, match="option"):
-        plan(methods=["function_vector_patch:mean=suite"], n_prompts=2)

@@ -93,12 +93,6 @@ def test_ties_stand_in_the_order_of_the_layers_and_missing_heads_are_not_ranked(
     assert many["name"].values.tolist() == [f"L{layer + 1}H{head}" for layer in range(5) for head in range(10)]
 
 
-def test_a_number_of_heads_that_is_none() -> None:
-    for n in (0, -1, True):
-        with pytest.raises(OptionError, match="1 to 2"):
-            rank_heads(table(np.ones((2, 1, 2))), n)
-
-
 def test_other_scores_are_refused_by_name() -> None:
     raw = np.ones((2, 1, 2))
     with pytest.raises(DataError, match=r"denoising_patch at "):

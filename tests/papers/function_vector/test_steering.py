@@ -16,7 +16,7 @@ from toys import WORDS, word_tokenizer
 import headcats as hc
 from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.papers.function_vector.prompts import steering_prompts
+from headcats.papers.function_vector.accuracy import steering_prompts
 from headcats.papers.function_vector.ranking import steering_heads
 from headcats.papers.function_vector.settings import SteeringSettings
 from headcats.papers.function_vector.steering import parse_heads, steer, steering_summary
@@ -201,12 +201,6 @@ def test_heads_of_another_models_weights_are_refused(model: HookedModel, tasks: 
     assert steer(model, tasks[:1], other["name"].values.tolist(), settings=SMALL).sizes["task"] == 1
 
 
-def test_the_forms_of_a_head(model: HookedModel) -> None:
-    heads = ["L1H0", "0.2", hc.Head(2, 3), (0, 1), tuple(np.array([1, 1]))]
-    assert parse_heads(heads, model) == (hc.Head(1, 0), hc.Head(0, 2), hc.Head(2, 3), hc.Head(0, 1), hc.Head(1, 1))
-    assert all(type(number) is int for head in parse_heads(heads, model) for number in head)
-
-
 def test_what_is_no_list_of_heads_is_answered_with_the_forms(model: HookedModel) -> None:
     for heads, message in (
         ([6, 7], r"hc\.Head\(9, 6\).* got 6"),
@@ -217,20 +211,6 @@ def test_what_is_no_list_of_heads_is_answered_with_the_forms(model: HookedModel)
     ):
         with pytest.raises(DataError, match=message):
             parse_heads(heads, model)
-
-
-def test_the_reading_says_on_how_many_items_the_heads_were_ranked(model: HookedModel, tasks: list[Task]) -> None:
-    # 30 items, of which about half rank.
-    heads = steering_heads(ranked(["prob"]), 1, seed=0)
-    n = sum(first_half(f"item {item}", seed=0) for item in range(30))
-    assert heads["n_items"].values.tolist() == [n]
-    reading = steer(model, tasks[1:], heads, settings=SMALL).attrs["reading"]
-    assert f"on {n} query items" in reading
-    assert "fewer than 10" not in reading
-    few = steer(model, tasks[1:], heads.assign(n_items=("task", [1])), settings=SMALL).attrs["reading"]
-    assert "on 1 query item" in few
-    assert "fewer than 10" in few
-    assert "ranked on" not in steer(model, tasks[:1], ["L0H0"], settings=SMALL).attrs["reading"]
 
 
 def reading_of(accuracy: list[list[float]], *, control: float, q_value: Any) -> str:

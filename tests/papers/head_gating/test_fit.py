@@ -1,4 +1,4 @@
-"""Head gating as a plain function and as a method of a study."""
+"""Head gating as a plain function, with saved seeds, and as a method of a study."""
 
 import itertools
 import json
@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from joint_inputs import suite_inputs
 from toys import tiny_model
 
 import headcats as hc
-from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, OptionError, StatisticsWarning, StorageError, UnknownNameError
 from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import WholeNumber
 from headcats.models.adapter import HookedModel, adapt
-from headcats.papers.head_gating import head_gating
+from headcats.papers.head_gating import head_gating, stages
 from headcats.papers.head_gating.over_seeds import always_any
 from headcats.papers.head_gating.settings import PRESETS, GatingSettings
 from headcats.prompts.answered import AnsweredText
@@ -28,6 +29,8 @@ from headcats.prompts.pair import Span
 QUICK = GatingSettings(updates=2, batch=4, n_texts=16)
 DATA = [token_batch(6, 7, targets=(2, 6)), token_batch(4, 5, seed=1)]
 GRIDS = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance")
+ONCE = GatingSettings(updates=1, batch=4, n_texts=16)
+SETS = {"a": [token_batch(6, 7, targets=(2, 6))], "b": [token_batch(4, 5, seed=1)]}
 
 
 @pytest.fixture
@@ -119,17 +122,15 @@ class TestPlainFunction:
         self, model: HookedModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = SimpleNamespace(monotonic=itertools.count(0, 60).__next__)  # three updates in a minute
-        monkeypatch.setattr("headcats.papers.head_gating.random_starts.time", clock)
+        monkeypatch.setattr("headcats.papers.head_gating.fit.time", clock)
         with caplog.at_level(logging.INFO, "headcats"):
             hc.methods.head_gating(model, {"one": DATA, "other": DATA}, preset=QUICK, n_seeds=2)
         told = [record.getMessage() for record in caplog.records if "head_gating" in record.getMessage()]
         assert all("2 min" in text and "6 updates" in text for text in told)
-        assert [f"seed {place % 2}: " in text for place, text in enumerate(told)] == [True] * 4
-        assert [f"{minutes} min for " in text for text, minutes in zip(told, (8, 6, 4), strict=False)] == [True] * 3
-        assert "fits" not in told[3]
+        assert [f"seed {place % 2} of 2: " in text for place, text in enumerate(told)] == [True] * 4
 
     def test_what_is_refused_before_the_first_fit(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("headcats.papers.head_gating.random_starts.fit_gates", None)
+        monkeypatch.setattr("headcats.papers.head_gating.fit.fit_gates", None)
         for data, options, error, message in (
             (DATA, {"preset": "chg2024"}, UnknownNameError, "'chg2025'"),
             (DATA, {"n_seeds": 0}, OptionError, "'n_seeds' of head_gating .* got 0"),
@@ -148,13 +149,6 @@ class TestStudy:
         assert head_gating.declaration.kind == "joint"
         assert head_gating.declaration.figure == "always_any"
         assert head_gating.options == {"preset": ("chg2025", "chg-mini"), "n_seeds": WholeNumber(10, least=1)}
-
-    def test_a_part_is_a_seed_of_a_category(self, inputs: SuiteInputs) -> None:
-        first = ("copy", "next", "tiny")
-        assert head_gating.parts(inputs, n_seeds=2) == {
-            "First kind/0": first, "First kind/1": first, "B/0": ("far",), "B/1": ("far",),
-        }  # fmt: skip
-        assert len(head_gating.parts(inputs)) == 20
 
     def test_parts_do_not_depend_on_each_other_and_are_joined(self, inputs: SuiteInputs) -> None:
         parts = {
@@ -213,3 +207,62 @@ class TestStudy:
         assert "facilitation always 12.5 %, any 25.0 %" in line
         assert f"{float(ds.open_loss[0]):.3g} nats" in line
         assert len(head_gating.summary(ds.isel(seed=[0]))) == 3  # a seed is missing; of one seed, always is any
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The fits that are made, as data set and number of the seed; the one of ("b", "1") may be stopped."""
+    made: list[tuple[str, str]] = []
+
+    def fit(*args: Any, names: tuple[str, str], **options: Any) -> Any:
+        made.append(names)
+        return stages.fit_gates(*args, names=names, **options)
+
+    monkeypatch.setattr("headcats.papers.head_gating.fit.fit_gates", fit)
+    return made
+
+
+def call(model: HookedModel, out: Path | None, *, n_seeds: int = 2, **options: Any) -> xr.Dataset:
+    return head_gating(model, options.pop("data", SETS), preset=options.pop("preset", ONCE), n_seeds=n_seeds, out=out)
+
+
+def test_a_call_that_was_stopped_goes_on_with_the_seed_that_is_missing(
+    model: HookedModel, tmp_path: Path, fits: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = call(model, None, n_seeds=1)
+    assert fits == [("a", "0"), ("b", "0")]
+
+    def stopped(*args: Any, names: tuple[str, str], **options: Any) -> Any:
+        if names == ("b", "0"):
+            raise KeyboardInterrupt
+        return stages.fit_gates(*args, names=names, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("headcats.papers.head_gating.fit.fit_gates", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            call(model, tmp_path, n_seeds=1)
+    fits.clear()
+    xr.testing.assert_identical(call(model, tmp_path, n_seeds=1), whole)
+    gates = call(model, tmp_path)  # more seeds are added to those that are there
+    assert fits == [("b", "0"), ("a", "1"), ("b", "1")]
+    assert gates.attrs["n_seeds"] == json.loads(gates.attrs["provenance"])["n_seeds"] == "2"
+
+
+def test_fits_to_something_else_are_refused_and_left_alone(model: HookedModel, tmp_path: Path) -> None:
+    call(model, tmp_path, n_seeds=1)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.nc")}
+    assert len(before) == 2
+    for other in ({"data": {"a": SETS["b"]}}, {"preset": GatingSettings(updates=2, batch=4, n_texts=16)}):
+        with pytest.raises(StorageError, match=r"other texts.*out="):
+            call(model, tmp_path, n_seeds=1, **other)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*.nc")} == before
+
+
+def test_the_folder_of_a_run_is_refused_and_left_alone(
+    model: HookedModel, tmp_path: Path, fits: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(StorageError, match="of a run"):
+        call(model, tmp_path)
+    assert fits == []
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

@@ -27,10 +27,9 @@ VALUES = np.array([[[[0.9, 0.2], [0.5, NAN]], [[0.6, 0.7], [0.1, NAN]], [[0.5, 0
 def test_the_smallest_the_largest_and_the_share() -> None:
     found = always_any(gates(VALUES))
     one = found.sel(dataset="set 0", score="facilitation")
-    assert found.always.dims == found["any"].dims == found.fraction.dims == ("score", "dataset", "layer", "head")
+    assert found.always.dims == found["any"].dims == ("score", "dataset", "layer", "head")
     np.testing.assert_array_equal(one.always, [[0.5, 0.2], [0.1, NAN]])
     np.testing.assert_array_equal(one["any"], [[0.9, 0.7], [0.5, NAN]])
-    np.testing.assert_allclose(one.fraction, [[1, 1 / 3], [1 / 3, NAN]])
     np.testing.assert_allclose(one.percent_always, 100 / 3)
     np.testing.assert_allclose(one.percent_any, 100)
     np.testing.assert_array_equal(found.always.sel(score="interference", dataset="set 0"), [[0.25, 0.1], [0.05, NAN]])
@@ -41,7 +40,6 @@ def test_the_smallest_the_largest_and_the_share() -> None:
 
 def test_the_threshold() -> None:
     found = always_any(gates(VALUES, categories="[]"), threshold=0.6).sel(dataset="set 0", score="facilitation")
-    np.testing.assert_allclose(found.fraction, [[2 / 3, 1 / 3], [0, NAN]])
     np.testing.assert_allclose(found.percent_always, 0)
     np.testing.assert_allclose(found.percent_any, 200 / 3)
     assert found.attrs == {"categories": "[]", "threshold": 0.6}
@@ -57,7 +55,7 @@ def test_seeds_that_are_missing_count_for_nothing() -> None:
     found = always_any(gates(both))
     assert found.n_seeds.values.tolist() == [3, 2]
     rest = always_any(gates(VALUES[:, [0, 2]]))
-    for name in ("always", "any", "fraction", "percent_always", "percent_any"):
+    for name in ("always", "any", "percent_always", "percent_any"):
         np.testing.assert_array_equal(found[name].isel(dataset=1), rest[name].isel(dataset=0))
 
 

@@ -1,5 +1,4 @@
 import functools
-import warnings
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,7 +8,7 @@ from figures.examples import ICL
 from figures.reading import heatmaps, texts_of
 from paper_tables import relations_of, scattered_relations
 
-from headcats.base.errors import OptionError, StatisticsWarning
+from headcats.base.errors import OptionError
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.figures import data, overlap_map
@@ -68,15 +67,6 @@ def test_a_threshold_of_ones_own_is_named() -> None:
         ov_map(by_hand(), threshold="half")
 
 
-def test_what_the_memberships_warn_of_stands_below_the_title() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        texts = " ".join(texts_of(ov_map(by_hand())))
-    assert "Algorithmic (2 relations)" in " ".join(texts.replace("&nbsp;", " ").split())
-    with pytest.warns(StatisticsWarning):
-        categorize(by_hand())
-
-
 def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
     relations = by_hand()
     relations["suppression"][2, 1, 0] = 0.4
@@ -108,11 +98,3 @@ def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
         assert mine.colorscale == theirs.colorscale
     assert (fig.layout.xaxis.title.text, fig.layout.yaxis.title.text) == ("layer", "head")
     assert fig.layout.yaxis.range == plain.layout.yaxis.range == (7.5, -0.5)
-
-
-def test_a_figure_is_as_wide_as_its_title() -> None:
-    one = relations_of(np.zeros((1, 2, 2)), tasks=["a"], belongs=["Knowledge"], k=[10], null=[0.1])
-    for title in (None, "model " * 20):
-        fig = ov_map(one, title=title)
-        assert fig.layout.width >= 8 * len(fig.layout.title.text)
-    assert any(text.startswith("No head ") for text in texts_of(fig))

@@ -1,6 +1,7 @@
-"""The method: labelled scores, thresholds, relations that are skipped, and a study part by part."""
+"""The method: labelled scores, thresholds, skipped relations, a study part by part, and presets of families."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ import xarray as xr
 from joint_inputs import suite_inputs
 from literal_relations import literal_scores
 from planted import FIRST_CONTENT, N_TOKENS, planted_model
-from toys import tiny_model
+from toys import BACKENDS, D_VOCAB, tiny_model
 
 import headcats as hc
-from headcats.base.errors import DataError, ModelError, OptionError, TokenizationWarning, UnknownNameError
+from headcats.base.errors import DataError, ModelError, ModelWarning, OptionError, TokenizationWarning, UnknownNameError
 from headcats.models.adapter import HookedModel
+from headcats.papers.ov_relation.fit import family_preset, warn_of_other_family
 from headcats.papers.ov_relation.settings import RelationSettings
 
 SMALL = RelationSettings(k=6, copying_k=2, min_pairs=5, permutations=20)
@@ -23,6 +25,10 @@ WORDS = {
     "copying": [(f"w{i}", f"w{i}") for i in range(30)],
 }
 CATEGORIES = {"shift": "Algorithmic", "few targets": "Odd", "copying": "Algorithmic"}
+LLAMA_3, GPT_2 = 128_256, 50_257
+PAIRS = [(f"w{i}", f"w{i + 1}") for i in range(30)]
+LLAMA = {"architecture": "LlamaForCausalLM", "d_vocab": LLAMA_3}
+LARGE = {"n_layers": 80, "d_model": 8192}
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +80,6 @@ class TestCall:
         other = hc.methods.ov_relation(model, WORDS, preset=SMALL, seed=3)
         assert np.array_equal(other.score, scored.score)
         assert not np.array_equal(other.null, scored.null)  # a seed is for the null alone
-
-    def test_one_list_is_one_relation(self, model, scored):
-        alone = hc.methods.ov_relation(model, WORDS["shift"], preset=SMALL)
-        assert alone.task.values.tolist() == ["relation"]
-        assert np.array_equal(alone.score[0], scored.score.sel(task="shift"))
-        assert "categories" not in alone.attrs
 
     def test_token_ids_need_no_tokenizer(self, toy, scored):
         nameless = HookedModel(toy.model)
@@ -191,16 +191,6 @@ class TestStudy:
             weight[0] -= 1
         assert len(calls) == 3  # and so are other weights
 
-    def test_options_are_those_of_the_command_line(self):
-        from headcats.methods.spec import MethodSpec
-
-        method = hc.methods.ov_relation
-        assert (method.declaration.kind, method.declaration.figure) == ("joint", "ov_map")
-        assert method.options["preset"][0] == "maps2025"
-        spec = MethodSpec.parse("ov_relation:preset=maps2025-llama3,first_mlp=off")
-        assert spec.positions == ""
-        assert dict(spec.options) == {"first_mlp": "off", "preset": "maps2025-llama3"}
-
     def test_summary(self, scored):
         def summary(**variables):
             return hc.methods.ov_relation.summary(scored.assign({name: ("task", v) for name, v in variables.items()}))
@@ -218,3 +208,67 @@ class TestStudy:
         assert later.startswith("In 2 of 3")
         (high,) = set(summary(**nothing_near | {"null": [0.2, 0.1, 0.4]})) - {first, by_category, copying}
         assert ": shift, copying." in high
+
+
+def made_up(name="m", d_vocab=GPT_2, n_layers=32, d_model=4096, **config):
+    return SimpleNamespace(
+        name=name,
+        d_vocab=d_vocab,
+        n_layers=n_layers,
+        d_model=d_model,
+        model=SimpleNamespace(cfg=SimpleNamespace(**config)),
+    )
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_the_family_is_that_of_the_configuration():
+    for model, preset in (
+        (made_up(**LLAMA), "maps2025-llama3"),
+        (made_up(**LLAMA | {"d_vocab": LLAMA_3 + 8}), "maps2025-llama3"),  # tokens of a fine-tune
+        (made_up(original_architecture="LlamaForCausalLM", d_vocab=LLAMA_3), "maps2025-llama3"),
+        (made_up(**LLAMA, **LARGE), "maps2025-llama3-70b"),
+        (made_up("Llama-3.1-405B", **LLAMA, n_layers=126), "maps2025-llama3"),
+        (made_up("Llama-2-7b", **LLAMA | {"d_vocab": 32_000}), "maps2025"),
+        (made_up("Llama-2-70b", **LLAMA | {"d_vocab": 32_000}, **LARGE), "maps2025"),
+        (made_up("like-llama-3", architecture="GPT2LMHeadModel"), "maps2025"),
+        (made_up(architecture="Qwen2ForCausalLM", d_vocab=LLAMA_3), "maps2025"),
+        (made_up("attn-only-2l"), ""),
+    ):
+        assert family_preset(model) == preset, model
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Llama 3 with the vocabulary of the toys."""
+    monkeypatch.setattr("headcats.papers.ov_relation.fit.LLAMA_3_VOCABULARY", range(D_VOCAB, D_VOCAB + 1))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_both_classes_of_models_tell_it(backend, small):
+    other = tiny_model("llama", backend, d_vocab=D_VOCAB - 1)
+    models = [tiny_model("gpt2", backend), other, tiny_model("llama", backend)]
+    for toy in models if backend == "hooked" else ():
+        toy.model.cfg.original_architecture = type(toy.oracle).__name__  # as `from_pretrained` records it
+    assert [family_preset(HookedModel(toy.model)) for toy in models] == ["maps2025", "maps2025", "maps2025-llama3"]
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_a_preset_of_another_family_is_named_with_what_differs():
+    llama, large, gpt2 = made_up(**LLAMA), made_up(**LLAMA, **LARGE), made_up(architecture="GPT2LMHeadModel")
+    for model, preset, said in (
+        (llama, "maps2025", ["k 10, not 25", "1, not 3", "preset='maps2025-llama3'"]),
+        (llama, "maps2025-llama3-70b", ["off, not on", "preset='maps2025-llama3'"]),
+        (large, "maps2025-llama3", ["on, not off", "preset='maps2025-llama3-70b'"]),
+        (gpt2, "maps2025-llama3", ["k 25, not 10", "preset='maps2025'"]),
+    ):
+        with pytest.warns(ModelWarning) as caught:
+            warn_of_other_family(model, preset)
+        assert len(caught) == 1
+        assert [part for part in said if part not in str(caught[0].message)] == []
+    for model, preset in (
+        (llama, "maps2025-llama3"), (large, "maps2025-llama3-70b"), (gpt2, "maps2025"), (made_up(), "maps2025"),
+        (made_up(), "maps2025-llama3"), (llama, RelationSettings(k=10)),
+    ):  # fmt: skip
+        warn_of_other_family(model, preset)
+    for first_mlp in ("on", "off"):  # what was chosen is not questioned
+        warn_of_other_family(large, "maps2025-llama3", first_mlp=first_mlp)

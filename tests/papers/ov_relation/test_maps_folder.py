@@ -57,11 +57,6 @@ def test_a_suite_toml_and_a_subfolder_of_ones_own_win(maps):
     assert names == ["Spelling", "Algorithmic", "Knowledge", "Linguistic", "Translation", "Odd"]
 
 
-def test_a_file_alone_has_its_category(maps):
-    (task,) = hc.suite(maps / "adj_antonym" / "adj_antonym.json").tasks
-    assert (task.name, task.category) == ("adj_antonym", "Linguistic")
-
-
 def test_unknown_relations_have_the_category_of_the_folder(maps):
     relation(maps, "word_to_rhyme", [["house", "mouse"]])
     suite = hc.suite(maps)

@@ -4,11 +4,10 @@ import json
 import warnings
 
 import numpy as np
-import pytest
 import xarray as xr
 
 import headcats as hc
-from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 
 CATEGORIES = [
     {"name": name, "colour": colour} for name, colour in (("A", "#1f77b4"), ("B", "#ff7f0e"), ("C", "#2ca02c"))
@@ -86,19 +85,3 @@ def test_overlap_figures_and_head_table_take_them():
     assert set(shown[(shown.panel == "A") & (shown.outcome == "in")].name) == {"L0H0", "L0H1", "L1H0"}
     assert shown[shown.panel == "C"].outcome.unique().tolist() == ["no value"]
     assert hc.overlap(found, sign="suppressing", draws=50)["set"].values.tolist() == [["", ""], ["B", ""]]
-
-
-def test_schema_is_that_of_categorize():
-    """Names that `hc.categorize` always gives, but for what only data with draws have."""
-    found = members()
-    for prefix in ("", "suppressing_"):
-        for name in ("effect", "low", "high", "p_value", "q_value", "tasks"):
-            assert found[f"{prefix}{name}"].dims == ("category", "layer", "head")
-    assert found.member.dtype == found.suppressing.dtype == np.int8
-    for name in ("n_tasks", "min_tasks", "n_items", "size", "suppressing_size"):
-        assert found[name].dims == ("category",)
-
-
-def test_a_category_that_is_not_listed_is_refused():
-    with pytest.raises(DataError, match="does not list 'Z'"):
-        hc.categorize(relations().assign_coords(category=("task", ["A", "Z", "B"])))

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from figures.reading import texts_of
 from paper_tables import ablation_of
 
 from headcats.base.errors import DataError
@@ -20,10 +21,6 @@ def by_hand() -> xr.Dataset:
     random = np.array([[[1, 1, 0.75, NAN], [1, 0.5, 0.25, NAN]], [[0.8, 0.8, NAN, NAN], [0.8, 0.6, NAN, NAN]]])
     control = np.array([[[0.9, 0.9, 0.8, 0.8], [0.7, 0.7, 0.7, 0.6]], np.full((2, 4), 0.5)])
     return ablation_of(ACCURACY, random, control, n_controls=[2, 0], belongs=["Knowledge", "Algorithmic"])
-
-
-def notes(fig: object) -> list[str]:
-    return [note.text for note in fig.layout.annotations]
 
 
 def test_numbers_of_every_curve() -> None:
@@ -42,7 +39,7 @@ def test_numbers_of_every_curve() -> None:
 
 def test_notes_are_the_numbers_of_the_papers_table() -> None:
     """Read where accuracy first is 0, or without all heads."""
-    texts = notes(relation_curves(by_hand()))
+    texts = texts_of(relation_curves(by_hand()))
     numbers = [re.findall(r"\d\.\d\d|\b\d of \d\b", text) for text in texts]
     for expected in (
         ["1.00", "2 of 3", "0.00"],
@@ -54,7 +51,7 @@ def test_notes_are_the_numbers_of_the_papers_table() -> None:
         assert expected in numbers
     assert "no control task" in texts
     no_others = by_hand().assign(random=by_hand().random * NAN)
-    assert any("too few" in text for text in notes(relation_curves(no_others)))
+    assert any("too few" in text for text in texts_of(relation_curves(no_others)))
     with pytest.raises(DataError, match="relation"):
         relation_curves(by_hand().isel(task=[]))
 

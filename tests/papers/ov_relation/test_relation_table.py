@@ -91,15 +91,3 @@ def test_a_dynamic_check_of_other_scores_is_refused() -> None:
             relation_table(by_hand(), dynamic=dynamic)
     with pytest.raises(DataError, match="one relation"):
         relation_table(by_hand().isel(task=[]))
-
-
-def test_what_is_drawn() -> None:
-    fig, columns = relation_table(by_hand()), texts(by_hand())
-    assert columns["category"] == ["Algorithmic", "Knowledge", "Linguistic"]
-    assert columns["best head"] == ["L1H1", "L0H0", "–"]
-    assert columns["best score"] == ["0.90", "0.30", "0.00"]
-    (bars,) = (trace for trace in fig.data if trace.name == "reaches the threshold")
-    lengths = np.diff(np.reshape(bars.x, (2, 3))[:, :2].astype(float)).ravel()
-    assert lengths.tolist() == pytest.approx([90, 30])  # of 100 pixels
-    again = by_hand().assign_coords(category=("task", ["Knowledge"] * 3))
-    assert texts(again)["category"] == ["Knowledge", "", ""]

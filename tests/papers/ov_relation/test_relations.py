@@ -8,7 +8,6 @@ from for_each import for_each
 import headcats as hc
 from headcats.papers.ov_relation.relations import JOBS, MORE_WORDS, NAMES, PRODUCTS, WORDS
 from headcats.tasks.definition import table_column, word_pairs
-from headcats.tasks.word_relations import TABLES
 
 SUITE = hc.suite("relations")
 PAIRS = {task.name: word_pairs(task, seed=0) for task in SUITE.tasks}
@@ -58,12 +57,6 @@ def test_pronouns():
     assert not {"king", "mother", "friend"} & set(pronouns)
 
 
-def test_translations_add_words_to_those_of_icl():
-    for name, of_icl in (("english_to_french", "english_french"), ("english_to_spanish", "english_spanish")):
-        (task,) = hc.suite("icl").named([of_icl])
-        assert set(word_pairs(task, seed=0)) < set(PAIRS[name])
-
-
 @for_each("name,others", [("copying", 6), ("name_copying", 1), ("work_location", 2)])
 def test_tasks_ask_about_the_same_words(name, others):
     """At least twelve of them, so that one can be the other's corruption."""
@@ -92,17 +85,6 @@ def test_its_tables(table):
         assert row[0]
         assert all(all(c.isalnum() or c in "-' " for c in cell) for cell in row), row
         assert row == [" ".join(cell.split()) for cell in row]
-
-
-def test_words_that_translation_has_are_not_translated_again():
-    translated = {
-        english
-        for english, *languages in zip(
-            *(table_column(MORE_WORDS, column) for column in ("english", "french", "spanish")), strict=True
-        )
-        if any(languages)
-    }
-    assert not translated & {word for table in TABLES for word in table_column(table, "english")}
 
 
 SPOT_CHECKS = {

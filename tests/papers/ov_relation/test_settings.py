@@ -43,10 +43,6 @@ def test_heads_ablated_by_the_size_of_the_model():
     assert {n_heads: PRESETS["maps2025"].most_ablated(n_heads) for n_heads in sizes} == sizes
 
 
-def test_copying_relations_have_a_k_of_their_own():
-    assert [PRESETS["maps2025-llama3"].k_for(copying=copying) for copying in (False, True)] == [25, 3]
-
-
 def test_the_first_mlp_can_be_switched():
     assert settings_of("maps2025", first_mlp="off") == RelationSettings(first_mlp=False)
     assert settings_of("maps2025-llama3-70b", first_mlp="on").first_mlp

@@ -1,4 +1,4 @@
-"""Relation scores and their null equal a literal replica exactly, whatever the chunk and the model class."""
+"""Pairs of single tokens; their scores and null equal a literal replica, whatever the chunk and the model class."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ import torch
 import toys
 from literal_relations import literal_direct, literal_null, literal_scores
 from toy_cases import TOYS, shared_toy
-from toys import D_VOCAB, tiny_model
+from toys import D_VOCAB, tiny_model, word_tokenizer
 from transformers import LlamaConfig
 
-from headcats.base.errors import ModelError
+from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
-from headcats.papers.ov_relation.pairs import single_tokens
 from headcats.papers.ov_relation.settings import RelationSettings
-from headcats.papers.ov_relation.static import permutations, relation_counts
+from headcats.papers.ov_relation.static import permutations, relation_counts, single_tokens
+from headcats.prompts.tokens import UNKNOWN_WORD
 
 SETTINGS = RelationSettings(k=6, copying_k=2, min_pairs=2, permutations=7)
 
@@ -88,14 +88,6 @@ def test_chunks_of_the_vocabulary_change_nothing(monkeypatch):
                 np.testing.assert_array_equal(mine, other)
 
 
-def test_another_seed_permutes_otherwise():
-    model = shared_toy(n_layers=3).model
-    first, other = counts_of(model)["many"], counts_of(model, seed=1)["many"]
-    assert np.array_equal(first.top, other.top)
-    assert not np.array_equal(first.null_top, other.null_top)
-    assert not np.array_equal(permutations(9, n=3, seed=0, task="a"), permutations(9, n=3, seed=0, task="b"))
-
-
 def test_a_head_that_writes_nothing_maps_nothing():
     model = tiny_model("gpt2").model
     with torch.no_grad():
@@ -117,13 +109,6 @@ def test_tokens_that_share_the_last_place_are_all_in():
     assert per_source.max() > 0
 
 
-def test_a_vocabulary_smaller_than_k():
-    model = shared_toy(n_layers=3).model
-    found = counts_of(model, RelationSettings(k=D_VOCAB + 5, copying_k=1, min_pairs=2))["many"]
-    assert (found.shares("top") == 1).all()
-    assert (found.shares("bottom") == 1).all()
-
-
 def test_a_source_that_overflows_is_named():
     model = tiny_model("llama").model
     with torch.no_grad():
@@ -140,3 +125,69 @@ def test_layers_with_fewer_heads_are_padded():
     padded = counts._replace(top=np.pad(counts.top, ((0, 0), (0, 2)), constant_values=-1))
     assert np.isnan(padded.shares("top")[:, 4:]).all()
     assert not np.isnan(padded.shares("top")[:, :4]).any()
+
+
+class Spaced:
+    """A tokenizer that knows some words with a space before them, and cuts the others into letters."""
+
+    unk_token_id = bos_token_id = eos_token_id = None
+    known = (" Paris", " France", " Rome", " Italy")
+
+    def __call__(self, texts, *, add_special_tokens, **options):
+        assert not add_special_tokens or texts == [""]
+        return {
+            "input_ids": [[self.known.index(text)] if text in self.known else list(range(len(text))) for text in texts]
+        }
+
+
+def read(pairs, *, tokenizer=None, **options):
+    return single_tokens("capitals", pairs, tokenizer=tokenizer, d_vocab=D_VOCAB, **options)
+
+
+def test_words_are_read_with_a_space_before_them():
+    found = read([("France", "Paris"), ("Italy", "Rome")], tokenizer=Spaced())
+    assert (found.sources.tolist(), found.targets.tolist()) == ([1, 3], [0, 2])
+    assert found.words == (("France", "Paris"), ("Italy", "Rome"))
+    assert not found.copying
+
+
+def test_words_of_several_tokens_are_dropped_and_named():
+    pairs = [("France", "Paris"), ("Mali", "Paris"), ("Italy", "Bamako"), ("France", "Paris")]
+    found = read(pairs, tokenizer=Spaced())
+    assert len(found) == found.report.kept == 1
+    assert sorted(reason.split()[0] for reason in found.report.dropped) == ["given", "source", "target"]
+    assert set(found.report.dropped.values()) == {1}
+    with pytest.raises(DataError, match=r"'capitals' .* 1 kept; .*'Mali'.* 2"):
+        read(pairs, tokenizer=Spaced(), min_pairs=2)
+
+
+def test_words_the_tokenizer_does_not_know_are_no_tokens():
+    found = read([("w1", "w2"), ("w1", "zebra")], tokenizer=word_tokenizer())
+    assert found.report.dropped == {UNKNOWN_WORD: 1}
+    assert found.sources.tolist() == [7]
+
+
+def test_copying_is_recognised_after_the_gate():
+    pairs = [("France", "France"), ("Italy", "Italy"), ("Mali", "Paris")]
+    assert read(pairs, tokenizer=Spaced()).copying
+    assert not read([("France", "France"), ("Italy", "Rome")], tokenizer=Spaced()).copying
+
+
+def test_token_ids_are_taken_as_they_are():
+    found = read([(3, 4), [5, 5]])
+    assert (found.sources.tolist(), found.targets.tolist()) == ([3, 5], [4, 5])
+    assert found.words == (("3", "4"), ("5", "5"))
+
+
+def test_anything_else_is_refused():
+    for pairs, says in (
+        ([("France", "Paris")], "no tokenizer"),
+        ([(3, D_VOCAB)], f"token id {D_VOCAB}; .* 0 to {D_VOCAB - 1}"),
+        ([(3, 4), ("France", "Paris")], r"holds \(3, 4\)"),
+        ([("France", "Paris", "Rome")], r"\(source, target\)"),
+        (["France"], "holds 'France'"),
+        ([(True, False)], r"holds \(True, False\)"),
+        ([], "0 kept"),
+    ):
+        with pytest.raises(DataError, match=says):
+            read(pairs)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.papers.token_probe.answered_files import answered_items
-from headcats.papers.token_probe.cells import answers_of, label_of
+from headcats.papers.token_probe.answered_files import answered_items, answers_of, label_of
 from headcats.papers.token_probe.items import AnsweredItem, Question
 
 HEAD = ",raw_question,question,model_answer,correct_answer,automatic_correctness,exact_answer,valid_exact_answer"

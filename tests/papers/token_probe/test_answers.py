@@ -1,38 +1,52 @@
-"""From questions to judged answers: what is kept, what is left out and why."""
+"""From questions to judged answers: what is kept, copied out by the model, or left out and why."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from scripted import EXACT, ScriptedModel, spaced_tokenizer
 
 from headcats.base.errors import DataError, ModelError, UnknownNameError
 from headcats.models.adapter import HookedModel
+from headcats.papers.token_probe import answers as answering
 from headcats.papers.token_probe.answers import (
     AnswerShape,
     answer_questions,
     coinciding_roles,
     decoded,
     encoded_questions,
+    extracted,
     tokens_of,
 )
-from headcats.papers.token_probe.exact_text import find_exact, same_answer
-from headcats.papers.token_probe.items import Question
-from headcats.papers.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
+from headcats.papers.token_probe.items import AnsweredItem, Question, find_exact, gives_none, same_answer
+from headcats.papers.token_probe.settings import EXACT_ROLES, NAMED_ROLES, PRESETS
 from headcats.prompts.drop_report import DropReport
 
 PAPER = PRESETS["orgad2025"]
 RIGHT = "the sum is 8 5 now"
+CODE = PRESETS["orgad2025-code"]
 
 
-def model_saying(*answers: str) -> tuple[ScriptedModel, list[Question]]:
-    """A model that gives these answers to as many questions, whose right answer is always `RIGHT`."""
+def judged_by_digits(prompt: str) -> Question:
+    return Question(prompt, RIGHT, EXACT)
+
+
+def judged_by_texts(prompt: str) -> Question:
+    return Question(prompt, "8 5", aliases=("9 9",))
+
+
+def model_saying(
+    *answers: str, ask: Callable[[str], Question] = judged_by_digits
+) -> tuple[ScriptedModel, list[Question]]:
+    """A model that gives these answers to as many questions, whose right answer is always 8 5."""
     tokenizer = spaced_tokenizer()
     script, questions = {}, []
     for number, answer in enumerate(answers):
         prompt = f"{' '.join(str(100 + number))} plus 1 →"
         ids = (0, *tokenizer(prompt, add_special_tokens=False)["input_ids"])
         script[ids] = tuple(tokenizer(answer, add_special_tokens=False)["input_ids"])
-        questions.append(Question(prompt, RIGHT, EXACT))
+        questions.append(ask(prompt))
     return ScriptedModel(script), questions
 
 
@@ -151,14 +165,6 @@ def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
     assert Question("1 →", RIGHT, EXACT).item == "1 →"
 
 
-def test_positions_of_a_sentence() -> None:
-    # <bos> 4 7 plus 3 8 → the sum is 8 5 now then: question 0-6, answer 7-13, exact answer 10-11.
-    shape = AnswerShape(q_len=7, length=14, first=10, last=11)
-    assert [shape.position(role) for role in NAMED_ROLES] == [6, 7, 8, 9, 10, 11, 12]
-    assert [shape.position(role) for role in FROM_THE_END] == [6, 7, 8, 9, 10, 11, 12, 13]
-    assert [NAMED_ROLES.index(role) for role in EXACT_ROLES] == [3, 4, 5, 6]
-
-
 def test_shapes_whose_roles_coincide() -> None:
     last, after = "exact_answer_last", EXACT_ROLES[-1]
     for values, problem, pairs in (
@@ -177,3 +183,40 @@ def test_shapes_whose_roles_coincide() -> None:
     # The shortest answer allowed: the token before the exact answer is also the second of the answer.
     assert set(coinciding_roles([shape])) == {(NAMED_ROLES[2], NAMED_ROLES[3])}
     assert AnswerShape(3, 8, 6, 7).position(after) == 7  # inside a text that ends with the exact answer
+
+
+def test_a_wrong_answer_is_copied_out_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [f"the sum is {exact} now and then" for exact in ("8 5", "9 9", "8 6", "1 2", "3 4")]
+    model, questions = model_saying(*said, ask=judged_by_texts)
+    asked: list[tuple[str, str]] = []
+
+    def copied(model: Any, questions: list[str], texts: list[str], *, limit: int) -> list[str]:
+        asked.extend(zip(questions, texts, strict=True))
+        return ["8 6", "NO ANSWER", "7 7"]
+
+    monkeypatch.setattr(answering, "extracted", copied)
+    answers, report = answer_questions(model, questions, CODE)
+    assert [(answer.exact, answer.wrong) for answer in answers] == [("8 5", False), ("9 9", False), ("8 6", True)]
+    assert [question for question, _ in asked] == [question.prompt for question in questions[2:]]
+    assert list(report.dropped.values()) == [1, 1]
+    ready = AnsweredItem("4 plus 4 →", "the sum is 1 2 now", "", True)
+    monkeypatch.setattr(answering, "extracted", lambda *_, **__: ["1 2"])
+    (answer,), _ = answer_questions(model, [ready], CODE)
+    assert (answer.exact, answer.wrong) == ("1 2", True)
+
+
+def test_what_the_model_writes_is_cut_to_the_short_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "_PROMPT", "{question} the sum is {answer} now")
+    tokenizer = spaced_tokenizer()
+
+    def ids(text: str) -> tuple[int, ...]:
+        return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    model = ScriptedModel({(0, *ids("1 plus the sum is 8 5 now")): ids("8 5 then")})
+    assert extracted(model, ["1 plus", "unheard"], ["8\n5", "8 6"], limit=9) == ["8 5 then", ""]
+
+
+def test_a_tokenizer_without_the_words_of_the_prompt_is_not_asked() -> None:
+    model, _ = model_saying("the sum is 8 6 now")
+    assert extracted(model, ["1"], ["8 6"], limit=9) == [""]
+    assert [gives_none(text) for text in ("NO ANSWER", "no_answer ", "no answers", "")] == [True, True, False, False]

@@ -5,9 +5,9 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.reading import caption, heatmaps
-from paper_tables import ROLES, scattered_token_map, token_map_of
+from paper_tables import ROLES, token_map_of
 
-from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.errors import OptionError
 from headcats.figures import data
 from headcats.figures.colours import FRAME
 from headcats.papers.token_probe.figure import layer_token
@@ -36,30 +36,6 @@ def marks(fig: go.Figure) -> set[tuple[str, int, int]]:
     }
 
 
-def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
-    fig = paper_map(scattered_token_map(32, 1))
-    x, y = fig.layout.xaxis, fig.layout.yaxis
-    assert x.side == "top"
-    assert list(x.ticktext) == list(ROLES)
-    assert list(x.tickvals) == list(range(len(ROLES)))
-    assert x.range == (-0.5, len(ROLES) - 0.5)
-    assert y.range == (31.5, -0.5)
-    assert list(y.tickvals) == list(range(0, 32, 2))
-    assert y.title.text == "Layer"
-    for n, step in ((6, 1), (16, 1), (17, 2)):
-        assert list(paper_map(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(range(0, n, step))
-    token = next(text for text in fig.layout.annotations if text.text == "Token")
-    assert token.y < y.domain[0]
-
-
-def test_the_caption_explains_roles_and_the_rectangle() -> None:
-    table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    exact = ["exact_answer_first", "exact_answer_last"]
-    for highlight, before, after in ((None, True, True), (ROLES[2:5], True, False), (exact, False, False)):
-        text = caption(paper_map(table, highlight=highlight))
-        assert ("token before" in text, "token after" in text) == (before, after)
-
-
 def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
     values = np.full((6, 22), 0.01)
     values[1, -1], values[0, 4] = 0.906, -0.4
@@ -70,20 +46,6 @@ def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
     assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
     nothing = paper_map(table * 0).layout.coloraxis
     assert (nothing.cmin, nothing.cmax) == (-1, 1)
-
-
-def test_a_map_without_a_given_title_says_what_it_shows() -> None:
-    table = token_map_of(BY_HAND, roles=THREE)
-    attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
-    fig = paper_map(attention)
-    assert fig.layout.title.text.startswith("Mean attention")
-    assert "240 texts" in caption(fig)
-    effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
-    fig = paper_map(effects)
-    assert fig.layout.title.text.endswith("patching (resid)")
-    assert "64 prompts" in caption(fig)
-    title = paper_map(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
-    assert title.split(", ")[1:] == ["copy", "model a&lt;b&gt;"]
 
 
 def test_auc_is_blue_from_a_half_to_1() -> None:
@@ -108,15 +70,8 @@ def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> N
     named = table.assign_attrs(exact_roles="exact_answer_first\nexact_answer_last")
     assert rectangles(paper_map(named)) == [(2.5, 4.5, -0.5, 3.5)]
     assert rectangles(paper_map(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
-    asked = paper_map(table, highlight=["-1", "last_q", "-2"])
-    assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
-    assert "rectangle: last_q, -2, -1" in caption(asked)
-    assert rectangles(paper_map(table, highlight=[])) == []
     moved = table.isel(role=[4, 0, 2, 1, 3])
     assert rectangles(paper_map(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
-    assert data(asked).query("highlighted").role.unique().tolist() == ["last_q", "-2", "-1"]
-    alone = paper_map(table, highlight="-1")
-    assert data(alone).query("highlighted").role.unique().tolist() == ["-1"]
 
 
 def test_marks_hold_intervals_against_a_half() -> None:
@@ -181,7 +136,5 @@ def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() ->
 
 def test_what_is_refused() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
-    with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
-        paper_map(table, highlight=["exact_answer_frist"])
     with pytest.raises(OptionError, match="'low'"):
         paper_map(table, variable="low")

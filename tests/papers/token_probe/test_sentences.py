@@ -38,16 +38,6 @@ def test_sentences_hold_the_right_answer_inside(name):
     assert len({len(question.split()) for question, _ in task.pairs(400, seed=3)}) == 1
 
 
-def test_tasks_differ_in_wording_and_length():
-    first = {name: task.pairs(1, seed=0)[0][1] for name, task in TASKS.items()}
-    assert len({re.sub(EXACT, "", sentence) for sentence in first.values()}) == len(TASKS) == 6
-    words = [re.split(EXACT, sentence) for sentence in first.values()]
-    assert len({len(before.split()) for before, _ in words}) >= 2  # the exact answer starts at different places
-    assert len({len(after.split()) for _, after in words}) >= 2
-    every = [sentence for task in TASKS.values() for _, sentence in task.pairs(10_000, seed=0)]
-    assert {len(sentence.split()) for sentence in every} == {6, 7, 8, 9, 10, 11}
-
-
 @for_each("name", TASKS)
 def test_half_of_the_questions_are_taught(name):
     known, unknown = ({question for question, _ in part(name)} for part in (taught, untaught))
@@ -73,11 +63,3 @@ def test_the_seed_orders_the_questions():
     task = TASKS["say_sum"]
     assert task.pairs(50, seed=1) == task.pairs(50, seed=1) != task.pairs(50, seed=2)
     assert task.pairs(50, seed=1) == task.pairs(10**6, seed=1)[:50]
-
-
-@for_each("name", TASKS)
-def test_the_example_of_the_docstring_is_true(name):
-    sentence, question = TASKS[name].__doc__.split("`")[1:4:2]
-    wording = {re.sub(EXACT, "#", said) for _, said in TASKS[name].pairs(5, seed=0)}
-    assert {re.sub(EXACT, "#", sentence)} == wording
-    assert int(re.search(EXACT, sentence).group().replace(" ", "")) == worked_out(question)

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from headcats.prompts.batch import PromptBatch
-from headcats.scale import flops
+from headcats.scale import costs
 from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep
 
@@ -40,25 +40,25 @@ def test_a_forward_pass(shape: ModelShape) -> None:
         angles = counted(rotary, torch.ones(3, 10, 32), torch.arange(10)[None])
     for logits in (1, 10):
         done = counted(model, tokens, logits_to_keep=logits) - angles
-        assert done == flops.forward(shape, **SIZES, logits=logits)
+        assert done == costs.forward(shape, **SIZES, logits=logits)
 
 
 @pytest.mark.parametrize(("name", "first", "whole_vocabulary"), pairwise(list(SHAPES), [0, 6, 9], [False, True]))
 def test_heads_replaced_from_a_position_on_and_at_it_alone(name: str, first: int, whole_vocabulary: bool) -> None:
     shape, options = SHAPES[name], {"whole_vocabulary": whole_vocabulary}
     onwards, alone = (counted(literal_sweep, shape, first=first, alone=alone, **options) for alone in (False, True))
-    assert 3 * onwards == flops.swept(shape, **SIZES, first=first, **options)
+    assert 3 * onwards == costs.swept(shape, **SIZES, first=first, **options)
     assert 3 * alone == one_position(shape, **SIZES, at=first, **options)
 
 
 @each_shape
 def test_an_unpatched_run(shape: ModelShape) -> None:
     """An ordinary forward pass, less what a literal version leaves out in the last block, and the readout's choice."""
-    whole, one_less = (flops.forward(s, **SIZES, logits=0) for s in (shape, replace(shape, n_layers=1)))
+    whole, one_less = (costs.forward(s, **SIZES, logits=0) for s in (shape, replace(shape, n_layers=1)))
     for whole_vocabulary in (False, True):
         last = counted(block, shape, length=10, first=0, last=True)
         last += counted(readout, shape, whole_vocabulary=whole_vocabulary)
-        found = flops.unpatched(shape, **SIZES, whole_vocabulary=whole_vocabulary)
+        found = costs.unpatched(shape, **SIZES, whole_vocabulary=whole_vocabulary)
         assert found == whole - one_less + 3 * last
 
 
@@ -67,13 +67,13 @@ def test_answers_of_several_tokens(shape: ModelShape) -> None:
     """Both answers of a prompt, token by token, in every block of an unpatched run and in those behind a head."""
     tokens = sum(counted(block, shape, length=length, first=length - 1, last=False) for length in (11, 12))
     read = counted(readout, shape, whole_vocabulary=True)
-    unpatched = flops.unpatched(shape, **SIZES, whole_vocabulary=False)
-    both = flops.unpatched(shape, **SIZES, whole_vocabulary=False, steps=2)
+    unpatched = costs.unpatched(shape, **SIZES, whole_vocabulary=False)
+    both = costs.unpatched(shape, **SIZES, whole_vocabulary=False, steps=2)
     assert both == unpatched + 3 * 2 * (3 * tokens + 2 * read)
     behind = 4 * (2 + 1 + 0)  # heads of the first, second and third block
     last = SIZES | {"first": 9, "whole_vocabulary": False}
-    swept = flops.swept(shape, **last)
-    assert flops.swept(shape, **last, steps=2) == swept + 3 * 2 * (behind * tokens + 12 * 2 * read)
+    swept = costs.swept(shape, **last)
+    assert costs.swept(shape, **last, steps=2) == swept + 3 * 2 * (behind * tokens + 12 * 2 * read)
 
 
 def test_of_a_bridge_at_all_positions() -> None:
@@ -85,9 +85,9 @@ def test_of_a_bridge_at_all_positions() -> None:
     batch = PromptBatch.from_tokens(clean, 1 + clean % 499, ones, ones + 1)
     sweep(model, batch, "denoising_patch", positions="all")  # with the check of the path
     sizes = {"prompts": 8, "length": 20}
-    expected = 2 * flops.unpatched(shape, **sizes, whole_vocabulary=True)
-    expected += flops.swept(shape, **sizes, first=0, whole_vocabulary=False)
-    expected += flops.bridge_extras(shape, **sizes, first=0)
+    expected = 2 * costs.unpatched(shape, **sizes, whole_vocabulary=True)
+    expected += costs.swept(shape, **sizes, first=0, whole_vocabulary=False)
+    expected += costs.bridge_extras(shape, **sizes, first=0)
     assert expected == pytest.approx(counted(sweep, model, batch, "denoising_patch", positions="all"), rel=0.03)
 
 

@@ -1,16 +1,14 @@
-"""Files in the public CogQA layout as texts with marked answers: the layout is that of `cogqa`.
+"""Files in the public CogQA layout as texts with marked answers, one per step.
 
-Every step of every entry becomes one text, in one of two layouts. "steps" shows the question and all earlier steps
-with their answers, as the suite reader does. "instruction" is what the paper shows, in our words: what to do, the
-question, of the earlier steps those that the paper keeps (Retrieval alone), the step, and the form of the reply. The
-paper's models write that form themselves; here its opening is part of the prompt, so that the answer comes next for
-models that were not tuned to instructions, too.
+"steps" shows the question and all earlier steps with their answers, as the suite reader does. "instruction" is what the
+paper shows, in our words; the opening of the reply is part of the prompt, so that the answer comes next for models that
+were not tuned to instructions, too.
 """
 
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.base.registry import unknown_name_message
 from headcats.papers.function_probe.cogqa import Step, cogqa_steps
 from headcats.prompts.answered import AnsweredText
@@ -44,15 +42,11 @@ Reply:
 """
 
 
-def cogqa_texts(
-    path: str | Path, *, unknown: str = "drop", layout: str = "steps", chat: Any = None
-) -> tuple[list[AnsweredText], DropReport]:
+def cogqa_texts(path: str | Path, *, layout: str = "steps", chat: Any = None) -> tuple[list[AnsweredText], DropReport]:
     """Texts of a file in the CogQA layout.
 
     Args:
         path: A JSON or JSON Lines file, UTF-8.
-        unknown: What becomes of cognitive skills that are none of the eight functions (the public training file has six
-            such steps): "drop" leaves them out, counted by name in the report; "error" refuses the file.
         layout: "steps": question, all earlier steps and the step, then ` answer`. "instruction": the paper's prompt in
             our words, with the earlier steps of retrieval alone, then `[{"answer": "answer`.
         chat: The tokenizer of a chat model: the prompt becomes a user's message in its chat template, and the reply
@@ -67,11 +61,10 @@ def cogqa_texts(
         script (CYRILLIC, most are LATIN)".
 
     Raises:
-        DataError: No such file, not JSON, another layout or a missing field, or an unknown skill with
-            `unknown="error"`; the message names the entry and the step, and functions of a similar name. No text at
-            all.
+        DataError: No such file, not JSON, another layout or a missing field (the message names the entry and the step),
+            or no text at all.
         UnknownNameError: Another `layout`.
-        OptionError: Another `unknown`, or a tokenizer without a usable chat template.
+        OptionError: A tokenizer without a usable chat template.
 
     Example:
         >>> import headcats as hc
@@ -90,13 +83,11 @@ def cogqa_texts(
     References:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
     """
-    if unknown not in ("drop", "error"):
-        raise OptionError(f"unknown says what becomes of unknown skills, 'drop' or 'error'; got {unknown!r}.")
     if layout not in LAYOUTS:
         raise UnknownNameError(unknown_name_message("layout", layout, LAYOUTS))
     template = None if chat is None else chat_template(chat)
     texts: list[AnsweredText] = []
-    steps, report = cogqa_steps(json_content(Path(path)), file=Path(path).name, unknown=unknown)
+    steps, report = cogqa_steps(json_content(Path(path)), file=Path(path).name)
     for step in steps:
         if step.function is None or step.why_unusable:
             report.drop(step.why_unusable, repr(step.key))
