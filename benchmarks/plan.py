@@ -24,10 +24,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import headcats as hc
-from headcats.models.placement import resident_bytes
+from headcats.models.weights import resident_bytes
 from headcats.scale import costs
 from headcats.scale.resources import Hardware
-from headcats.sweeps.peak import peak_bytes
+from headcats.sweeps.free_memory import peak_bytes
 
 PLANNED = {
     "6x8": Shape(6, 8, 8, 256, 32, 1024, 1000, tied=True, length=32),

@@ -29,8 +29,8 @@ from headcats.results.manifest import Manifest
 from headcats.study.plan import REFERENCE_PROMPTS
 from headcats.study.runner import run
 from headcats.study.validation import validate
+from headcats.sweeps.free_memory import peak_bytes
 from headcats.sweeps.memory import readable_bytes
-from headcats.sweeps.peak import peak_bytes
 from headcats.tasks.definition import Task
 
 METHODS = ("denoising_patch", "denoising_patch:unit=kv_group")

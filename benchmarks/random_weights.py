@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.hooked import build_hooked_transformer
+from headcats.models.conversion import build_hooked_transformer
 from headcats.scale.shape import ModelShape
 
 Backend = Literal["bridge", "hooked"]

@@ -22,7 +22,7 @@ from headcats.scale import costs
 from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
-from headcats.sweeps.later_tokens import rest_of_rows
+from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns

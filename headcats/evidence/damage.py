@@ -13,9 +13,10 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import mean_interval
 from headcats.sweeps.batch_sweep import prepare
+from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 

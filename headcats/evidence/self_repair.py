@@ -20,7 +20,8 @@ from headcats.models.head import Head
 from headcats.models.hooks import Edit, hook_after
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import Finding, line
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.donors import UncoveredRoles
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 

@@ -1,8 +1,8 @@
 """One adapter over TransformerLens' two model classes; the rest of headcats does not depend on which it holds.
 
-`HookedTransformer` (transformer-lens 3.x) and `TransformerBridge` (3.x and 4.x) share hook names, shapes and values
-for head outputs: `blocks.{layer}.attn.hook_z` is `[prompt, pos, head, d_head]` on both, without compatibility mode
-(which folds value biases and so changes zero ablation). What they lack or do differently: `headcats.models.hooks`.
+`HookedTransformer` and `TransformerBridge` share hook names, shapes and values: `blocks.{layer}.attn.hook_z` is
+`[prompt, pos, head, d_head]` on both, without compatibility mode (which folds value biases and so changes zero
+ablation).
 """
 
 import functools
@@ -16,12 +16,11 @@ from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.geometry import one_token_geometry
-from headcats.models.head import Head, find_head
+from headcats.models.head import Head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
     capturing_z,
-    check_tokens,
     firing_once,
     forward_options,
     hook_z,
@@ -33,8 +32,16 @@ from headcats.models.hooks import (
     value_splits,
 )
 from headcats.models.origin import Origin
-from headcats.models.placement import addresses, computing_devices, device_of_tokens, is_offloaded
-from headcats.models.weights import WeightProcessing, reading_weights, weight_processing, weights_hash
+from headcats.models.weights import (
+    WeightProcessing,
+    addresses,
+    computing_devices,
+    device_of_tokens,
+    is_offloaded,
+    reading_weights,
+    weight_processing,
+    weights_hash,
+)
 
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 
@@ -42,40 +49,14 @@ _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
-    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Sizes come from a captured
-    `z` (`headcats.models.geometry`), whose heads must be as many as the config says, layer by layer: this covers
-    grouped-query and latent attention, a `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers
-    without attention.
-
-    Args:
-        model: A HookedTransformer or a TransformerBridge.
-        name: Name in results; None takes that of the model's config.
-        tokenizer: A Hugging Face tokenizer; None takes the model's own, which may be None too.
-        origin: Where it was loaded from, for the results; None for a model that the program made.
-
-    Attributes:
-        model: TransformerLens' model, untouched.
-        model_class: "HookedTransformer" or "TransformerBridge".
-        name, tokenizer, origin: As given.
-        layers: Numbers of the layers with attention heads.
-        splits: Hook at z -> heads and d_head, where TransformerLens splits z otherwise than the model does.
-        n_layers: Number of blocks, including those without attention heads.
-        d_model: Width of the residual stream.
-        d_vocab: Size of the input vocabulary.
-        n_ctx: Context length, in tokens.
-        lock: Held during a forward pass: hooks belong to the model, so two threads take turns.
-
-    Raises:
-        ModelError: Another kind of object, or a model without attention heads.
+    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Hold `lock` during forward
+    passes: hooks belong to the model, so two threads take turns. `splits` are of `value_splits`.
 
     Example:
         >>> import headcats as hc
         >>> import torch
         >>> model = hc.load_model("mini")
-        >>> model.n_layers, model.max_heads, model.d_model
-        (6, 8, 128)
-        >>> tokens = torch.tensor([[0, 10, 3, 11]])
-        >>> logits, z = model.capture(tokens, layers=[2])
+        >>> logits, z = model.capture(torch.tensor([[0, 10, 3, 11]]), layers=[2])
         >>> logits.shape, z[2].shape  # [prompt, d_vocab]; [prompt, pos, head, d_head]
         (torch.Size([1, 3265]), torch.Size([1, 4, 8, 16]))
     """
@@ -129,12 +110,14 @@ class HookedModel:
         return tuple(Head(layer, head) for layer in self.layers for head in range(self.n_heads[layer]))
 
     def find_head(self, head: Any) -> Head:
-        """A head in any form that `Head.parse` takes; a DataError if the model does not have it.
-
-        Args:
-            head: Its name, or a pair of layer and head.
-        """
-        return find_head(head, self.n_heads, model=self.name)
+        """A head of the model in any form that `Head.parse` takes."""
+        parsed = Head.parse(head)
+        if not 0 <= parsed.head < self.n_heads.get(parsed.layer, 0):
+            raise DataError(
+                f"Model {self.name!r} has no head {parsed}: its layers {self.layers[0]} to {self.layers[-1]} have up "
+                f"to {self.max_heads} heads, counted from 0."
+            )
+        return parsed
 
     @property
     def d_head(self) -> Mapping[int, int]:
@@ -182,11 +165,7 @@ class HookedModel:
         return self._hashed[1]
 
     def W_O(self, layer: int) -> Float[Tensor, "head d_head d_model"]:
-        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream.
-
-        Args:
-            layer: A layer with heads.
-        """
+        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream."""
         self._check_layers([layer])
         attention, split = self.model.blocks[layer].attn, self.splits.get(hook_z(layer))
         with reading_weights(attention, model=self.name):
@@ -203,27 +182,28 @@ class HookedModel:
             raise ModelError(f"Layer {without[0]} of model {self.name!r} has no attention heads; {known}.")
 
     def check_tokens(self, tokens: Tensor) -> None:
-        """Raise a DataError for tokens that the model cannot take: their dtype, shape, length or ids.
-
-        Args:
-            tokens: Token ids `[prompt, pos]`.
-        """
-        check_tokens(tokens, n_ctx=self.n_ctx, d_vocab=self.d_vocab, model=self.name)
+        """Raise a DataError for tokens that the model cannot take: their dtype, shape, length or ids."""
+        if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
+            raise DataError(
+                f"Expected integer token ids of shape [prompt, pos], at least one of each; got dtype {tokens.dtype}, "
+                f"shape {tuple(tokens.shape)}."
+            )
+        if tokens.shape[1] > self.n_ctx:
+            raise DataError(
+                f"Prompts have {tokens.shape[1]} tokens and model {self.name!r} takes at most {self.n_ctx}: use "
+                "shorter prompts or a model with a longer context."
+            )
+        if int(tokens.min()) < 0 or int(tokens.max()) >= self.d_vocab:
+            prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= self.d_vocab)).nonzero()[0])
+            raise DataError(
+                f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {self.name!r} knows "
+                f"ids 0 to {self.d_vocab - 1}. Tokenise with the model's own tokenizer."
+            )
 
     def logits(
         self, tokens: Int[Tensor, "prompt pos"], *, edits: Mapping[int, Edit] = _NO_EDITS
     ) -> Float[Tensor, "prompt d_vocab"]:
-        """Logits at the last position, in fp32, with the head outputs of some layers edited on the way.
-
-        Args:
-            tokens: Prompts of one length, without padding.
-            edits: Layer -> function from `z` `[prompt, pos, head, d_head]` (in the model's dtype, on its device) to a
-                tensor of the same shape, dtype and device. It may change `z` in place, but must return it.
-
-        Raises:
-            DataError: See `check_tokens`.
-            ModelError: An edit returns anything else, a layer has no heads, or its hook did not fire exactly once.
-        """
+        """Last-position logits in fp32, with `z` of some layers replaced by what an edit of it returns."""
         self._check_layers(edits)
         return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
 
@@ -235,14 +215,7 @@ class HookedModel:
         first: int = 0,
         edits: Mapping[int, Edit] = _NO_EDITS,
     ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """Last-position logits in fp32, and layer -> `z` of one run, detached, each on the device of its layer.
-
-        Args:
-            tokens: Prompts of one length, without padding.
-            layers: Layers to capture; None for all with heads.
-            first: First position to keep, to save memory; -1 keeps the last only.
-            edits: As in `logits`; of an edited layer, the edited value is captured.
-        """
+        """Last-position logits in fp32, and layer -> `z`, detached and as edited, from position `first` on."""
         capturing = self.layers if layers is None else tuple(layers)
         self._check_layers([*capturing, *edits])
         hooks, captured = capturing_z(capturing, first=first, edits=edits)
@@ -252,60 +225,32 @@ class HookedModel:
     def capture_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
     ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """Capture z of all layers, with the logits of the last few positions.
-
-        Args:
-            tokens: As in `capture`.
-            last: How many positions have logits.
-            first: As in `capture`.
-        """
+        """Capture z of all layers, with the logits of the `last` few positions."""
         hooks, captured = capturing_z(self.layers, first=first, edits=_NO_EDITS)
         return self.forward_last(tokens, last, hooks=hooks), captured
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
-        """Logits with edits at any hook of the model; a name that it does not have is a ModelError.
-
-        Args:
-            tokens: Prompts of one length, without padding.
-            hooks: Name of a hook (for example `blocks.0.hook_resid_pre`) -> edit.
-        """
+        """Last-position logits in fp32, with edits at any hook, such as `blocks.0.hook_resid_pre`."""
         return self.forward(tokens, hooks=hooks)
 
     def forward(
         self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt d_vocab"]:
-        """Run in the caller's gradient mode; hold `lock` until the backward pass is over.
-
-        Args:
-            tokens: As in `run`.
-            hooks: As in `run`.
-        """
+        """Run in the caller's gradient mode; hold `lock` until the backward pass is over."""
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
         return self._output(tokens, hooks, last=1)[:, 0].to(torch.float32, copy=True)
 
     def forward_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt last d_vocab"]:
-        """Run `forward` for the last few positions.
-
-        Args:
-            tokens: As in `run`.
-            last: How many positions.
-            hooks: As in `run`.
-        """
+        """Run `forward` for the `last` few positions."""
         return self._output(tokens, hooks, last=last).to(torch.float32, copy=True)
 
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
-        """Run `forward` for selected positions: rows in the order of `positions.nonzero()`.
-
-        Args:
-            tokens: As in `run`.
-            positions: True at the selected positions.
-            hooks: As in `run`.
-        """
+        """Run `forward` for selected positions: rows in the order of `positions.nonzero()`."""
         if not bool(positions.any()):
             raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; all are False.")
         last = tokens.shape[1] - int(positions.any(0).nonzero()[0])

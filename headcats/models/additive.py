@@ -17,10 +17,8 @@ _CHECKED_PROMPTS = 2
 def not_additive(model: HookedModel, tokens: Tensor, layers: Iterable[int]) -> dict[int, Finding]:
     """Layer -> why its heads do not add `z W_O` to the residual stream, or why that is not known; {} where all do.
 
-    Measured, not read off the architecture's name: z at the last position is set to 0, what the block reads and the
-    output of its MLP are held, and the residual stream after the block must change by `-z W_O`, summed over heads. A
-    norm after the attention (Gemma-2), a scaled residual branch or a norm after the addition fails. Takes two forward
-    passes for all layers.
+    Measured in two forward passes: with z at the last position set to 0, and what the block reads and the output of its
+    MLP held, the residual stream after the block must change by `-z W_O`, summed over heads.
     """
     tokens, layers, seen = tokens[:_CHECKED_PROMPTS], list(layers), dict[str, Tensor]()
     mlps = [name for layer in layers if (name := f"blocks.{layer}.hook_mlp_out") in model.model.hook_dict]
@@ -29,7 +27,7 @@ def not_additive(model: HookedModel, tokens: Tensor, layers: Iterable[int]) -> d
     try:
         model.run(tokens, hooks={name: keeping(seen, name) for name in dict.fromkeys([*held, *read])})
         changed = dict[str, Tensor]()
-        hooks = {name: _giving(seen[name]) for name in held}
+        hooks: dict[str, Edit] = {name: seen[name].to for name in held}  # as it was
         hooks |= {hook_z(layer): _last_is_zero for layer in layers}
         hooks |= {hook_after(layer): keeping(changed, hook_after(layer)) for layer in layers}
         model.run(tokens, hooks=hooks)
@@ -46,10 +44,6 @@ def not_additive(model: HookedModel, tokens: Tensor, layers: Iterable[int]) -> d
             largest = float(difference.abs().max())
             notes[layer] = line("direct.not_additive", layer=layer, changed=largest, size=size, off=off)
     return notes
-
-
-def _giving(value: Tensor) -> Edit:
-    return value.to
 
 
 def _last_is_zero(z: Tensor) -> Tensor:

@@ -1,8 +1,4 @@
-"""Checks before any number of a model is trusted; each raises an error or returns its measurements.
-
-The reports are flat dicts of numbers and booleans for the manifest of a results folder. A check takes a few forward
-passes: a handful of prompts will do.
-"""
+"""Checks before any number of a model is trusted; each raises an error or returns its measurements for the manifest."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,21 +12,19 @@ from torch import Tensor, nn
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, keeping, output_projection, unnoticed
-from headcats.models.placement import MixedOperations, is_offloaded
-from headcats.models.weights import check_finite, readable
+from headcats.models.weights import MixedOperations, check_finite, is_offloaded, readable
 
 Report = dict[str, bool | int | float]
 
-# In units of the dtype's rounding error at the size of the logits. Replacing a value by itself gives the same bits on a
-# CPU; kernels whose order of summation depends on the batch stay below ten.
+# Of the dtype's rounding error at the size of the logits; kernels whose order of summation depends on the batch stay
+# below ten.
 _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """Check that weights are finite and read, dropout and autocast are off, heads are where hooks show them, and the
-    model is causal and takes each prompt by itself.
+    """Refuse weights that are not finite or not read, dropout, autocast, and a model that is not causal.
 
-    Train mode without dropout is allowed.
+    Train mode without dropout is allowed. Heads must be where hooks show them.
     """
     if torch.is_autocast_enabled(model.device.type):
         raise ModelError(
@@ -59,15 +53,7 @@ def check_model(model: HookedModel) -> Report:
 
 
 def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted: Int[Tensor, "_prompt _pos"]) -> Report:
-    """Check that hooks act: an identity patch changes nothing, a patch from the clean run does.
-
-    Identity: every `z` of the corrupted run is replaced by its own captured value. Positive control: every head's `z`
-    at the last position of the corrupted run is replaced by that of the clean run.
-
-    Returns:
-        `identity_difference`, `control_difference` (largest absolute change of a logit) and `floor`, the rounding error
-        that the first must not exceed and the second must.
-    """
+    """Check that hooks act: z replaced by itself changes logits by rounding at most, z of the clean run by more."""
     _check_pair(clean, corrupted)
     _, clean_z = model.capture(clean)
     base, base_z = model.capture(corrupted)
@@ -100,9 +86,6 @@ def check_residual(
     """Check that patching the whole clean residual stream, before the first block, gives the clean logits.
 
     Corrupted prompts of another length are replaced by the clean tokens in another order.
-
-    Returns:
-        `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
     """
     if len(clean) == len(corrupted) and clean.shape != corrupted.shape:
         corrupted = clean.roll(1, 1)
@@ -123,11 +106,7 @@ def check_residual(
 def check_clean_unchanged(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], before: Float[Tensor, "prompt d_vocab"]
 ) -> Report:
-    """Check that the model still gives the logits of before the sweep: no hook is left and no weight has changed.
-
-    Returns:
-        `clean_difference` (largest absolute difference of a logit) and `floor`.
-    """
+    """Check that the model still gives the logits of before the sweep: no hook is left and no weight has changed."""
     floor = noise_floor(before, model.dtype)
     now = model.logits(tokens)
     difference = _largest(now - before.to(now.device))
@@ -167,8 +146,8 @@ def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
 def _check_projections(model: HookedModel) -> None:
     """Zeroing a head of each layer through its hook must zero its columns of what the output projection reads.
 
-    Which columns these are follows from the configured number of heads, not from the shape that the hook shows. Where
-    no module is called there (HookedTransformer, use_attn_result), the weight must give what the layer writes.
+    Which columns follows from the configured number of heads. Where no module is called there (HookedTransformer,
+    use_attn_result), the weight must give what the layer writes.
     """
     chosen = {layer: n // 2 for layer, n in model.n_heads.items()}
     given, passed, written = dict[int, Tensor](), dict[int, Tensor](), dict[int, Tensor]()
@@ -231,19 +210,15 @@ def _is_deterministic(model: HookedModel) -> bool:
 
 def _check_offloaded(model: HookedModel) -> None:
     advice = "Load it without offloading to memory or disk."
-    if operations := _mixed_operations(model):
+    with unnoticed(model.device), MixedOperations() as operations:
+        model.logits(_few_tokens(model))
+    if operations.names:
         raise ModelError(
             f"TransformerLens reads some offloaded weights of model {model.name!r} where they are not (in "
-            f"{', '.join(dict.fromkeys(operations))}), so its numbers are whatever lies in memory. {advice}"
+            f"{', '.join(dict.fromkeys(operations.names))}), so its numbers are whatever lies in memory. {advice}"
         )
     if not _is_deterministic(model):
         raise ModelError(f"Model {model.name!r}, offloaded, gives other numbers on every run. {advice}")
-
-
-def _mixed_operations(model: HookedModel) -> list[str]:
-    with unnoticed(model.device), MixedOperations() as operations:
-        model.logits(_few_tokens(model))
-    return operations.names
 
 
 def _few_tokens(model: HookedModel) -> Int[Tensor, "prompt pos"]:

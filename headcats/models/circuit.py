@@ -1,8 +1,7 @@
 """The value-output (OV) circuits of a model: what a head writes when it attends to a token.
 
-TransformerLens gives the weights under the same names for both model classes, but not in the same shapes (under
-grouped-query attention, one value projection per query head or one per group), and silently wrong for an architecture
-that it misreads. So they are checked against what the model itself computes before use.
+TransformerLens gives the weights under the same names for both model classes, but not in the same shapes, and silently
+wrong for an architecture that it misreads. So they are checked against what the model itself computes before use.
 """
 
 import functools
@@ -17,8 +16,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.hooks import attached_hook, text_config, unnoticed
 from headcats.models.norms import Norm, no_norm, read_norm
 from headcats.models.one_token_run import OneTokenRun, difference, one_token_run
-from headcats.models.placement import in_place
-from headcats.models.weights import check_finite, reading_weights
+from headcats.models.weights import check_finite, in_place, reading_weights
 
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
 _ROUNDING = 1e-4
@@ -39,11 +37,7 @@ class Readout(NamedTuple):
 
 
 class Circuit:
-    """The value-output circuits `E @ W_V @ W_O @ W_U` of a model, of its weights as they are.
-
-    All weights are in fp32 (fp64 for a model in fp64), detached and without biases. The model is not changed. A
-    ModelError for a weight that is not finite or cannot be read, or projections that the model does not compute with.
-    """
+    """The circuits `E @ W_V @ W_O @ W_U` of a model as it is: weights in fp32 (fp64), detached, without biases."""
 
     def __init__(self, model: HookedModel) -> None:
         _check_unhooked(model)

@@ -29,18 +29,13 @@ def in_order(length: int) -> Standing:
 
 @dataclass(frozen=True, eq=False)
 class Continued:
-    """Prompts of one length and, where answers have several tokens, what comes after them.
+    """Prompts of one length `[prompt, pos]` and, where answers have several tokens, what comes after them.
 
     An answer of k tokens is scored on one pass over the prompt and its first k - 1 tokens. A prompt is followed by two
-    branches, its answer and its distractor, which do not see each other. As *rows* each branch has a copy of the
-    prompt: `[branch * prompt, pos]`. *Packed*, a prompt stands once, followed by its branches: `[prompt, packed]`, of
-    `length + branches * steps` positions. Without branches both are the prompts themselves.
-
-    Attributes:
-        prompts: Token ids, `[prompt, pos]`.
-        branches: Token ids after the prompts, `[branch, prompt, step]`. Shorter ones are filled up at the end, with any
-            id: models look back only, so nothing that is read depends on it.
-        predicted: Token id whose probability is read at each place of a branch, `[branch, prompt, step]`; -1 for none.
+    branches `[branch, prompt, step]`, its answer and its distractor, which do not see each other; shorter ones are
+    filled up at the end, with any id. As *rows* each branch has a copy of the prompt: `[branch * prompt, pos]`.
+    *Packed*, a prompt stands once, followed by its branches: `[prompt, length + branches * steps]`. `predicted` is the
+    token whose probability is read at each place of a branch; -1 for none.
     """
 
     prompts: Int[Tensor, "prompt pos"]

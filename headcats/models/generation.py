@@ -46,8 +46,8 @@ def generate(
 ) -> list[Generated]:
     """The most probable token, again and again, until one of `ends`, `limit` tokens or the end of the context.
 
-    Prompts of equal length run together, never padded, and each step runs the whole text: the tokens are those of the
-    prompt alone, up to ties within rounding.
+    Prompts of equal length run together, never padded: the tokens are those of the prompt alone, up to ties in
+    rounding.
     """
     answers: dict[int, Generated] = {}
     for part in equal_lengths([len(prompt) + 1 for prompt in prompts]):

@@ -1,8 +1,6 @@
 """Sizes of a model's attention, as a run of one token shows them: heads, their outputs, and shared keys and values.
 
-Under grouped-query attention several query heads read one key-value head. `transformers` and TransformerLens both
-repeat each key-value head for neighbouring query heads (`repeat_kv`, `torch.repeat_interleave`): of H query heads and G
-key-value heads, query head h reads key-value head `h // (H / G)`.
+Of H query heads and G key-value heads, query head h reads key-value head `h // (H / G)` (`repeat_kv` of transformers).
 """
 
 from collections.abc import Mapping
@@ -75,9 +73,7 @@ def _n_kv_heads(z: Tensor, values: Tensor | None, configured: int | None) -> int
 def _is_confirmed(n: int, z: Tensor, values: Tensor) -> bool:
     """True if each query head gives out the value of its group.
 
-    With one token there is nothing to attend to but that token, so z is the value, but for factors above 0: an
-    attention sink (GPT-OSS) scales a head, a gate (Qwen3-Next) every number. Signs are left as they are, and those of
-    two heads hardly ever agree.
+    One token attends to itself alone, so z is its value times factors above 0 (a sink, a gate): signs must agree.
     """
     n_heads, n_values = z.shape[2], values.shape[2]
     if n_heads % n or n_values % n:

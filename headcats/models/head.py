@@ -1,7 +1,6 @@
 """Attention heads and their names."""
 
 import re
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -53,15 +52,3 @@ class Head(NamedTuple):
             f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}"
             f"{', which is a group of heads: name its heads' if is_group else ''}."
         )
-
-
-def find_head(head: Any, n_heads: Mapping[int, int], *, model: str) -> Head:
-    """`Head.parse(head)`, if it is one of the `n_heads` of its layer; else a DataError."""
-    parsed = Head.parse(head)
-    if not 0 <= parsed.head < n_heads.get(parsed.layer, 0):
-        layers = list(n_heads)
-        raise DataError(
-            f"Model {model!r} has no head {parsed}: its layers {layers[0]} to {layers[-1]} have up to "
-            f"{max(n_heads.values())} heads, counted from 0."
-        )
-    return parsed

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from headcats.base.errors import DataError, ModelError
+from headcats.base.errors import ModelError
 
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
@@ -95,11 +95,7 @@ def text_config(model: Any) -> Any:
 
 
 def configured_heads(model: Any, layer: int) -> int:
-    """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all.
-
-    Raises:
-        ModelError: It lists numbers by layer, and none for this one.
-    """
+    """Number of query heads of a layer by the configuration: its own, where layers differ, or that of all."""
     sizes = vars(text_config(model))
     of_layers = next((sizes[name] for name in _HEADS_BY_LAYER if isinstance(sizes.get(name), list | tuple)), None)
     if of_layers is None:
@@ -131,11 +127,7 @@ def output_projection(model: Any, layer: int) -> nn.Module | None:
 
 
 def attached_hook(model: Any) -> str:
-    """Where the first hook is that the user has attached to a model, "" for none; hold the lock.
-
-    Permanent ones of a bridge do not count: it has some of its own on some architectures (OPT), which act in a block
-    that is run alone, too.
-    """
+    """Name of the user's first hook, "" for none; a bridge has permanent ones of its own (OPT). Hold the lock."""
     permanent = model_class(model) != "TransformerBridge"
     for name, point in model.hook_dict.items():
         if any(permanent or not hook.is_permanent for hook in (*point.fwd_hooks, *point.bwd_hooks)):
@@ -159,26 +151,6 @@ def z_shape(z: Tensor, hook: str, *, n_heads: int, model: str) -> torch.Size:
     return z.shape
 
 
-def check_tokens(tokens: Tensor, *, n_ctx: int, d_vocab: int, model: str) -> None:
-    """Refuse tokens of another dtype or shape, too many of them, or unknown ids."""
-    if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
-        raise DataError(
-            f"Expected integer token ids of shape [prompt, pos], at least one of each; got dtype {tokens.dtype}, "
-            f"shape {tuple(tokens.shape)}."
-        )
-    if tokens.shape[1] > n_ctx:
-        raise DataError(
-            f"Prompts have {tokens.shape[1]} tokens and model {model!r} takes at most {n_ctx}: use shorter "
-            "prompts or a model with a longer context."
-        )
-    if int(tokens.min()) < 0 or int(tokens.max()) >= d_vocab:
-        prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= d_vocab)).nonzero()[0])
-        raise DataError(
-            f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {model!r} knows "
-            f"ids 0 to {d_vocab - 1}. Tokenise with the model's own tokenizer."
-        )
-
-
 def lock_of(model: nn.Module) -> AbstractContextManager[Any]:
     """The re-entrant lock of `model`: hold it around every forward pass."""
     with _locks_guard:
@@ -191,10 +163,7 @@ def unnoticed(device: torch.device) -> AbstractContextManager[Any]:
 
 
 def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
-    """`edit(value)`, checked for shape, dtype and device.
-
-    TransformerLens treats None as "unchanged" and broadcasts a batch of one: both would silently give wrong numbers.
-    """
+    """`edit(value)`, checked: TransformerLens treats None as "unchanged" and broadcasts a batch of one."""
     before = (tuple(value.shape), value.dtype, value.device)
     edited = edit(value)
     if not isinstance(edited, Tensor):
@@ -240,10 +209,7 @@ def capturing_z(
 def firing_once(
     edits: Mapping[str, Edit], *, splits: Mapping[str, tuple[int, int]], model: str
 ) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
-    """The edits as hooks for one forward pass, each of which must fire exactly once (ModelError).
-
-    `splits` are of `value_splits`: edits of these hooks get z as the model splits it.
-    """
+    """Hooks for one forward pass, each of which must fire exactly once; edits of `splits` get z split that way."""
     fired = dict.fromkeys(edits, 0)
 
     # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.

@@ -18,12 +18,16 @@ from transformers.utils import logging as transformers_logging
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line
 from headcats.models.adapter import HookedModel
-from headcats.models.hooked import build_hooked_transformer
+from headcats.models.conversion import (
+    build_bridge,
+    build_hooked_transformer,
+    check_reproduces,
+    shortened,
+    take_reference,
+)
 from headcats.models.hooks import model_class
 from headcats.models.origin import Origin
-from headcats.models.reproduction import check_reproduces, take_reference
 from headcats.models.source import check_folder, find_folder
-from headcats.models.supported import cannot_bridge, check_bridged, shortened
 from headcats.models.transformers_model import (
     check_loader_options,
     check_vocabulary,
@@ -59,12 +63,10 @@ def load_model(
     A model that its loader dispatches over several devices, offloads to memory or disk, or quantises is never moved.
 
     Args:
-        source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout, a hub name
-            such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel, which is used as it is. "mini" is
-            the bundled model, './mini' a folder.
+        source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout (such as
+            './mini'), a hub name such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel as it is.
         device: None for CUDA, else MPS, else CPU; the choice is logged.
-        dtype: Dtype of the weights, or "auto" for that of the file. Effects are small: use float32 unless memory
-            forbids it.
+        dtype: Dtype of the weights, or "auto" for that of the file. Effects are small: use float32 if it fits.
         revision: Branch, tag or commit, for a hub name.
         tokenizer: A tokenizer, or the folder or hub name of one, instead of the model's own.
         backend: Class to build: "bridge" (TransformerBridge) or "hooked" (HookedTransformer, transformer-lens 3.x).
@@ -100,9 +102,9 @@ def load_model(
         check_vocabulary(loaded_tokenizer, hf_model)
         # Before the comparison, which would blame transformer-lens.
         check_finite(hf_model, name=name)
-        build = build_hooked_transformer if backend == "hooked" else _bridge
         with _one_sentence(f"transformers cannot run the model in {str(folder)!r}, before TransformerLens has it"):
             reference = take_reference(hf_model)
+        build = build_hooked_transformer if backend == "hooked" else build_bridge
         model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
         with _one_sentence(f"What TransformerLens makes of {reference.architecture} does not run"):
             check_reproduces(model, reference)
@@ -117,11 +119,7 @@ def load_model(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No stdout, progress bars or log lines on stderr inside; all settings are restored.
-
-    Handlers that the program attached still get every record. Of the warnings, only the deprecation of
-    HookedTransformer is silenced.
-    """
+    """Nothing on stdout or stderr, no progress bars, no deprecation of HookedTransformer; settings are restored."""
     root, swallow = logging.getLogger(), logging.NullHandler()
     verbosity = transformers_logging.get_verbosity()
     bars, hub_bars = transformers_logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
@@ -173,10 +171,7 @@ def _wrap(
 
 
 def _for_transformer_lens(tokenizer: Any) -> Any:
-    """A copy for TransformerLens, which adds eos, pad and bos tokens.
-
-    The two entries keep it from loading a tokenizer that does not prepend BOS again by name, possibly from the hub.
-    """
+    """A copy for TransformerLens, which adds eos, pad and bos tokens, and is kept from loading another by name."""
     inner = copy.deepcopy(tokenizer)
     inner.init_kwargs.setdefault("name_or_path", "")
     inner.init_kwargs["add_bos_token"] = True
@@ -192,20 +187,6 @@ def _one_sentence(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelError(f"{what}: {shortened(first_line(error))}.") from error
-
-
-def _bridge(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
-    from transformer_lens.model_bridge import TransformerBridge
-
-    check_bridged(hf_model, name=name)
-    where = None if is_placed(hf_model) else str(device)
-    try:
-        model = TransformerBridge.boot_transformers(
-            name, hf_model=hf_model, tokenizer=tokenizer, device=where, dtype=hf_model.dtype
-        )
-    except Exception as error:
-        raise cannot_bridge(hf_model, error) from error
-    return model.eval()
 
 
 def _device(device: str | torch.device | None) -> torch.device:

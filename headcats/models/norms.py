@@ -42,11 +42,7 @@ def no_norm(d_model: int) -> Norm:
 
 @torch.no_grad()
 def read_norm(module: nn.Module, like: Float[Tensor, "prompt pos d_model"]) -> Norm | str:
-    """The norm that a module computes, or why it is none.
-
-    Read off what it makes of a few vectors of the dtype and device of `like`: names and meanings of weights differ by
-    architecture (Gemma: 1 + weight).
-    """
+    """The norm that a module computes, read off what it makes of a few vectors like `like`, or why it is none."""
     probes = _SIZE * _probes(like)
     outputs = module(probes[:, None])
     if not isinstance(outputs, Tensor) or outputs.shape != probes[:, None].shape:

@@ -15,14 +15,7 @@ _NOT_RECORDED = ("offload_folder",)
 
 @dataclass(frozen=True)
 class Origin:
-    """Arguments that `hc.load_model` was given.
-
-    Attributes:
-        source: A bundled name, a name on the hub or the path of a folder; "" for a model that the program made.
-        revision: Branch, tag or commit on the hub.
-        loader: Further arguments of the loader, such as `device_map`.
-        tokenizer: Name or folder of the tokenizer, as `source`; "" for the model's own, or one that the program made.
-    """
+    """Arguments that `hc.load_model` was given; an empty `source` or `tokenizer` is one that the program made."""
 
     source: str = ""
     revision: str | None = None
@@ -44,11 +37,7 @@ class Origin:
 
 
 def restored_loader(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the loader as `recorded_loader` kept them; devices that are numbers are numbers again.
-
-    Raises:
-        OptionError: One that neither places nor quantises by bitsandbytes: others may have made the results.
-    """
+    """Arguments of `recorded_loader`; an OptionError for any that neither place nor quantise by bitsandbytes."""
     quantisation = recorded.get("quantization_config") or {"quant_method": "bitsandbytes"}
     other = [name for name in recorded if name not in _RESTORED]
     if not isinstance(quantisation, Mapping) or quantisation.get("quant_method") != "bitsandbytes":

@@ -24,8 +24,7 @@ def attention_patterns(
 ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Tensor]]:
     """Last-position logits, and layer -> a part of its attention pattern in one run, in float64 on the CPU.
 
-    Patterns grow with the square of the prompt; their rows sum to 1. A model that computes none (a fused attention) is
-    a ModelError.
+    A model that computes none (a fused attention) is a ModelError.
     """
     patterns: dict[int, Tensor] = {}
 

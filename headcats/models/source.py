@@ -1,10 +1,13 @@
-"""Find the folder of a model: bundled, local, or downloaded from the Hugging Face hub; and check what is in it."""
+"""Find the folder of a model, or of its revisions: bundled, local, or downloaded from the hub; check what is in it."""
 
 import contextlib
 import difflib
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, pluralize
 from headcats.base.hub import fetch_snapshot
 from headcats.base.hub_problem import HubProblem
+from headcats.base.registry import unknown_name_message
 from headcats.results.whole_file import check_path
 
 TEXT_ONLY = (
@@ -24,6 +28,8 @@ _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
 _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
+_STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
 
 
 def find_folder(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
@@ -46,8 +52,13 @@ def local_folder(source: str | os.PathLike[str]) -> Path | None:
         return Path(registry.lookup("model", text))
     check_path(Path(text))
     folder = Path(text).expanduser()
-    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
-    return folder if is_path or folder.exists() else None
+    return folder if _is_path(source) or folder.exists() else None
+
+
+def _is_path(source: str | os.PathLike[str]) -> bool:
+    """True if a source is written as a path, not as a name."""
+    text = os.fspath(source)
+    return not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
 
 
 def _is_bundled(source: str | os.PathLike[str]) -> bool:
@@ -70,10 +81,7 @@ def check_texts(folder: Path) -> None:
 
 
 def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "") -> None:
-    """Raise a ModelError for a folder that cannot be loaded as a causal language model.
-
-    `fetched` is the hub name of which it is a copy in the cache.
-    """
+    """Raise a ModelError for a folder, a copy of `fetched` on the hub, that holds no causal language model."""
     if not folder.is_dir() and not fetched:
         problem = "is a file" if folder.is_file() else "does not exist"
         raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
@@ -144,11 +152,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:
-    """Download the model `name` if it is not in the cache; without network, or with HF_HUB_OFFLINE=1, use the cache.
-
-    Only configuration, tokenizer and weights (safetensors if possible) of the top folder are downloaded. Returns the
-    snapshot's folder in the cache of huggingface_hub, and its commit.
-    """
+    """Folder and commit of the hub's model `name`, downloaded if it is not in the cache (and there is a network)."""
     try:
         return fetch_snapshot(name, kind="model", revision=revision, choose=_wanted, first="config.json")
     except HubProblem as problem:
@@ -177,3 +181,68 @@ def _wanted(files: Iterable[str]) -> list[str]:
     weights = [file for file in top if file.endswith(".safetensors") and not file.startswith("consolidated")]
     pickles = [file for file in top if file.startswith("pytorch_model") and file.endswith(".bin")]
     return [*(file for file in top if file.endswith(_TEXT)), *(weights or pickles)]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One revision, as `load_model` takes it; `tokenizer` is None for the revision's own."""
+
+    name: str
+    source: str
+    revision: str | None = None
+    tokenizer: str | None = None
+
+
+def find_revisions(source: str | os.PathLike[str], revisions: Sequence[str | os.PathLike[str]]) -> list[Revision]:
+    """The revisions of a source, in their order; those on the hub are downloaded.
+
+    One without tokenizer gets that of the source. Of a folder, a revision is a folder in it, or any other one by its
+    path.
+    """
+    if isinstance(revisions, str | os.PathLike) or not revisions:
+        raise OptionError(
+            "revisions must be a list of at least one revision, such as ['step1000', 'step2000'] (--revisions "
+            f"step1000,step2000); got {revisions!r}."
+        )
+    found = [_find(source, revision) for revision in revisions]
+    twice = [name for name, times in Counter(revision.name for revision in found).items() if times > 1]
+    if twice:
+        raise OptionError(f"Two revisions are called {twice[0]!r}: name each once, in folders of different names.")
+    return found
+
+
+def training_step(name: str) -> int | None:
+    """Step in the name of a revision: the number after "step", or the only number there is, or None."""
+    steps, numbers = _STEP.findall(name), _NUMBER.findall(name)
+    candidates = steps if len(steps) == 1 else numbers
+    return int(candidates[0]) if len(candidates) == 1 else None
+
+
+def _find(source: str | os.PathLike[str], revision: str | os.PathLike[str]) -> Revision:
+    text, base = os.fspath(revision), local_folder(source)
+    folder = Path(text).expanduser() if _is_path(revision) else None
+    if base is not None:
+        folder = _below(base, text)
+    if folder is None:
+        name = os.fspath(source)
+        fetched, _ = fetch(name, revision=text)
+        check_folder(fetched, needs_tokenizer=False, fetched=f"{name}@{text}")
+        # A name is a node of the results, and a branch may have a slash in its own.
+        return Revision(text.replace("/", "="), name, text, None if has_tokenizer(fetched) else name)
+    check_folder(folder, needs_tokenizer=False)
+    borrows = not has_tokenizer(folder) and (base is None or has_tokenizer(base))
+    return Revision(folder.resolve().name, str(folder), tokenizer=os.fspath(source) if borrows else None)
+
+
+def _below(base: Path, revision: str) -> Path:
+    """The folder of a revision: in that of the model, or by its path."""
+    if not base.is_dir():
+        raise ModelError(f"Folder {str(base)!r} does not exist, so it has no revisions.")
+    for folder in (base / revision, Path(revision).expanduser()):
+        if folder.is_dir() and revision:
+            return folder
+    names = sorted(config.parent.name for config in base.glob("*/config.json"))
+    raise ModelError(
+        f"{unknown_name_message(f'revision of {str(base)!r}', revision, names)} A revision is a folder in it, or the "
+        "path of another one."
+    )

@@ -75,11 +75,7 @@ def check_loader_options(options: Mapping[str, Any], *, device: Any, backend: st
 
 
 def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, options: Mapping[str, Any]) -> Any:
-    """The causal language model in a folder, in eval mode, where `options` place it, else on `device`.
-
-    Options are those of transformers' `from_pretrained`, and TransformerLens' `n_devices`. A ModelError if it cannot be
-    loaded or lacks weights.
-    """
+    """The causal language model in a folder, in eval mode, where `options` of its loader place it, else on `device`."""
     options = _placing(options, device)
     # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
     # Without trust_remote_code=False, transformers would ask at the keyboard.
@@ -141,10 +137,7 @@ def tokenizer_source(tokenizer: Any) -> str:
 
 
 def check_vocabulary(tokenizer: Any, model: Any) -> None:
-    """Raise a ModelError for a tokenizer with more words than the model has rows in its embedding.
-
-    Added tokens do not count: many models have a pad token that they never see.
-    """
+    """Raise a ModelError for a tokenizer with more words than the model has rows in its embedding."""
     known = model.get_input_embeddings().weight.shape[0]
     if tokenizer.vocab_size > known:
         raise ModelError(
@@ -163,10 +156,7 @@ def _check_device(place: str) -> None:
 
 
 def _placing(options: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    """Options as transformers takes them: `n_devices` as a device map, a quantised model on its device from the start.
-
-    An OptionError for what this machine does not have.
-    """
+    """Options as transformers takes them: `n_devices` as a device map, a quantised model on its device at once."""
     from transformer_lens.utilities.multi_gpu import resolve_device_map
 
     placed = {name: value for name, value in options.items() if value is not None and name != "n_devices"}

@@ -20,9 +20,8 @@ from headcats.results.head_axes import KV_GROUP
 from headcats.scale.shape import ModelShape
 from headcats.study.preparation import Preparation
 from headcats.study.references import reference_kind
-from headcats.sweeps.memory import Footprint, plan
-from headcats.sweeps.role_sums import ROWS
-from headcats.sweeps.sizes import Sizes
+from headcats.sweeps.memory import Footprint, Sizes, plan
+from headcats.sweeps.reference import ROWS
 from headcats.sweeps.sources import first_change
 
 UNPATCHED = "unpatched runs"

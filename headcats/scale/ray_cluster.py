@@ -155,7 +155,7 @@ class Cluster:
         Args:
             model: A model that `hc.load_model` has loaded from a name or folder.
         """
-        from headcats.models.placement import resident_bytes
+        from headcats.models.weights import resident_bytes
         from headcats.scale.pool import Pool
         from headcats.scale.worker import Order
         from headcats.study.identity import model_record, versions

@@ -21,7 +21,7 @@ from headcats.study.progress import Advance
 from headcats.study.references import References, reference_kind
 from headcats.study.scorer import Here, Scored
 from headcats.sweeps.free_memory import budget
-from headcats.sweeps.joining import join_batches
+from headcats.sweeps.labels import join_batches
 from headcats.tasks.definition import Task
 
 

@@ -21,8 +21,8 @@ from headcats.study.assessment import assess, work_of
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
+from headcats.sweeps.free_memory import peak_bytes
 from headcats.sweeps.memory import MemoryPlan
-from headcats.sweeps.peak import peak_bytes
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 

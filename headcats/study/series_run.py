@@ -21,8 +21,7 @@ from headcats.base.errors import (
 )
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
-from headcats.models.revisions import Revision, find_revisions, training_step
-from headcats.models.source import local_folder
+from headcats.models.source import Revision, find_revisions, local_folder, training_step
 from headcats.results.folder import ResultsFolder, slug
 from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, Manifest

@@ -17,18 +17,14 @@ from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
 from headcats.results.head_axes import HEAD, unit_attrs
-from headcats.sweeps.by_position import EACH, in_the_middle, measure_positions
-from headcats.sweeps.change import Change
-from headcats.sweeps.engine import measure_sets, measured_noise
+from headcats.sweeps.engine import EACH, in_the_middle, measure_positions, measure_sets, measured_noise, swept_sets
 from headcats.sweeps.given_runs import take_given
-from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.intervention import Change, Intervention
 from headcats.sweeps.labels import labelled, mark_noise, position_names, provenance
-from headcats.sweeps.own_prompts import reference_of
 from headcats.sweeps.paths import Choice, check_path, choose
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, given_reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements, expect, first_change
-from headcats.sweeps.units import swept_sets
 
 
 def sweep(
@@ -55,39 +51,34 @@ def sweep(
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         batch: Clean prompts of one length and corrupted prompts of one length.
         method: Name of a causal method, such as "denoising_patch", or an `hc.Intervention` of your own.
-        metrics: Metrics, all read from the same forwards: names, or functions `f(logits, targets)` of your own, which
-            need not be registered (see `hc.metrics.metric`) and are called by their `__name__`.
-        positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own
-            ("last" for patching, "all" for ablation). "each" replaces every head at one position of the prompt at a
-            time, whatever follows it; clean and corrupted prompts must have one length or the same roles.
-        unit: What is replaced at a time: "head", or "kv_group", under grouped-query attention all query heads that
-            share keys and values. The axis `head` then counts the groups of a layer, by their key-value head.
-        path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
-            "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
-            and "suffix" insist on a fast path.
-        reference: Held-out prompts for methods that take a mean or a sample. Without it `mean_ablation` uses the mean
-            over the batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another
-            prompt of the batch.
+        metrics: Names, or functions `f(logits, targets)` of your own (see `hc.metrics.metric`), called by their
+            `__name__`.
+        positions: "last", "answer", "all" or a token role (see `PromptBatch.positions`); None takes the method's own.
+            "each" replaces every head at one position of the prompt at a time; clean and corrupted prompts must have
+            one length or the same roles.
+        unit: What is replaced at a time: "head", or "kv_group", all query heads that share keys and values. The axis
+            `head` then counts the groups of a layer, by their key-value head.
+        path: "auto" takes the fastest path that is exact on this model; "hooked" is the reference: one ordinary forward
+            pass per head and prompt, heads batched; "last_position" and "suffix" insist on a fast path.
+        reference: Held-out prompts for methods that take a mean or a sample. Without it, `mean_ablation` takes the
+            batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another prompt of
+            the batch.
         memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
-            Work is cut to fit, and cut further if memory runs out all the same.
-        clean: What `model.run_with_cache(batch.clean)` of TransformerLens returned, logits and cache; nothing of that
-            run is computed again. Of the cache, z is read, and the embeddings if there are any, which tell whether it
-            is of these tokens. Answers must be single tokens.
-        corrupted: The same of the corrupted prompts. Of the prompts that are edited, a fast path needs keys, values and
-            residual streams too: one forward pass, whose logits have to be the given ones.
+        clean: What `model.run_with_cache(batch.clean)` of TransformerLens returned, logits and cache, so that the run
+            is not made again. Answers must be single tokens.
+        corrupted: The same of the corrupted prompts. The run that is edited is made once more for a fast path, whose
+            logits have to be the given ones.
 
     Returns:
         `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
         `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each metric's own unit. Where heads share keys and
         values, the coordinate `kv_head (layer, head)` numbers those of the layer. Attributes name the method, the base
-        run, positions, the unit (of groups), reference, the path that ran and what its self-check found; with `base`
-        "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive
-        = the head helps. For a model in 16 bits also `noise (metric)`, how far the metric of one prompt moves by
-        rounding alone (root mean square), and `below_noise (metric, layer, head)`: the mean change over the prompts is
-        less than twice that. Much of the rounding is the same for all prompts, so a mean over more of them does not
-        lower the limit. With "each" position, the coordinates `token (prompt, position)`, its text, and `role
-        (position)`, where all prompts have the same, name the positions of the prompts that are edited;
-        `ds.sel(position=7)` is a sweep at one place.
+        run, positions, the unit (of groups), reference, path and its self-check; with `base` "corrupted" the effect of
+        a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive = the head helps. For a
+        model in 16 bits also `noise (metric)`, how far the metric of one prompt moves by rounding alone (root mean
+        square), and `below_noise (metric, layer, head)`: the mean change over the prompts, which share much of the
+        rounding, is less than twice that. With "each" position, the coordinates `token (prompt, position)`, its text,
+        and `role (position)`, where all prompts have the same.
 
     Raises:
         UnknownNameError: Unknown method, metric, unit or path.
@@ -116,7 +107,7 @@ def sweep(
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
     take_given(runs, clean=clean, corrupted=corrupted)
-    used = reference_of(runs, reference)
+    used = given_reference(reference, batch)
     ds = sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
     return ds.assign_attrs(task=batch.task) if batch.task else ds
 
@@ -134,8 +125,7 @@ def sweep_runs(
 ) -> xr.Dataset:
     """`sweep` on base runs that exist, so that several interventions share them; nothing is checked again.
 
-    Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out. `advance`
-    is called with the number of heads done.
+    Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out.
     """
     swept = swept_sets(runs.model, unit)
     used_positions = positions or intervention.positions
@@ -161,13 +151,7 @@ def sweep_runs(
     patched[..., swept.rows, swept.columns] = values
     about = provenance(runs, intervention, positions=used_positions, choice=ran, reference=reference)
     ds = labelled(
-        runs,
-        names,
-        patched,
-        axes,
-        about | unit_attrs(unit),
-        over=tuple(over),
-        with_second=intervention.uses_second,
+        runs, names, patched, axes, about | unit_attrs(unit), over=tuple(over), with_second=intervention.uses_second
     )
     if used_positions == EACH:
         ds = ds.assign_coords(position_names(runs.batch, base, runs.model.tokenizer))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headcats.base.errors import DataError
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.packing import Labels, Side, is_at_last, packed_roles
 from headcats.statistics.random_streams import stream
 
@@ -18,6 +19,15 @@ Row = tuple[int, int]
 """Number of a reference batch, and of a prompt in it."""
 
 _STREAMS = {"another task": "donors", "another item": "other items"}
+# Two parts of the message where there are none.
+_DONORS = {
+    "another task": ("of another task", "add a task"),
+    "another item": ("of the same task with another query", "give more reference prompts of this task"),
+}
+
+
+class UncoveredRoles(UnmatchedPrompts):
+    """Some scored prompts have a role that no suitable reference prompt shows often enough."""
 
 
 def choose_by_role(
@@ -30,11 +40,7 @@ def choose_by_role(
     of: Donors,
     side: Side = "clean",
 ) -> list[Row | None]:
-    """A donor for each prompt of a side of `batch`, among those with all its masked roles; None where there is none.
-
-    `roles` are those of the donors, by batch and prompt. Every prompt has a last token: at that position alone, all
-    are candidates.
-    """
+    """A donor for each prompt of a side of `batch`, with all its masked roles (at the last position: any), or None."""
     at_last = is_at_last(batch, mask)
     by_roles: dict[frozenset[str], list[Row]] = {}
     draws = stream(seed, batch.task, _STREAMS[of])
@@ -62,8 +68,7 @@ def choose_without_roles(
 ) -> list[Row | None]:
     """A donor for each prompt of `batch`, with another query or of another task; None where there is none.
 
-    With `own`, the batch is its own reference: its prompts are donors of one another, none of itself. Prompts of a
-    script, which have no task, take any.
+    With `own`, prompts of the batch are donors of one another. Prompts of a script, which have no task, take any.
     """
     draws = stream(seed, batch.task, _STREAMS[of])
     rows = [(number, row) for number, source in enumerate(batches) for row in range(len(source))]
@@ -77,6 +82,25 @@ def choose_without_roles(
     if not rows:
         return [None] * len(batch)
     return [rows[place] for place in draws.integers(len(rows), size=len(batch))]
+
+
+def all_covered(batch: PromptBatch, chosen: Sequence[Row | None], of: Donors, *, roles: bool) -> list[Row]:
+    """The donors of all prompts; UncoveredRoles if some have none, for lack of the same `roles` or of any prompt."""
+    if uncovered := [prompt for prompt, donor in enumerate(chosen) if donor is None]:
+        whose, advice = _DONORS[of]
+        lacking = f"no reference prompt {whose} " + ("has the same token roles" if roles else "is there")
+        raise UncoveredRoles(
+            f"{batch.keys[uncovered[0]]!r}: {lacking} ({len(uncovered)} of {len(batch)} prompts). "
+            + (f"Use positions='last', or {advice}." if roles else f"{advice.capitalize()}."),
+            uncovered,
+        )
+    return [donor for donor in chosen if donor is not None]
+
+
+def same_role(roles: Labels, place: int, donor_roles: Labels, *, step: int) -> int:
+    """Where a donor has the role of a place; of later tokens of an answer, the same one or its last."""
+    places = [n for n, role in enumerate(donor_roles) if role == roles[place]]
+    return places[min(step, len(places) - 1)]
 
 
 def _derangement(n: int, draws: np.random.Generator) -> list[int]:

@@ -1,28 +1,36 @@
-"""Measure many sets of heads on the path that was chosen, a part at a time within a memory budget."""
+"""Measure many sets of heads on the path that was chosen, a part at a time within a memory budget, or by position."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.base.errors import OptionError, UnknownNameError
+from headcats.base.registry import unknown_name_message
 from headcats.metrics.definition import Metrics
+from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.results.head_axes import HEAD, KV_GROUP, UNITS
 from headcats.sweeps import memory
-from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked
 from headcats.sweeps.in_parts import in_parts
-from headcats.sweeps.intervention import Z
-from headcats.sweeps.paths import Choice
+from headcats.sweeps.intervention import Change, Z
+from headcats.sweeps.memory import Sizes
+from headcats.sweeps.paths import Choice, choose, worst_check
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
-from headcats.sweeps.sizes import Sizes
 from headcats.sweeps.sources import AtPosition, Replacements
 from headcats.sweeps.tree import HeadSet
 
+EACH = "each"
+"""Positions of a sweep: every token of the prompts, one at a time."""
 
-class Moved:
+
+class RoundingNoise:
     """Head outputs of an unpatched run, moved by about one rounding."""
 
     def __init__(self, run: Run, *, first: int) -> None:
@@ -38,7 +46,8 @@ class Moved:
         return z * (1 + signs * torch.finfo(z.dtype).eps)
 
 
-NewZ = Replacements | AtPosition | Moved
+NewZ = Replacements | AtPosition | RoundingNoise
+MeasureHeads = Callable[[Sequence[HeadSet]], Float[Tensor, "metric prompt set"]]
 
 
 def measure_sets(
@@ -51,26 +60,15 @@ def measure_sets(
     choice: Choice,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt set"]:
-    """The metrics of every prompt with each set of heads (none empty) replaced in the run `base`, fp32 on the CPU.
-
-    `advance` is called with the number of sets done, once for each set.
-    """
+    """The metrics of every prompt with each set of heads (none empty) replaced in the run `base`, fp32 on the CPU."""
     order = sorted(range(len(sets)), key=lambda place: sets[place])
     plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
-    change = replacements.change
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
-    for prompts, measure_heads in _parts(runs.base_run(base), change, choice, plan.prompts):
-        measure_part = partial(
-            measure_heads,
-            new_z=_new_z(replacements, prompts),
-            mask=replacements.mask[prompts],
-            names=names,
-            targets=runs.targets.select(prompts),
-        )
+    for prompts, measure_heads in _parts(runs, base, replacements, names=names, choice=choice, size=plan.prompts):
 
-        def work(part: slice, measure_part: Callable[..., Tensor] = measure_part) -> Tensor:
-            return measure_part([sets[place] for place in order[part]]).cpu()
+        def work(part: slice, measure_heads: MeasureHeads = measure_heads) -> Tensor:
+            return measure_heads([sets[place] for place in order[part]]).cpu()
 
         for part, metrics in in_parts(work, len(sets), rows, devices=runs.model.devices):
             values[:, prompts, order[part]] = metrics
@@ -82,29 +80,13 @@ def measure_sets(
 
 
 def measure_part(
-    runs: BaseRuns,
-    base: str,
-    sets: Sequence[HeadSet],
-    replacements: Replacements,
-    *,
-    names: Metrics,
-    choice: Choice,
+    runs: BaseRuns, base: str, sets: Sequence[HeadSet], replacements: Replacements, *, names: Metrics, choice: Choice
 ) -> tuple[int, Sequence[HeadSet]]:
-    """Measure as many prompts as `measure_sets` takes at a time, with as many sets, those in the middle.
-
-    Returns the number of these prompts, and these sets.
-    """
+    """Measure as many prompts and sets (of the middle) as `measure_sets` takes at once: their number, the sets."""
     plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
     start = (len(sets) - plan.rows) // 2
     chosen = sorted(sets)[start : start + plan.rows]
-    prompts, measure_heads = next(_parts(runs.base_run(base), replacements.change, choice, plan.prompts))
-    measure = partial(
-        measure_heads,
-        new_z=_new_z(replacements, prompts),
-        mask=replacements.mask[prompts],
-        names=names,
-        targets=runs.targets.select(prompts),
-    )
+    prompts, measure = next(_parts(runs, base, replacements, names=names, choice=choice, size=plan.prompts))
     for _ in in_parts(lambda part: measure(chosen[part]).cpu(), len(chosen), len(chosen), devices=runs.model.devices):
         pass  # more than one part only where memory runs out
     return len(range(*prompts.indices(len(runs.batch)))), chosen
@@ -118,36 +100,125 @@ def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_se
     return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
 
-def _parts(run: Run, change: Change, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
+def _parts(
+    runs: BaseRuns, base: str, replacements: NewZ, *, names: Metrics, choice: Choice, size: int
+) -> Iterator[tuple[slice, MeasureHeads]]:
     """Some of the prompts, and what computes their metrics."""
+    run, change = runs.base_run(base), replacements.change
+
+    def of_prompts(prompts: slice, path: Callable[..., Tensor]) -> MeasureHeads:
+        return partial(
+            path,
+            new_z=lambda layer: replacements.of_layer(layer)[prompts],
+            mask=replacements.mask[prompts],
+            names=names,
+            targets=runs.targets.select(prompts),
+        )
+
     if choice.path == "hooked":
         for start in range(0, len(run.continued), size):
             prompts = slice(start, start + size)
-            yield prompts, partial(hooked, run.model, run.continued.select(prompts))
+            yield prompts, of_prompts(prompts, partial(hooked, run.model, run.continued.select(prompts)))
         return
     for prompts, recording in run.recordings(change.begins):
-        yield prompts, partial(replayed, recording.narrowed(change.first), n_layers=run.model.n_layers)
-
-
-def _new_z(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
-    return lambda layer: replacements.of_layer(layer)[prompts]
+        replay = partial(replayed, recording.narrowed(change.first), n_layers=run.model.n_layers)
+        yield prompts, of_prompts(prompts, replay)
 
 
 @torch.no_grad()
 def measured_noise(
     runs: BaseRuns, base: str, names: Metrics, *, first: int, choice: Choice
 ) -> Float[Tensor, " metric"] | None:
-    """Root mean square change of each metric when head outputs move by about one rounding of the model's dtype.
+    """Root mean square change of each metric of one prompt when z moves by one rounding; None in fp32 and fp64.
 
-    Three heads (of the first, the middle and the last layer) are replaced one at a time, at positions `first` and
-    later, by the path of the sweep itself. In each metric's unit, for one prompt; None for fp32 and fp64, whose noise
-    no effect comes near.
+    Three heads are replaced one at a time, at positions `first` and later, by the path of the sweep itself.
     """
     model, run = runs.model, runs.base_run(base)
     if torch.finfo(model.dtype).bits > 16:
         return None
     layers = (model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1])
     heads = {Head(layer, part * (model.n_heads[layer] - 1) // 2) for part, layer in enumerate(layers)}
-    moved = measure_sets(runs, base, [(head,) for head in heads], Moved(run, first=first), names=names, choice=choice)
+    noise = RoundingNoise(run, first=first)
+    moved = measure_sets(runs, base, [(head,) for head in heads], noise, names=names, choice=choice)
     change = moved - runs.measured(names, run).cpu()[:, :, None]
     return change.square().mean((1, 2)).sqrt()
+
+
+def measure_positions(
+    runs: BaseRuns,
+    base: str,
+    sets: Sequence[HeadSet],
+    everywhere: Replacements,
+    *,
+    names: Metrics,
+    choice: Choice,
+    path: str,
+) -> tuple[Float[Tensor, "metric prompt position set"], Choice]:
+    """The metrics of every prompt with each set of heads of a layer replaced at one position, fp32 on the CPU.
+
+    `choice` is that for a position in the middle. With the paths that ran and the worst of their self-checks.
+    """
+    run = runs.base_run(base)
+    last, last_block = run.continued.length - 1, runs.model.n_layers - 1
+    values = runs.measured(names, run).cpu()[..., None, None].repeat(1, 1, last + 1, len(sets))
+    ran = []
+    for position in range(everywhere.first, last + 1):
+        at = AtPosition(everywhere, position)
+        # A path by name is that of several positions; the last one has a path of its own.
+        asked = "last_position" if path == "suffix" and position == last else path
+        ran.append(choose(runs.model, run.continued, change=at.change, path=asked))
+        is_read = position == last or ran[-1].path == "hooked"
+        places = [place for place, heads in enumerate(sets) if is_read or heads[0].layer < last_block]
+        chosen = [sets[place] for place in places]
+        values[:, :, position, places] = measure_sets(runs, base, chosen, at, names=names, choice=ran[-1])
+    check = choice.check if path == "hooked" else worst_check(one.check for one in ran)
+    return values, Choice("; ".join(dict.fromkeys(one.path for one in ran)), check)
+
+
+def in_the_middle(first: int, length: int) -> Change:
+    """The change that speaks for the others in the self-check: long before the end, and with much before it."""
+    return Change((first + length - 1) // 2, alone=True, recorded=first)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The sets of heads that a sweep replaces, in the order of their heads, and where their numbers stand."""
+
+    sets: list[HeadSet]
+    rows: list[int]
+    columns: list[int]
+    """Places along `layer` and `head`; along `head`, groups are numbered by their key-value head."""
+    axes: dict[str, Any]
+    """Coordinates of the table."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Size along `layer` and `head`."""
+        return len(self.axes["layer"]), len(self.axes["head"])
+
+
+def swept_sets(model: HookedModel, unit: str) -> Swept:
+    """All heads of a model one at a time, or for the unit "kv_group" all heads of a group at once."""
+    if unit not in UNITS:
+        raise UnknownNameError(unknown_name_message("unit", unit, UNITS))
+    if unit == HEAD:
+        sets: list[HeadSet] = [(head,) for head in model.heads]
+        return Swept(sets, *_places(model, list(model.heads)), model.axes)
+    if model.n_kv_heads == model.n_heads:
+        raise OptionError(
+            f"Every head of model {model.name!r} has keys and values of its own, so there are no groups of heads that "
+            f"share them: use unit={HEAD!r}, the default, in place of unit={KV_GROUP!r}."
+        )
+    groups = {
+        Head(layer, group): tuple(Head(layer, group * size + place) for place in range(size))
+        for layer, n in model.n_kv_heads.items()
+        for size in [model.n_heads[layer] // n]
+        for group in range(n)
+    }
+    axes = {"layer": list(model.layers), "head": list(range(max(model.n_kv_heads.values())))}
+    return Swept(list(groups.values()), *_places(model, list(groups)), axes)
+
+
+def _places(model: HookedModel, cells: list[Head]) -> tuple[list[int], list[int]]:
+    row_of = {layer: row for row, layer in enumerate(model.layers)}
+    return [row_of[cell.layer] for cell in cells], [cell.head for cell in cells]

@@ -21,8 +21,7 @@ _EMBEDDINGS = "hook_embed"
 class GivenRun(Run):
     """A run whose logits and head outputs are given: nothing of it is computed again.
 
-    A replay needs keys, values and residual streams beside them: one forward pass over the prompts, if they are the
-    ones that are edited and a fast path runs. Its logits must be those that were given.
+    A replay needs keys, values and residual streams beside them: one forward pass, whose logits must be the given ones.
     """
 
     def __init__(self, model: HookedModel, continued: Continued, *, side: str, given: Any, budget: int) -> None:
@@ -62,10 +61,7 @@ class GivenRun(Run):
 
 
 def take_given(runs: BaseRuns, *, clean: Any, corrupted: Any) -> None:
-    """Put runs that are given, logits and cache, in the place of those that would be made; None leaves one to be made.
-
-    A DataError for what does not fit the prompts.
-    """
+    """Put runs that are given, logits and cache, in the place of those that would be made."""
     for side, given in (("clean", clean), ("corrupted", corrupted)):
         if given is not None:
             continued = getattr(runs, side).continued

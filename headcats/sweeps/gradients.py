@@ -1,10 +1,11 @@
 """Gradient of metrics with respect to the outputs of all heads, from one backward pass per metric.
 
-It is read from zeros that are added to z. They are the only leaf tensors asked for: the weights' `requires_grad` and
-`.grad` stay as they are.
+It is read from zeros that are added to z, the only leaf tensors: the weights' `.grad` stay as they are.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import torch
@@ -17,15 +18,14 @@ from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
-from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z, keeping
-from headcats.models.placement import resident_bytes
+from headcats.models.weights import resident_bytes
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps import memory
+from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.in_parts import in_parts
-from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.runs import BaseRuns
 
 _EMBEDDINGS = "blocks.0.hook_resid_pre"
@@ -43,15 +43,11 @@ def estimated_changes(
     ig_steps: int,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt layer head"]:
-    """First-order change of each metric if one head of the corrupted run gave its clean output.
+    """First-order change of each metric if one head of the corrupted run gave its clean output, fp32 on the CPU.
 
     `sum over masked positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`, the gradient taken at the
-    corrupted run or, for `ig_steps` above 0, averaged over runs that start from the embeddings
-    `corrupted + a (clean - corrupted)`, a = (i + 1/2) / ig_steps. fp32, on the CPU, in the metric's unit; layers in the
-    order of `model.layers`, NaN for heads a layer lacks.
-
-    Prompts are cut into parts that keep less for their backward passes, a single prompt being the smallest. The model's
-    lock is held from a forward pass to the end of its backward passes. `advance` gets the number of heads done.
+    corrupted run or, for `ig_steps` above 0, averaged over runs that start from the embeddings `corrupted + a (clean -
+    corrupted)`, a = (i + 1/2) / ig_steps. NaN for heads a layer lacks.
     """
     model, batch = runs.model, runs.batch
     n, heads = len(batch), sum(model.n_heads.values())
@@ -93,10 +89,7 @@ def _changes(
     places: Int[Tensor, "prompt packed"] | None,
     ig_steps: int,
 ) -> Float[Tensor, "metric prompt layer head"]:
-    """`estimated_changes` of prompts that fit into memory together.
-
-    Rows of a prompt (see `Continued`) are runs of their own, whose gradients add up.
-    """
+    """`estimated_changes` of prompts that fit into memory together; gradients of a prompt's rows add up."""
     continued, of_clean = batch.continued("corrupted"), batch.continued("clean")
     row_mask = continued.unpack(mask)
     first = int(row_mask.any(0).nonzero()[0])
@@ -129,11 +122,7 @@ def _changes(
 
 
 def _gradients(
-    model: HookedModel,
-    continued: Continued,
-    targets: Targets,
-    metrics: Metrics,
-    start: Mapping[str, Edit],
+    model: HookedModel, continued: Continued, targets: Targets, metrics: Metrics, start: Mapping[str, Edit]
 ) -> list[dict[int, Float[Tensor, "row pos head d_head"]]]:
     """Per metric, layer -> d metric / d z of every row, all from one forward pass."""
     with model.lock, torch.enable_grad():
@@ -231,3 +220,34 @@ def _no_gradient(model: HookedModel, what: str) -> str:
         f"Model {model.name!r} gives no gradient with respect to {what}: part of its forward pass runs without "
         f"gradients. Patch exactly, which needs none."
     )
+
+
+@contextmanager
+def leaving_no_graph(model: HookedModel) -> Iterator[None]:
+    """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
+    # The bridge keeps the attention of its last run, and so the graph behind it: then that of a short run.
+    clear = functools.partial(model.run, torch.zeros(1, 1, dtype=torch.long), hooks={})
+    with torch.inference_mode(False):
+        try:
+            yield
+        except BaseException:
+            with suppress(RuntimeError):  # it must not take the place of the first error
+                clear()
+            raise
+        clear()
+
+
+@contextmanager
+def counting_kept(model: HookedModel) -> Iterator[dict[int, int]]:
+    """Address -> bytes, without weights, that forward passes save for their backward passes (do not run these)."""
+    weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
+    sizes: dict[int, int] = {}
+
+    def note(saved: Tensor) -> Tensor:
+        storage = saved.untyped_storage()
+        if storage.data_ptr() not in weights:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return saved.detach()
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+        yield sizes

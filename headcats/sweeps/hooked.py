@@ -6,15 +6,16 @@ Exact by construction, so every faster path is tested against it; and it works f
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
+from headcats.metrics.rest import NO_REST, Rest, Scores, later_scores, logit_scores
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, hook_z
 from headcats.sweeps.intervention import Z
-from headcats.sweeps.later_tokens import rest_of_rows
+from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet
 
 
@@ -31,8 +32,8 @@ def hooked(
 ) -> Float[Tensor, "metric prompt set"]:
     """Metrics of one forward pass in which a row is a prompt and what follows it, with one of the sets replaced.
 
-    An empty set gives the unpatched run. `new_z` gives a layer's new z of all its heads at the last positions of packed
-    sequences, as many as `mask` has.
+    An empty set gives the unpatched run. `new_z` gives a layer's new z of all heads at as many last positions as
+    `mask`.
     """
     logits = hooked_logits(model, continued, sets, new_z, mask)
     rest = rest_of_rows(continued, logits[:, 1:], ranked=reads_vocabulary(names))
@@ -81,3 +82,18 @@ def _replace(replaced: list[tuple[int, int]], n_sets: int, new: Z, mask: Bool[Te
         return edited.flatten(0, 1)
 
     return edit
+
+
+def rest_of_rows(continued: Continued, logits: Float[Tensor, "run_row step vocab"], *, ranked: bool = True) -> Rest:
+    """Rest `[run * prompt]` of logits of one or several runs over rows, at the positions behind the prompts."""
+    predicted = continued.predicted
+    if not len(predicted):
+        return NO_REST
+    of_rows = predicted.to(logits.device).expand(len(logits) // len(continued.rows), *predicted.shape)
+    flat, size = logits.flatten(0, 1), readouts(logits.shape[-1])
+
+    def score(places: Int[Tensor, " place"], tokens: Int[Tensor, " place"]) -> Scores:
+        return logit_scores(lambda part: flat[part].float(), places, tokens, at_a_time=size, ranked=ranked)
+
+    log_prob, rank = later_scores(score, of_rows)
+    return Rest(log_prob[:, 0].flatten(), log_prob[:, 1].flatten(), rank[:, 0].flatten())

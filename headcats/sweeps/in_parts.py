@@ -20,8 +20,7 @@ def in_parts(
 ) -> Iterator[tuple[slice, T]]:
     """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
 
-    It may run out on any of the `devices` that the work is spread over. One warning is logged. Raises a
-    MemoryShortageError if memory runs out with the smallest part too.
+    It may run out on any of the `devices`. A MemoryShortageError if it does with the smallest part too.
     """
     start, warned = 0, False
     while start < size:

@@ -1,11 +1,11 @@
-"""Interventions on a head: the run they act in and what replaces the head's output."""
+"""Interventions on a head: the run they act in, what replaces the head's output, and where."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.base.errors import OptionError
@@ -58,8 +58,7 @@ class Intervention:
     """Replace one head's output z, before W_O, in one of the two runs: what `hc.sweep` does with every head.
 
     Effect = (patched - corrupted) / gap if the corrupted run is edited, (clean - patched) / gap if the clean one is:
-    either way positive = the head helps the task. For a method with a name, which studies know, see
-    `hc.methods.causal_method`.
+    positive = the head helps the task. `hc.methods.causal_method` makes it a method that studies know by name.
 
     Attributes:
         name: Name in results, such as "halved"; see `headcats.base.registry.check_name`.
@@ -69,9 +68,8 @@ class Intervention:
             the model's dtype, for all heads and for the positions that can change; it may be changed in place.
         positions: Where, unless the caller says otherwise: "last", "answer", "all" or a token role.
         uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`, `other_item`).
-        keeps_agreement: Promise that z stays what it is wherever both runs have the same, as when the one run's z
-            replaces the other's. Then nothing before the first differing token is computed. "Both runs" are the base
-            run and that of the second corruption for a replacement that uses it.
+        keeps_agreement: Promise that z stays what it is wherever both runs (base and second corruption if it is used)
+            have the same, as when one z replaces the other. Nothing before the first differing token is computed then.
         uses_second: Whether the replacement reads the second corruption (`second`); every prompt must have one then.
         unprocessed: Whether what it removes depends on weight processing, so that processed weights need a warning.
 
@@ -116,3 +114,25 @@ class Intervention:
                 f"The positions of intervention {self.name!r} must be 'last', 'answer', 'all', 'each' or a token role; "
                 f"got {self.positions!r}."
             )
+
+
+@dataclass(frozen=True)
+class Change:
+    """Positions of packed sequences at which z can change (see `Continued`), the same for every prompt."""
+
+    first: int
+    """The first of them, at most the last one of the prompts."""
+    alone: bool = False
+    """True if it is the only one."""
+    recorded: int | None = None
+    """First position of the recordings that are narrowed to `first`; None: they begin at `first`."""
+
+    @property
+    def begins(self) -> int:
+        """First position of the recordings."""
+        return self.first if self.recorded is None else self.recorded
+
+    @classmethod
+    def under(cls, mask: Bool[Tensor, "prompt all_pos"], *, first: int) -> "Change":
+        """Change under the part of a mask of all packed positions from `first` on."""
+        return cls(first, alone=not bool(mask[:, first + 1 :].any()))

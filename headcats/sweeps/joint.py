@@ -13,12 +13,10 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import check_second, checked_runs, find_intervention, prepare
-from headcats.sweeps.by_position import EACH
-from headcats.sweeps.engine import measure_sets, measured_noise
+from headcats.sweeps.engine import EACH, measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, provenance
-from headcats.sweeps.own_prompts import reference_of
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, given_reference
 from headcats.sweeps.tree import HeadSet
 
 AnyHead = Head | str | tuple[int, int]
@@ -85,7 +83,7 @@ def joint_sweep(
     used_positions = positions or intervention.positions
     if used_positions == EACH:
         raise OptionError("joint_sweep replaces the heads of a set at the same positions; 'each' is for hc.sweep.")
-    used = reference_of(runs, reference)
+    used = given_reference(reference, batch)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=used, path=path)
     names = tuple(metrics)
     base = runs.base_run(intervention.base)

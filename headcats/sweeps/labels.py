@@ -1,10 +1,11 @@
-"""Results of sweeps as labelled data, with their provenance and their rounding noise."""
+"""Results of sweeps as labelled data, with their provenance and rounding noise; those of several batches, joined."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
@@ -16,7 +17,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
 from headcats.sweeps.given_runs import given_sides
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.paths import Choice
+from headcats.sweeps.paths import Choice, worst_check
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -35,8 +36,7 @@ def labelled(
 ) -> xr.Dataset:
     """`patched (metric, prompt, *over)`, with `clean` and `corrupted (metric, prompt)` beside it.
 
-    `axes` are the coordinates of the dimensions `over`, and others along them. The coordinate `second_task (prompt)` is
-    there where the second corruption was read.
+    `axes` are the coordinates of the dimensions `over`, and others along them.
     """
     batch = runs.batch
     texts = {"key": batch.keys, "item": batch.items, "distractor_task": batch.distractor_tasks}
@@ -54,10 +54,7 @@ def labelled(
 
 
 def position_names(batch: PromptBatch, side: Side, tokenizer: Any | None) -> dict[str, tuple[Any, ...]]:
-    """Coordinates of `position`: the text of every token (its id, without a tokenizer) and, with roles, `role`.
-
-    The role of a position is that of all prompts, or "" where they have different ones.
-    """
+    """Coordinates of `position`: the text of every token (or its id) and the `role` of all prompts, or ""."""
     ids = getattr(batch, side).tolist()
     texts = {
         token: str(token) if tokenizer is None else tokenizer.decode([token], clean_up_tokenization_spaces=False)
@@ -110,13 +107,27 @@ def check_axes(table: xr.Dataset, model: HookedModel) -> None:
 
 
 def mark_noise(ds: xr.Dataset, noise: Float[Tensor, " metric"] | None) -> xr.Dataset:
-    """A sweep with `noise (metric)` of its metrics and `below_noise`: |mean over prompts of patched - base| < 2 noise.
-
-    `ds` is returned unchanged if `noise` is None. Effects below twice the noise of one prompt are not told from
-    rounding: much of it is the same for all prompts, so that a mean does not get rid of it.
-    """
+    """A sweep with `noise (metric)` and `below_noise`: |mean over prompts of patched - base| < 2 noise."""
     if noise is None:
         return ds
     limits = xr.DataArray(noise.numpy(), dims="metric")
     change = (ds.patched - ds[ds.attrs["base"]]).mean("prompt")
     return ds.assign(noise=limits, below_noise=abs(change) < _LEVELS * limits)
+
+
+def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Blocks of one method joined along `prompt`, with the noise, the paths and the worst self-check of all of them."""
+    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
+    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
+    attrs = {"path": "; ".join(dict.fromkeys(part.attrs["path"] for part in parts))} if "path" in parts[0].attrs else {}
+    if "self_check" in parts[0].attrs:
+        attrs["self_check"] = worst_check(part.attrs["self_check"] for part in parts)
+    provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
+    # Sweeps of a script drop nothing, and do not count it.
+    dropped = {"dropped": sum(part.attrs["dropped"] for part in parts)} if "dropped" in parts[0].attrs else {}
+    joined.attrs = parts[0].attrs | dropped | attrs | {"provenance": provenance}
+    noises = [part.noise for part in parts if "noise" in part]
+    if not noises:
+        return joined
+    sizes = [part.sizes["prompt"] for part in parts]
+    return mark_noise(joined, torch.tensor(np.sqrt(np.average(np.square(noises), axis=0, weights=sizes))))

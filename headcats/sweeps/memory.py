@@ -1,11 +1,9 @@
 """Memory of a sweep: how much the work needs, and how many prompts and rows fit at a time.
 
-The need is estimated from shapes. It is meant as an upper bound: never below measured peaks, and up to 3.5 times as
-much, 6 times in tiny models and 7 at the last position for metrics that do not read the whole vocabulary, which is
-counted for all (`tests/sweeps/test_footprint.py`). Where memory runs out all the same, `in_parts` goes on
-with half as much; on a CPU there is only the estimate, because a process that takes too much is ended without an error.
-
-Prompts and rows are cut into powers of two, so that a little more or less free memory cuts them in the same places.
+The need is estimated from shapes, as an upper bound: never below measured peaks, and up to 3.5 times as much, 7 in tiny
+models or for metrics that read few tokens (`tests/sweeps/test_footprint.py`). On a CPU there is only the estimate,
+because a process that takes too much is ended without an error. Work is cut into powers of two, so that a little more
+or less free memory cuts it in the same places.
 """
 
 import math
@@ -13,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headcats.base.errors import MemoryLimitError, pluralize
+from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
+from headcats.models.hooks import keeps_logits
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
-from headcats.sweeps.sizes import Sizes
+from headcats.models.weights import largest_offloaded, resident_bytes
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
 # 1,000 and 6,000), and what leaves its caches is slower again.
@@ -31,21 +31,67 @@ _TAKEN, _TAKEN_BY_FORWARD = 0.4, 0.68
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Sizes of a model that is loaded, or that is to be."""
+
+    name: str
+    weights: int  # bytes of those that have values all the time
+    loaded: int  # bytes of offloaded weights while they are used
+    number: int  # bytes of a number
+    layers: int  # with heads
+    max_heads: int
+    d_z: int  # of all heads of a layer
+    d_kv: int  # of keys, and of values
+    d_model: int
+    d_hidden: int  # hidden units of an MLP that a token goes through, of all its experts
+    d_vocab: int
+    is_bridge: bool
+    keeps_logits: bool  # gives the logits of the last positions alone
+    streams: int  # residual streams that a recording keeps of a layer
+    n_patterns: int  # layers whose module keeps the attention pattern
+    on_cpu: bool
+
+    @classmethod
+    def of(cls, model: HookedModel) -> "Sizes":
+        """Sizes of a loaded model."""
+        cfg, bridge = model.model.cfg, model.model_class == "TransformerBridge"
+        # None where it equals the number of query heads.
+        kv_heads = getattr(cfg, "n_key_value_heads", None) or model.max_heads
+        blocks = (model.model.blocks[layer] for layer in model.layers)
+        experts = getattr(cfg, "experts_per_token", None) or 1
+        return cls(
+            name=model.name,
+            weights=resident_bytes(model.model),
+            loaded=largest_offloaded(model.model),
+            number=model.dtype.itemsize,
+            layers=len(model.layers),
+            max_heads=model.max_heads,
+            d_z=max(heads * model.d_head[layer] for layer, heads in model.n_heads.items()),
+            d_kv=min(kv_heads, model.max_heads) * max(model.d_head.values()),
+            d_model=model.d_model,
+            d_hidden=(getattr(cfg, "d_mlp", None) or 4 * model.d_model) * experts,
+            d_vocab=model.d_vocab,
+            is_bridge=bridge,
+            keeps_logits=keeps_logits(model.model),
+            # What fresh rows of parallel blocks start from is no residual stream of the run.
+            streams=2 if not bridge and cfg.parallel_attn_mlp else 1,
+            n_patterns=sum(getattr(block.attn, "_pattern", None) is not None for block in blocks),
+            on_cpu=model.device.type == "cpu",
+        )
+
+
+@dataclass(frozen=True)
 class Footprint:
     """Bytes that a sweep takes beside the weights, estimated from shapes; `path` is "hooked", or else it replays."""
 
     sizes: Sizes
     prompts: int
     length: int
-    first: int
-    """First position that can change."""
+    first: int  # position that can change
     path: str
-    branches: int = 0
-    """Continuations of each prompt."""
-    steps: int = 0
-    """Tokens of each."""
-    recorded: int | None = None
-    """First position of the recordings, where it is an earlier one (see `Change`)."""
+    branches: int = 0  # continuations of each prompt
+    steps: int = 0  # tokens of each
+    recorded: int | None = None  # first position of the recordings, where it is an earlier one (see `Change`)
 
     @classmethod
     def of(
@@ -61,10 +107,7 @@ class Footprint:
         return self._z + recordings + self._work(part, rows) + self.sizes.loaded
 
     def expected(self, part: int, rows: int, *, budget: int, captured: int = 0) -> int:
-        """Likely bytes, where `peak` is the most.
-
-        `captured` prompts of a reference are run while the recordings are kept.
-        """
+        """Likely bytes, where `peak` is the most; `captured` reference prompts are run beside recordings."""
         work = self._work(part, rows)
         beside = self._captured(captured) + _TAKEN_BY_FORWARD * self._forward(captured) if captured else 0
         return self.peak(part, rows, budget=budget) - work + round(max(_TAKEN * work, beside))

@@ -24,8 +24,8 @@ from headcats.models.continued import Continued
 from headcats.models.head import Head
 from headcats.models.replay.record import check_replayable, record
 from headcats.models.replay.recording import Unreplayable
-from headcats.sweeps.change import Change
 from headcats.sweeps.hooked import hooked_logits
+from headcats.sweeps.intervention import Change
 from headcats.sweeps.replayed import replayed_residual
 from headcats.sweeps.tree import HeadSet
 
@@ -113,10 +113,8 @@ def choose(model: HookedModel, continued: Continued, *, change: Change, path: st
 def self_check(model: HookedModel, continued: Continued, *, change: Change) -> Outcome:
     """Compare the fast path of a change with hooked forwards, once per model, path and kind of shape.
 
-    Kinds of shape: one prompt or several, whether earlier positions are kept, whether one position changes alone, on a
-    recording that begins before it, whether answers follow and of how many tokens, and the length up to a factor of
-    two; a longer prompt than any checked before is checked again, as it may
-    exceed an attention window; so is a model that got hooks of PyTorch since.
+    A prompt longer than any checked before is checked again, as it may exceed an attention window; so is a model that
+    got hooks of PyTorch since.
     """
     length = continued.length + continued.steps
     precision = (str(model.dtype), str(model.device))
@@ -219,8 +217,7 @@ def _limit(
 ) -> float:
     """Difference that is allowed: rounding, as large as the hooked path's own where its dtype is short.
 
-    In 16 bits two ways to compute the same differ by far more than one rounding; how far is found out by moving the
-    new head outputs by about one rounding.
+    How far two ways to compute the same differ in 16 bits shows when the new head outputs move by about one rounding.
     """
     if torch.finfo(model.dtype).bits > 16:
         return 1e-4 + 1e-3 * effect

@@ -1,6 +1,6 @@
 """Held-out prompts that replacements are taken from: their mean, or one of them per scored prompt."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,42 +11,32 @@ from torch import Tensor
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.packing import LATER_TOKEN, Labels, Side, is_at_last, packed_roles
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
-from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
-from headcats.sweeps.role_sums import LAST, ROWS, RoleSource, role_sums
+from headcats.sweeps.donors import Donors, UncoveredRoles, all_covered, choose_by_role, choose_without_roles, same_role
 
 # As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
 _NO_ROLE, _BEHIND = "\0none", "\0behind"
-# Two parts of the message where there are none.
-_DONORS = {
-    "another task": ("of another task", "add a task"),
-    "another item": ("of the same task with another query", "give more reference prompts of this task"),
-}
+LAST = "\0last"
+"""Role of the last token of a prompt, whatever its own; a character that names of roles have not."""
+ROWS = 64
 
-
-class UncoveredRoles(UnmatchedPrompts):
-    """Some scored prompts have a role that no suitable reference prompt shows often enough."""
+RoleSource = tuple[Tensor, tuple[Labels, ...], int]
+"""Tokens, their roles, and the place of the last token of the prompts."""
 
 
 class Reference:
     """Reference prompts of one or several tasks.
 
-    The last token of a prompt is matched with the last tokens of the reference prompts, whatever their lengths and
-    roles. Other tokens are matched by their role (`x1`, `y1`, `between_query`, ...); where one side has no roles at
-    all, by index, which takes prompts of one length.
+    The last token of a prompt is matched with the last tokens of the reference prompts. Other tokens are matched by
+    their role (`x1`, `y1`, `between_query`, ...); where one side has no roles at all, by index, which takes prompts of
+    one length.
 
     Means are taken first over the prompts of a task, then over tasks with equal weight. A role, or the last token,
-    counts for a task that shows it in at least 16 reference prompts. Where one side has no roles at all, every
-    reference prompt counts alike. Behind a prompt, tokens of an answer or a distractor that predict the next one are
-    matched with those of the reference prompts' own answers: with the mean of all of them, whatever their place.
-
-    Attributes:
-        batches: The prompts; `PromptBatch.task` says which task each belongs to.
-        run: Whether the clean or the corrupted prompts are run.
-        seed: Seed for the choice of one prompt per scored prompt.
-        name: How results call this reference.
+    counts for a task that shows it in at least 16 reference prompts; where one side has no roles at all, every
+    reference prompt counts alike. Behind a prompt, tokens of an answer or a distractor are matched with the mean of all
+    those of the reference prompts' own answers. `run` says which prompts are run, `seed` draws donors, `name` stands in
+    results.
     """
 
     def __init__(
@@ -84,8 +74,7 @@ class Reference:
     ) -> Float[Tensor, "prompt pos head d_head"]:
         """Mean z of a layer at what each masked token of a side of `batch` is matched with, from position `first` on.
 
-        Other tokens have zeros, or any value. A role with fewer than 16 reference prompts in every task raises
-        UncoveredRoles.
+        Other tokens have zeros, or any value. UncoveredRoles for a role that no task shows in 16 reference prompts.
         """
         if batch.labels is None or not self._has_roles:
             return self._mean_by_index(model, batch, layer, mask, first)
@@ -131,19 +120,19 @@ class Reference:
     ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
         """Per layer, z of one seeded reference prompt for each prompt of `batch`, at what the masked tokens match.
 
-        At positions `first` and later, which must include the masked ones; zeros elsewhere. Without roles, prompts of a
-        batch that is its own reference are donors of one another. A prompt that no suitable reference prompt matches
-        raises UncoveredRoles.
+        At positions `first` and later, which must include the masked ones; zeros elsewhere. UncoveredRoles for a prompt
+        without donor.
         """
         by_role, at_last = batch.labels is not None and self._has_roles, is_at_last(batch, mask)
         if not by_role and not at_last:
             self._check_one_length(batch)
+        roles_of_donors = [self._answered(source, at_last)[1] for source in self.batches] if by_role else []
         chosen = (
-            choose_by_role(self.batches, self._roles(at_last), batch, mask, seed=self.seed, of=of, side=side)
+            choose_by_role(self.batches, roles_of_donors, batch, mask, seed=self.seed, of=of, side=side)
             if by_role
             else choose_without_roles(self.batches, batch, own=self._is(batch), seed=self.seed, of=of)
         )
-        donor_rows = _all_covered(batch, chosen, of, roles=by_role and not at_last)
+        donor_rows = all_covered(batch, chosen, of, roles=by_role and not at_last)
         z: dict[int, Tensor] = {}
         by_batch: dict[int, list[int]] = defaultdict(list)
         for prompt, (source, _) in enumerate(donor_rows):
@@ -161,26 +150,19 @@ class Reference:
                 begin = mask.shape[1] - 2 * steps
                 sources = [
                     [
-                        _same_role(roles[prompt], place, labels, step=max(0, place - begin) % max(1, steps))
+                        same_role(roles[prompt], place, labels, step=max(0, place - begin) % max(1, steps))
                         for place in row
                     ]
                     for prompt, row, labels in zip(prompts, places, donor_labels, strict=True)
                 ]
             # Earlier positions of the donors are not needed, and those of all prompts and layers take much memory.
             start = min((place for row in sources for place in row), default=last)
-            rows = [donor_rows[prompt][1] for prompt in prompts]
-            for layer, value in self._z(model, donor_tokens, source=source, rows=rows, first=start).items():
+            for layer, value in model.capture(donor_tokens, first=start)[1].items():
                 z.setdefault(layer, value.new_zeros(len(batch), mask.shape[1] - first, *value.shape[2:]))
                 for row, prompt in enumerate(prompts):
                     offsets = [place - first for place in places[row]]
                     z[layer][prompt, offsets] = value[row, [place - start for place in sources[row]]]
         return z
-
-    def _z(
-        self, model: HookedModel, tokens: Tensor, *, source: int, rows: Sequence[int], first: int
-    ) -> dict[int, Tensor]:
-        """Z of some prompts of a batch (`rows` of `source`), whose tokens these are, from position `first` on."""
-        return model.capture(tokens, first=first)[1]
 
     def _tokens(self, batch: PromptBatch) -> Tensor:
         return batch.clean if self.run == "clean" else batch.corrupted
@@ -196,10 +178,7 @@ class Reference:
         return labels
 
     def _answered(self, batch: PromptBatch, at_last: bool) -> tuple[Tensor, tuple[Labels, ...]]:
-        """Tokens of reference prompts, each followed by its own answer but for its last token, and their roles.
-
-        Ones without roles can be matched at the last token of the prompt alone.
-        """
+        """Tokens of reference prompts, each followed by its own answer but for its last token, and their roles."""
         tokens = self._tokens(batch)
         without = at_last or batch.labels is None
         roles = ((_NO_ROLE,) * tokens.shape[1],) * len(batch) if without else self._labels(batch)
@@ -210,9 +189,6 @@ class Reference:
         later = [tuple(LATER_TOKEN if there else _BEHIND for there in row) for row in is_there]
         together = tuple((*labels, *more) for labels, more in zip(roles, later, strict=True))
         return followed.rows[: len(batch)], together
-
-    def _roles(self, at_last: bool) -> list[tuple[Labels, ...]]:
-        return [self._answered(batch, at_last)[1] for batch in self.batches]
 
     def _role_means(self, model: HookedModel) -> dict[int, dict[str, Tensor]]:
         by_task: dict[str, list[RoleSource]] = defaultdict(list)
@@ -274,22 +250,32 @@ class Reference:
         return mean.expand(len(batch), mask.shape[1] - first if at_last else len(mean), *mean.shape[1:])
 
 
-def _all_covered(
-    batch: PromptBatch, chosen: Sequence[tuple[int, int] | None], of: Donors, *, roles: bool
-) -> list[tuple[int, int]]:
-    """The donors of all prompts; UncoveredRoles if some have none, for lack of the same `roles` or of any prompt."""
-    if uncovered := [prompt for prompt, donor in enumerate(chosen) if donor is None]:
-        whose, advice = _DONORS[of]
-        lacking = f"no reference prompt {whose} " + ("has the same token roles" if roles else "is there")
-        raise UncoveredRoles(
-            f"{batch.keys[uncovered[0]]!r}: {lacking} ({len(uncovered)} of {len(batch)} prompts). "
-            + (f"Use positions='last', or {advice}." if roles else f"{advice.capitalize()}."),
-            uncovered,
-        )
-    return [donor for donor in chosen if donor is not None]
+def given_reference(given: Reference | PromptBatch | Sequence[PromptBatch] | None, batch: PromptBatch) -> Reference:
+    """The reference of a sweep: what was given, or the clean prompts of its batch."""
+    if given is None:
+        return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
+    return given if isinstance(given, Reference) else Reference(given)
 
 
-def _same_role(roles: Labels, place: int, donor_roles: Labels, *, step: int) -> int:
-    """Where a donor has the role of a place; of later tokens of an answer, the same one or its last."""
-    places = [n for n, role in enumerate(donor_roles) if role == roles[place]]
-    return places[min(step, len(places) - 1)]
+def role_sums(
+    model: HookedModel, runs: list[RoleSource]
+) -> tuple[dict[int, dict[str, Tensor]], Counter[str], Counter[str]]:
+    """Layer -> role -> sum of z over tokens (the last ones once more, as `LAST`); numbers of tokens, and of prompts."""
+    counts: Counter[str] = Counter()
+    prompts: Counter[str] = Counter()
+    sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
+    for tokens, roles, last in runs:
+        for start in range(0, len(tokens), ROWS):
+            rows = slice(start, start + ROWS)
+            _, z = model.capture(tokens[rows])
+            labels = [label for prompt_labels in roles[rows] for label in prompt_labels] + [LAST] * len(roles[rows])
+            names = list(dict.fromkeys(labels))
+            index = torch.tensor([names.index(label) for label in labels])
+            counts.update(labels)
+            prompts.update(label for prompt_labels in roles[rows] for label in {*prompt_labels, LAST})
+            for layer, value in z.items():
+                flat = torch.cat([value.flatten(0, 1), value[:, last]]).float()
+                total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
+                for label, part in zip(names, total, strict=True):
+                    sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
+    return sums, counts, prompts

@@ -8,15 +8,18 @@ block gives the last position alone. Both give the numbers of ordinary hooked fo
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
+from headcats.metrics.rest import NO_REST, Rest, Scores, later_scores, logit_scores
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
-from headcats.sweeps.later_tokens import rest_of_residual
 from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet, Step, grow
+
+# Residual streams whose log-probabilities are read together.
+_ROWS = 2048
 
 
 def replayed(
@@ -60,8 +63,6 @@ def replayed_residual(
     n_layers: int,
 ) -> Float[Tensor, "prompt set tail d_model"]:
     """The residual stream after the last block, where it is read, with each set of heads (none empty) replaced.
-
-    That is at the last position of the prompts and those after it.
 
     `new_z` gives a layer's new z of all its heads at the positions of `recording`.
     """
@@ -120,3 +121,26 @@ def _edit(step: Step, new: Z, mask: Bool[Tensor, "prompt pos"]) -> RowEdit:
         return z
 
     return edit
+
+
+def rest_of_residual(
+    recording: Recording, residual: Float[Tensor, "prompt set later d_model"], *, ranked: bool = True
+) -> Rest:
+    """Rest `[prompt * set]` of residual streams after the last block, at the positions behind the prompts."""
+    predicted = recording.continued.predicted
+    if not len(predicted):
+        return NO_REST
+    of_prompts = predicted.transpose(0, 1).to(residual.device)  # [prompt, branch, step]
+    of_rows = of_prompts.repeat_interleave(residual.shape[1], 0)
+    flat = residual.flatten(0, 2)
+    size = readouts(recording.logits.shape[1])
+
+    def score(places: Int[Tensor, " place"], tokens: Int[Tensor, " place"]) -> Scores:
+        if not ranked and recording.reads_parts:
+            parts = zip(places.split(_ROWS), tokens.split(_ROWS), strict=True)
+            log_probs = torch.cat([recording.log_probs(flat[part], of_part) for part, of_part in parts])
+            return log_probs, torch.zeros_like(log_probs)
+        return logit_scores(lambda part: recording.read(flat[part]), places, tokens, at_a_time=size, ranked=ranked)
+
+    log_prob, rank = later_scores(score, of_rows)
+    return Rest(log_prob[:, 0], log_prob[:, 1], rank[:, 0])

@@ -18,10 +18,11 @@ from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.free_memory import budget
+from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
-from headcats.sweeps.later_tokens import rest_of_residual, rest_of_rows
-from headcats.sweeps.sizes import Sizes
+from headcats.sweeps.memory import Sizes
+from headcats.sweeps.replayed import rest_of_residual
 
 T = TypeVar("T")
 
@@ -29,9 +30,8 @@ T = TypeVar("T")
 class Run:
     """One unpatched run of some prompts and what follows them, clean or corrupted.
 
-    Positions are those of packed sequences (see `Continued`). Nothing is computed before it is asked for. What was
-    announced by `keep`, `record` and `replay` by then comes out of one forward pass; what is asked for later takes
-    another one.
+    Nothing is computed before it is asked for. What was announced by `keep`, `record` and `replay` by then comes out of
+    one forward pass; what is asked for later takes another one.
     """
 
     def __init__(self, model: HookedModel, continued: Continued, *, budget: int) -> None:
@@ -75,10 +75,7 @@ class Run:
         return self._results().z[layer][:, first - self._first :]
 
     def recordings(self, first: int) -> Iterator[tuple[slice, Recording]]:
-        """Recordings of the prompts, part by part, for replay at positions `first` and later exactly.
-
-        Those that do not fit into memory together are made again each time.
-        """
+        """Recordings of the prompts, part by part, for replay at positions `first` and later exactly."""
         self.replay(first)
         self._results()
         # Wider rows than needed would cost more than another unpatched run.
@@ -133,10 +130,7 @@ class Run:
 
 
 class BaseRuns:
-    """Clean and corrupted runs of one batch, and that of the second corruption where it is asked for.
-
-    A sweep may use `budget` bytes beside the model's weights.
-    """
+    """Clean, corrupted and second runs of one batch, in `budget` bytes beside the model's weights."""
 
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
         self.model, self.batch, self.limit = model, batch, limit

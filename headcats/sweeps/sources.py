@@ -1,6 +1,5 @@
 """New values of z, from the unpatched runs and the reference prompts, at the positions that change."""
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -12,9 +11,8 @@ from headcats.base.guard import Guard, is_built_in
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
-from headcats.sweeps.change import Change
 from headcats.sweeps.donors import Donors
-from headcats.sweeps.intervention import Intervention, Sources, Z
+from headcats.sweeps.intervention import Change, Intervention, Sources, Z
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, Run
 
@@ -22,22 +20,8 @@ from headcats.sweeps.runs import BaseRuns, Run
 class _LayerSources(Sources):
     """The sources of one layer (see `Sources`) at positions `first` and later of the base run, made when asked for."""
 
-    def __init__(
-        self,
-        runs: BaseRuns,
-        layer: int,
-        reference: Reference,
-        mask: Bool[Tensor, "prompt all_pos"],
-        *,
-        first: int = 0,
-        donors: dict[tuple[str, int], Z] | None = None,
-        side: Side = "clean",
-        of: Intervention | None = None,
-    ) -> None:
-        self._intervention, self._copies = of, of is not None and not is_built_in(of.replacement)
-        self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
-        self._width, self._side = mask.shape[1] - first, side
-        self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
+    def __init__(self, of: "Replacements", layer: int) -> None:
+        self._all, self._layer = of, layer
 
     @property
     def clean(self) -> Z:
@@ -49,31 +33,30 @@ class _LayerSources(Sources):
 
     @property
     def second(self) -> Z:
-        if self._intervention is not None and not self._intervention.uses_second:
+        if not self._all.intervention.uses_second:
             raise OptionError(
-                f"Intervention {self._intervention.name!r} reads 'second', which some prompts may lack: they are "
+                f"Intervention {self._all.intervention.name!r} reads 'second', which some prompts may lack: they are "
                 "looked for if it says so, uses_second=True."
             )
         return self._of("second")
 
     def _of(self, source: Side) -> Z:
-        run: Run = getattr(self._runs, source)
-        places = None
-        if source != self._side:
-            runs = self._runs
-            places = aligned_places(
-                runs.batch, self._mask, base=self._side, source=source, tokenizer=runs.model.tokenizer
-            )
+        runs, mask, side = self._all.runs, self._all.whole_mask, self._all.intervention.base
+        run: Run = getattr(runs, source)
+        width, places = mask.shape[1] - self._all.first, None
+        if source != side:
+            places = aligned_places(runs.batch, mask, base=side, source=source, tokenizer=runs.model.tokenizer)
         if places is None:
             # A copy: a replacement may write into it.
-            return run.z(self._layer, first=run.continued.packed_length - self._width).clone()
-        return at_places(run.z(self._layer, first=0), places, width=self._width)
+            return run.z(self._layer, first=run.continued.packed_length - width).clone()
+        return at_places(run.z(self._layer, first=0), places, width=width)
 
     @property
     def mean(self) -> Z:
         self._check_declared("mean")
-        mean = self._reference.mean(
-            self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first, side=self._side
+        of, runs = self._all, self._all.runs
+        mean = of.reference.mean(
+            runs.model, runs.batch, self._layer, of.whole_mask, first=of.first, side=of.intervention.base
         )
         return mean.clone() if self._copies else mean
 
@@ -85,62 +68,63 @@ class _LayerSources(Sources):
     def other_item(self) -> Z:
         return self._donated("another item")
 
+    @property
+    def _copies(self) -> bool:
+        return not is_built_in(self._all.intervention.replacement)
+
     def _check_declared(self, source: str) -> None:
-        if self._intervention is not None and not self._intervention.uses_reference:
+        if not self._all.intervention.uses_reference:
             raise OptionError(
-                f"Intervention {self._intervention.name!r} reads {source!r}, which comes from reference prompts: "
+                f"Intervention {self._all.intervention.name!r} reads {source!r}, which comes from reference prompts: "
                 "results name them if it says so, uses_reference=True."
             )
 
-    def _donated(self, of: Donors) -> Z:
-        self._check_declared("resampled" if of == "another task" else "other_item")
-        if (of, self._layer) not in self._donors:
-            model, batch = self._runs.model, self._runs.batch
-            with torch.no_grad():
-                donated = self._reference.donors(model, batch, self._mask, first=self._first, of=of, side=self._side)
-            self._donors.update({(of, layer): z for layer, z in donated.items()})
-        z = self._donors[of, self._layer]
+    def _donated(self, donors: Donors) -> Z:
+        self._check_declared("resampled" if donors == "another task" else "other_item")
+        z = self._all.donated(donors)[self._layer]
         return z.clone() if self._copies else z
 
 
 class Replacements:
-    """New values of z for every head of a model, layer by layer, where `mask` is true of positions `first` and later.
-
-    No earlier position can change.
-    """
+    """New z for every head of a model, layer by layer, where `mask` is true of positions `first` and later."""
 
     def __init__(
         self, runs: BaseRuns, intervention: Intervention, *, reference: Reference, mask: Bool[Tensor, "prompt all_pos"]
     ) -> None:
+        self.runs, self.intervention, self.reference, self.whole_mask = runs, intervention, reference, mask
         self.first = first_change(intervention, runs.batch, mask)
         self.change = Change.under(mask, first=self.first)
         self.mask = mask[:, self.first :]
-        self._sources = partial(
-            _LayerSources,
-            runs,
-            reference=reference,
-            mask=mask,
-            first=self.first,
-            donors={},
-            side=intervention.base,
-            of=intervention,
-        )
-        self._model, self._intervention = runs.model, intervention
+        self._donated: dict[Donors, dict[int, Z]] = {}
         self._new: dict[int, Z] = {}
 
     def of_layer(self, layer: int) -> Z:
         """New z of all heads of a layer; a ModelError for one of another shape, or that is not finite."""
         if layer not in self._new:
-            replacement = self._intervention.replacement
-            new = Guard("Method", self._intervention.name, replacement)(replacement, self._sources(layer))
+            replacement = self.intervention.replacement
+            new = Guard("Method", self.intervention.name, replacement)(replacement, _LayerSources(self, layer))
             new = self._checked(layer, new)
             # Somebody else's may give the same tensor for every layer, and write into it again.
             self._new[layer] = new if is_built_in(replacement) else new.clone()
         return self._new[layer]
 
+    @torch.no_grad()
+    def donated(self, donors: Donors) -> dict[int, Z]:
+        """Layer -> z of the donors, which are run once."""
+        if donors not in self._donated:
+            self._donated[donors] = self.reference.donors(
+                self.runs.model,
+                self.runs.batch,
+                self.whole_mask,
+                first=self.first,
+                of=donors,
+                side=self.intervention.base,
+            )
+        return self._donated[donors]
+
     def _checked(self, layer: int, new: Any) -> Z:
-        expected = (*self.mask.shape, self._model.n_heads[layer], self._model.d_head[layer])
-        owner = f"The replacement of {self._intervention.name!r}"
+        model, owner = self.runs.model, f"The replacement of {self.intervention.name!r}"
+        expected = (*self.mask.shape, model.n_heads[layer], model.d_head[layer])
         if not isinstance(new, Tensor) or tuple(new.shape) != expected or new.is_complex():
             came = f"shape {tuple(new.shape)}, {new.dtype}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
             raise ModelError(f"{owner} must give a tensor of z's shape {expected}; got {came}.")
@@ -183,7 +167,7 @@ def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tens
     """First position at which an intervention can change anything in any prompt; at most the last one of the prompts.
 
     The first one that is masked; for interventions between two runs, the first one at which these differ, if that is
-    later: before it the head outputs of both runs are the same, because models look back only.
+    later.
     """
     base: Side = intervention.base
     new: Side = "corrupted" if base == "clean" else "clean"

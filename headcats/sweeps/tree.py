@@ -1,8 +1,7 @@
 """Rows shared by the runs of a replay: runs that differ from some layer on are one run before it.
 
-A row is one variant of the residual stream. Two sets of heads that agree in the layers so far have the same row; a set
-without heads so far is the unpatched run and needs no row. One head at a time, rows grow by the heads of each layer.
-Growing sets (the k best heads, for every k) need no more rows than single heads.
+A row is one variant of the residual stream. One head at a time, rows grow by the heads of each layer; growing sets (the
+k best heads, for every k) need no more rows than single heads. A set without heads so far needs none.
 """
 
 from collections.abc import Sequence
@@ -51,15 +50,7 @@ class Tree:
 
 
 def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
-    """The tree of some sets of heads, none of them empty; sets may repeat.
-
-    Example:
-        >>> tree = grow([(Head(0, 0),), (Head(0, 1),), (Head(0, 1), Head(1, 0))], n_layers=2)
-        >>> [(step.parents, step.fresh, step.rows, step.heads) for step in tree.steps]
-        [(None, 2, (0, 1), (0, 1)), ((0, 1, 1), 0, (2,), (0,))]
-        >>> tree.row_of
-        (0, 1, 2)
-    """
+    """The tree of some sets of heads, none of them empty; sets may repeat."""
     ordered = [tuple(sorted(set(heads))) for heads in sets]
     places: dict[HeadSet, int] = {}
     steps = []

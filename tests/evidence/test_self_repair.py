@@ -14,7 +14,8 @@ from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import line
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.donors import UncoveredRoles
+from headcats.sweeps.reference import Reference
 
 
 @pytest.fixture(scope="module")

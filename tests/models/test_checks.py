@@ -168,16 +168,14 @@ class TestUnchanged:
         model.logits(clean, edits={1: lambda z: z.zero_()})
         assert check_clean_unchanged(model, clean, before)["clean_difference"] == 0
 
-    def test_a_hook_left_behind_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
+    @pytest.mark.parametrize("what", ["a hook left behind", "a weight"])
+    def test_a_change_is_noticed(self, model: HookedModel, clean: torch.Tensor, what: str) -> None:
         before = model.logits(clean)
-        model.model.hook_dict["blocks.1.attn.hook_z"].add_hook(lambda z, hook: z * 0.9)
-        with pytest.raises(ModelError, match="during the sweep"):
-            check_clean_unchanged(model, clean, before)
-
-    def test_a_changed_weight_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
-        before = model.logits(clean)
-        with torch.no_grad():
-            next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
+        if what == "a weight":
+            with torch.no_grad():
+                next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
+        else:
+            model.model.hook_dict["blocks.1.attn.hook_z"].add_hook(lambda z, hook: z * 0.9)
         with pytest.raises(ModelError, match="during the sweep"):
             check_clean_unchanged(model, clean, before)
 

@@ -38,15 +38,6 @@ def test_every_architecture_gives_them() -> None:
         assert (found - expected).abs().max() < 2e-5 * expected.abs().max(), name
 
 
-def test_the_last_position_is_that_of_forward(toy: Toy) -> None:
-    tokens, model = random_tokens(3, 9), adapt(toy.model)
-    last = torch.zeros(3, 9, dtype=torch.bool)
-    last[:, -1] = True
-    hooks = {hook_z(1): put(2, 3.0)}
-    with torch.no_grad():
-        assert (model.forward_at(tokens, last, hooks=hooks) - model.forward(tokens, hooks=hooks)).abs().max() < 1e-5
-
-
 def test_logits_before_the_first_are_not_computed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens, seen = random_tokens(3, 9), []
     run = type(toy.model).run_with_hooks

@@ -58,13 +58,6 @@ class TestFolder:
         _, z = model.capture(random_tokens())
         assert z[0].dtype == torch.bfloat16
 
-    def test_half_precision_weights_load_as_float32(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        hf_model("llama").half().save_pretrained(tmp_path)
-        model = load_model(tmp_path, tokenizer=str(folders["llama"]))
-        assert model.origin.tokenizer == str(folders["llama"].resolve())
-        assert model.dtype == torch.float32
-        assert model.name == tmp_path.name
-
     def test_a_tokenizer_with_a_hub_name_is_not_asked_for_again(
         self, folders: dict[str, Path], no_network: list[Any]
     ) -> None:
@@ -156,14 +149,6 @@ class TestOptions:
         with caplog.at_level(logging.INFO, logger="headcats"):
             assert load_model(folders["gpt2"]).device == torch.device("cpu")
         assert "cpu (no device" in caplog.text
-
-    def test_cuda_goes_before_mps(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from headcats.models import loading
-
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-        for cuda, expected in ((True, "cuda"), (False, "mps")):
-            monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
-            assert loading._device(None) == torch.device(expected)
 
 
 class TestQuiet:

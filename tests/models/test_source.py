@@ -1,14 +1,17 @@
+"""Where a model and its revisions are, and what is no model."""
+
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import transformers
-from safetensors.torch import load_file, save_file
 from toys import word_tokenizer
 
 from headcats.base.errors import ModelError
+from headcats.models import source
 from headcats.models.loading import load_model
+from headcats.models.source import Revision, find_revisions, training_step
 
 
 class TestName:
@@ -121,19 +124,6 @@ class TestBadFolder:
             load_model(folder)
         assert not (tmp_path / "ran").exists()
 
-    def test_a_missing_tensor_is_not_filled_with_random_numbers(self, folder: Path) -> None:
-        weights = load_file(folder / "model.safetensors")
-        del weights["model.layers.1.self_attn.o_proj.weight"]
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-        with pytest.raises(ModelError, match=r"lack 1 tensors .*self_attn\.o_proj"):
-            load_model(folder)
-
-    def test_an_architecture_that_transformer_lens_does_not_hold(self, folder: Path) -> None:
-        config = transformers.CTRLConfig(vocab_size=60, n_embd=16, n_layer=1, n_head=2, dff=16, n_positions=16)
-        transformers.CTRLLMHeadModel(config).save_pretrained(folder)
-        with pytest.raises(ModelError, match="CTRLLMHeadModel"):
-            load_model(folder)
-
     def test_a_file_and_a_folder_that_is_not_there(self, folder: Path) -> None:
         with pytest.raises(ModelError, match=r"safetensors' is a file"):
             load_model(folder / "model.safetensors")
@@ -141,3 +131,53 @@ class TestBadFolder:
             load_model(str(folder.parent / "brokn"))
         with pytest.raises(ModelError):
             load_model("")
+
+
+def model_in(folder, *, tokenizer=False):
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").touch()
+    if tokenizer:
+        (folder / "tokenizer.json").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("step1000", 1000), ("checkpoint-500", 500), ("stage1-step20-tokens3B", 20), ("main", None), ("v1-2", None)],
+)
+def test_a_step_is_the_number_after_step_or_the_only_one(name, step):
+    assert training_step(name) == step
+
+
+def test_a_folder_has_its_revisions_in_it_or_by_their_paths(tmp_path):
+    base = model_in(tmp_path / "model", tokenizer=True)
+    inside, own = model_in(base / "checkpoints" / "step1"), model_in(tmp_path / "elsewhere" / "step2", tokenizer=True)
+    assert find_revisions(base, ["checkpoints/step1", str(own)]) == [
+        Revision("step1", str(inside), tokenizer=str(base)),
+        Revision("step2", str(own)),
+    ]
+
+
+def test_a_bundled_model_lends_its_tokenizer_by_name(tmp_path):
+    assert find_revisions("mini", [model_in(tmp_path / "step1")])[0].tokenizer == "mini"
+
+
+def test_a_hub_name_has_revisions_there_and_folders_written_as_paths(tmp_path, monkeypatch):
+    snapshots = {"refs/pr/1": model_in(tmp_path / "a", tokenizer=True), "step5": model_in(tmp_path / "b")}
+    monkeypatch.setattr(source, "fetch", lambda name, *, revision: (snapshots[revision], "commit"))
+    local = model_in(tmp_path / "c" / "mine")
+    assert find_revisions("owner/model", ["refs/pr/1", "step5", local]) == [
+        Revision("refs=pr=1", "owner/model", "refs/pr/1"),
+        Revision("step5", "owner/model", "step5", "owner/model"),
+        Revision("mine", str(local), tokenizer="owner/model"),
+    ]
+
+
+def test_a_folder_that_is_no_model_is_named(tmp_path):
+    base = model_in(tmp_path / "model")
+    (base / "step1").mkdir()
+    with pytest.raises(ModelError, match=r"step1' lacks config\.json"):
+        find_revisions(base, ["step1"])
+    with pytest.raises(ModelError, match="no revisions"):
+        find_revisions(tmp_path / "absent", ["step1"])

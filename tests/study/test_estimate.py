@@ -15,7 +15,7 @@ from headcats.study.estimate import rehearse, seconds_expected
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.validation import validate
-from headcats.sweeps.peak import peak_bytes
+from headcats.sweeps.free_memory import peak_bytes
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 

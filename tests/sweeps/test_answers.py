@@ -26,8 +26,8 @@ from headcats.models.adapter import adapt
 from headcats.models.replay.record import record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.joint import joint_sweep
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.donors import UncoveredRoles
+from headcats.sweeps.reference import Reference
 
 METRICS = ["logit_diff", "log_prob", "prob", "kl", "rank", "accuracy", "pair_accuracy"]
 LENGTHS = [(3, 3), (1, 3), (2, 1), (1, 1)]
@@ -196,28 +196,6 @@ class TestOneToken:
         assert np.abs(long.patched - short.patched)[:, 3].max() < 1e-5  # the prompt with one token each
         assert np.abs(long.patched - short.patched).sel(metric="kl").max() < 1e-5  # of the first token alone
         assert np.abs(long.patched - short.patched).sel(metric="log_prob")[0].max() > 1
-
-
-def test_sets_of_heads(toy: Toy) -> None:
-    batch, model = answered(random_batch(4, 6)), toy.model
-    sets = [["L0H1", "L1H3"], [], ["L1H0"]]
-    fast, plain = (
-        joint_sweep(model, batch, "noising_patch", sets, metrics=METRICS, path=path) for path in ("auto", "hooked")
-    )
-    assert np.abs(fast.patched - plain.patched).max() < 2e-5
-    single = sweep(model, batch, "noising_patch", metrics=METRICS).patched.sel(layer=1, head=0)
-    assert np.abs(fast.patched.sel(set="L1H0") - single).max() < 1e-5
-    assert (fast.patched.sel(set="none") == fast.clean).all()
-
-
-def test_a_short_memory_gives_the_same_numbers(toy: Toy) -> None:
-    batch, model = answered(prefixed_batch(4, 10, 4)), toy.model
-    for positions in ("last", "all"):
-        whole, cut = (
-            sweep(model, batch, "denoising_patch", metrics=METRICS, positions=positions, memory=memory)
-            for memory in (None, "1500kB")
-        )
-        assert np.abs(whole.patched - cut.patched).max() < 1e-5
 
 
 class TestUnequalLengths:

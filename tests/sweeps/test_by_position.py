@@ -21,7 +21,6 @@ from headcats.models.adapter import HookedModel
 from headcats.models.replay.bridge import BridgeRecording
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.pair import Span
-from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.joint import joint_sweep
@@ -101,11 +100,6 @@ class TestWhatIsNotComputed:
         assert bool((before_last == fast.corrupted).all())
         assert bool((fast.patched.isel(position=5, layer=-1) != fast.corrupted).any())
 
-    def test_prompts_that_differ_at_the_end_alone(self) -> None:
-        fast, plain = both(tiny_bridge("gpt2"), prefixed_batch(3, 6, 5), "denoising_patch")
-        assert fast.attrs["path"] == "last_position"
-        assert float(abs(fast.patched - plain.patched).max()) < 1e-5
-
     def test_one_forward_pass_of_each_run(self) -> None:
         model, batch = tiny_model("gpt2").model, prefixed_batch(3, 5, 2)
         sweep(model, batch, "denoising_patch", positions="each")  # with its checks
@@ -134,15 +128,6 @@ def test_what_no_window_carries_to_the_end_has_no_effect() -> None:
     assert float(abs(fast.patched - plain.patched).max()) < 1e-5
     effect = abs(plain.patched - plain.clean)[0].max(("prompt", "layer", "head"))
     assert (effect < 1e-6).values.tolist() == [True, True] + [False] * 7
-
-
-def test_blocks_without_heads_stay_out() -> None:
-    model = tiny_bridge.__wrapped__("bamba")
-    with pytest.warns(ModelWarning, match="2 of its 4"):
-        fast, plain = both(model, prefixed_batch(2, 6, 2), "denoising_patch")
-    assert fast.attrs["path"] == "hooked"
-    assert fast.layer.values.tolist() == [1, 3]
-    assert bool((fast.patched == plain.patched).all())
 
 
 class TestNames:
@@ -237,15 +222,6 @@ class TestPaths:
             warnings.simplefilter("error")
             everywhere = sweep(model, batch, "denoising_patch", positions="all")
         assert everywhere.attrs["path"] == "suffix"  # which starts rows in another way
-
-    def test_parts_of_prompts_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, batch = tiny_bridge("gpt2"), prefixed_batch(3, 5, 2)
-        plain = sweep(model, batch, "denoising_patch", positions="each", path="hooked")
-        monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **kwargs: 2)
-        monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: False)
-        parts = sweep(model, batch, "denoising_patch", positions="each")
-        assert parts.attrs["path"] == "suffix; last_position"
-        assert float(abs(parts.patched - plain.patched).max()) < 1e-5
 
 
 def test_16_bits_mark_what_is_below_their_noise() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from headcats.base.errors import DataError
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.donors import _derangement, choose_without_roles
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.donors import UncoveredRoles, _derangement, choose_without_roles
+from headcats.sweeps.reference import Reference
 
 ROLES = ["x", "y", "last"]
 
@@ -126,18 +126,6 @@ class TestAtTheLastPosition:
             for seed in range(8)
         }
         assert found == {5.0, 9.0}
-
-    def test_without_roles_prompts_of_other_lengths_are_no_donors_elsewhere(self) -> None:
-        scored, others = self.prompts([[1, 2, 3]], task="a"), self.prompts([[9, 5]], task="b")
-        with pytest.raises(DataError, match=r"\[2\] tokens .* 3.*positions='last'"):
-            Reference(others).donors(TokenModel(), scored, everywhere(scored))
-
-    def test_what_is_missing_is_said_without_advice_that_is_taken(self) -> None:
-        scored = of_items([0, 1], task="a")
-        with pytest.raises(UncoveredRoles) as caught:
-            donated(Reference(of_items([0, 0], task="a")), scored, self.last(scored))
-        assert "positions" not in str(caught.value)
-        assert caught.value.prompts == (0,)
 
 
 def test_the_streams_of_the_two_kinds_differ_and_resampling_keeps_its_own() -> None:

@@ -49,7 +49,7 @@ def both_sides(model: Any, batch: PromptBatch, **options: Any) -> dict[str, Any]
 
 @pytest.mark.parametrize(
     ("method", "positions"),
-    [("denoising_patch", "last"), ("noising_patch", "each"), ("mean_ablation", "all"), ("resample_ablation", "all")],
+    [("denoising_patch", "last"), ("noising_patch", "each")],
 )
 def test_a_fast_sweep_runs_the_edited_prompts_once(
     toy: Toy, method: str, positions: str, monkeypatch: pytest.MonkeyPatch
@@ -69,13 +69,12 @@ def test_a_fast_sweep_runs_the_edited_prompts_once(
     assert "given" not in expected.attrs
 
 
-@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation", "resample_ablation"])
-def test_the_hooked_path_runs_patched_prompts_alone(toy: Toy, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hooked_path_runs_patched_prompts_alone(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = toy.model, random_batch(N, 6)
-    expected = sweep(model, batch, method, path="hooked", positions="all")
+    expected = sweep(model, batch, "denoising_patch", path="hooked", positions="all")
     given = both_sides(model, batch)
     with counted(model, monkeypatch) as seen:
-        ds = sweep(model, batch, method, path="hooked", positions="all", **given)
+        ds = sweep(model, batch, "denoising_patch", path="hooked", positions="all", **given)
     assert seen == {"rows": N * ds.sizes["layer"] * ds.sizes["head"], "recorded": 0}
     assert float(abs(ds.patched - expected.patched).max()) < 1e-5
 

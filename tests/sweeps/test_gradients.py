@@ -16,7 +16,7 @@ import headcats as hc
 from headcats.base.errors import MemoryLimitError
 from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import gradients, memory
+from headcats.sweeps import gradients
 from headcats.sweeps.runs import BaseRuns
 
 SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
@@ -232,44 +232,14 @@ class TestParts:
         with pytest.raises(MemoryLimitError, match=r"6 tokens .* limit"):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
-    @pytest.mark.parametrize("room", [0, 1])
-    def test_running_out_while_the_plan_is_made(self, toy: Toy, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_running_out_while_the_plan_is_made(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
         batch, original = random_batch(3, 6), gradients._traced
         whole = estimate(toy.model, batch)
 
         def small(model: Any, tokens: torch.Tensor, *rest: Any) -> Any:
-            if len(tokens) > room:
+            if len(tokens) > 1:
                 raise RuntimeError("MPS backend out of memory")
             return original(model, tokens, *rest)
 
         monkeypatch.setattr(gradients, "_traced", small)
-        if room:
-            assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-5
-        else:
-            with pytest.raises(MemoryLimitError, match="6 tokens keeps more"):
-                estimate(toy.model, batch)
-
-    def test_running_out_of_memory_goes_on_with_less(
-        self, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """What did not fit is not tried again."""
-        batch, original, tried = random_batch(3, 6), gradients._changes, list[int]()
-        whole = estimate(toy.model, batch)
-
-        def small(model: Any, part: hc.PromptBatch, *rest: Any, **options: Any) -> torch.Tensor:
-            tried.append(len(part))
-            if len(part) > 1:
-                raise torch.OutOfMemoryError("out of memory")
-            return original(model, part, *rest, **options)
-
-        monkeypatch.setattr(gradients, "_changes", small)
-        assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-6
-        assert tried == [3, 1, 1, 1]
-        assert "ran out" in caplog.text
-
-
-def test_the_plan_names_what_it_needs(toy: Toy) -> None:
-    plan = gradients.gradient_plan(adapt(toy.model), random_batch(16, 8), n_metrics=1, budget=1 << 40)
-    assert isinstance(plan, memory.MemoryPlan)
-    assert plan.prompts == 16
-    assert 0 < plan.peak < plan.budget
+        assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-5

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 from batches import random_batch
-from toys import Toy
+from toys import Toy, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.base.errors import ModelError, OptionError
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import adapt
-from headcats.sweeps.gradients import estimated_changes
+from headcats.models.hooks import hook_z
+from headcats.sweeps.gradients import counting_kept, estimated_changes, leaving_no_graph
 from headcats.sweeps.runs import BaseRuns
 
 SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
@@ -145,3 +146,40 @@ class TestRefusals:
             model.reset_hooks()
             for point in model.hook_dict.values():
                 point.remove_hooks()
+
+
+def traced(toy: Toy, n_prompts: int) -> torch.Tensor:
+    model, tokens = adapt(toy.model), random_tokens(n_prompts, 7)
+    added = torch.zeros(n_prompts, 7, 4, model.d_head[0], requires_grad=True)
+    with torch.enable_grad():
+        return model.forward(tokens, hooks={hook_z(0): lambda z: z + added})
+
+
+def test_gradients_can_be_taken_and_no_graph_stays() -> None:
+    """After an error neither."""
+    toy = tiny_model("llama")
+    before = len(graphs())
+    for context in (torch.no_grad, torch.inference_mode):
+        with context(), leaving_no_graph(adapt(toy.model)):
+            assert traced(toy, 2).requires_grad
+
+    def failing() -> None:
+        with leaving_no_graph(adapt(toy.model)):
+            traced(toy, 2)
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        failing()
+    assert len(graphs()) == before
+
+
+def test_activations_are_counted_and_weights_are_not(each_toy: Toy) -> None:
+    toy, model, counts = each_toy, adapt(each_toy.model), []
+    with leaving_no_graph(model):
+        for n_prompts in (1, 2, 3):
+            with counting_kept(model) as kept:
+                traced(toy, n_prompts)
+            counts.append(sum(kept.values()))
+    assert 0 < counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.05)
+    weights = {weight.untyped_storage().data_ptr() for weight in toy.model.parameters()}
+    assert not weights & set(kept)

@@ -17,8 +17,8 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths, runs
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.change import Change
 from headcats.sweeps.in_parts import in_parts
+from headcats.sweeps.intervention import Change
 from headcats.sweeps.runs import Run
 
 

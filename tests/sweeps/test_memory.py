@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,11 +12,9 @@ from toys import tiny_model
 
 from headcats.base.errors import MemoryLimitError, OptionError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.replay import hooked_block, shared_attention
 from headcats.sweeps import free_memory, memory
 from headcats.sweeps.free_memory import budget
-from headcats.sweeps.memory import Footprint, MemoryPlan, plan, readable_bytes
-from headcats.sweeps.sizes import Sizes
+from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan, readable_bytes
 
 CPU = torch.device("cpu")
 SHAPE = (24, 20, 19)
@@ -111,21 +108,6 @@ class TestPlan:
         monkeypatch.setattr(memory, "ENOUGH_BYTES", footprint.chunk(24, 5))
         cut = plan(footprint, rows=12, budget=10**12)
         assert (cut.prompts, cut.rows) == (24, 4)
-
-    @pytest.mark.parametrize(("on_cpu", "scores"), [(True, 1 << 20), (False, 1 << 26)])
-    def test_blocks_of_a_hooked_transformer_hold_a_part_at_a_time(
-        self, model: HookedModel, on_cpu: bool, scores: int
-    ) -> None:
-        sizes = replace(Sizes.of(model), is_bridge=False, n_patterns=0, on_cpu=on_cpu)
-
-        def of(positions: int, n_scores: int) -> int:
-            return Footprint(sizes, *SHAPE, "replayed")._block(positions, 1, n_scores // (positions * sizes.max_heads))
-
-        assert scores == (shared_attention._SCORES_ON_CPU if on_cpu else shared_attention._SCORES)
-        assert of(1, scores // 2) < of(1, scores - 4) < of(1, scores) == of(1, 4 * scores)
-        mlp = hooked_block._MLP_CHUNK
-        before, after = (of(n, 0) - of(n - 1, 0) for n in (mlp, mlp + 1))
-        assert before - after == memory._HIDDEN * sizes.d_hidden * sizes.number
 
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_too_little_is_refused_with_what_is_needed(self, model: HookedModel, path: str) -> None:

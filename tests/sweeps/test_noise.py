@@ -13,8 +13,7 @@ from headcats.models.adapter import adapt
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.joining import join_batches
-from headcats.sweeps.labels import mark_noise
+from headcats.sweeps.labels import join_batches, mark_noise
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns
 

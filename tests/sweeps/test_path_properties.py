@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from prefixes import prefixed_batch
 from toys import tiny_model
 
-import headcats.sweeps.engine as engine
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.joint import cumulative, joint_sweep
+from headcats.sweeps.joint import joint_sweep
 
 METRICS = ("logit_diff", "log_prob")
 LIMIT = 1e-5
@@ -103,26 +102,6 @@ def test_other_prompts_their_order_and_the_memory_leave_no_trace(
     assert apart(straight, cut) <= LIMIT
 
 
-@pytest.mark.parametrize("positions", ["last", "all"])
-def test_little_memory_means_many_pieces(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces: list[int] = []
-
-    def counting(recording: Any, sets: Any, *args: Any, **options: Any) -> Any:
-        pieces.append(len(recording.continued) * len(sets))
-        return replayed(recording, sets, *args, **options)
-
-    replayed = engine.replayed
-    monkeypatch.setattr(engine, "replayed", counting)
-    counts = {}
-    for limit in (TIGHT[0], TIGHT[-1]):
-        pieces.clear()
-        sweep(tiny_bridge("gpt2"), prefixed_batch(4, 12, 3), "denoising_patch", positions=positions, memory=limit)
-        assert sum(pieces) == 4 * N_LAYERS * N_HEADS
-        counts[limit] = len(pieces)
-    assert counts[TIGHT[-1]] == 1
-    assert counts[TIGHT[0]] > 1
-
-
 @few
 @given(
     name=names,
@@ -145,14 +124,6 @@ def test_the_order_of_sets_and_of_heads_in_them_and_the_memory_leave_no_trace(
     assert apart(straight.isel(set=turned), joint_sweep(model, batch, method, shuffled, **options)) <= LIMIT
     assert apart(straight, joint_sweep(model, batch, method, sets, memory=limit, **options)) <= LIMIT
     assert apart(straight, joint_sweep(model, batch, method, sets, path="hooked", **options)) <= LIMIT
-
-
-@few
-@given(order=st.permutations([Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]))
-def test_growing_sets_hold_one_head_more_each(order: list[Head]) -> None:
-    growing = cumulative(order)
-    assert [len(one) for one in growing] == list(range(1, len(order) + 1))
-    assert all(set(one) == set(order[: len(one)]) for one in growing)
 
 
 @pytest.mark.parametrize("positions", ["last", "all"])

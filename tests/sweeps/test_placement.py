@@ -19,11 +19,10 @@ from headcats.methods import attribution_patch
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
-from headcats.models.placement import largest_offloaded, resident_bytes
+from headcats.models.weights import largest_offloaded, resident_bytes
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.free_memory import budget
-from headcats.sweeps.memory import Footprint
-from headcats.sweeps.sizes import Sizes
+from headcats.sweeps.memory import Footprint, Sizes
 
 pytestmark = [
     pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),

@@ -44,12 +44,6 @@ def test_they_are_made_when_asked_and_once() -> None:
     assert model.prompts_run == 8
 
 
-def test_some_prompts() -> None:
-    runs = BaseRuns(TokenModel(), random_batch(4), limit="1GB").select([2, 0])
-    assert runs.budget == 10**9
-    assert torch.equal(runs.batch.clean, random_batch(4).clean[[2, 0]])
-
-
 class TestSecond:
     def test_is_made_when_asked_for_and_once(self) -> None:
         model, batch = TokenModel(), with_second(random_batch(4), lacking=[2])
@@ -64,16 +58,6 @@ class TestSecond:
     def test_a_batch_without_one_says_so(self) -> None:
         with pytest.raises(DataError, match="second corruption"):
             BaseRuns(TokenModel(), random_batch(4)).second  # noqa: B018
-
-    def test_takes_one_more_pass(self, toy: Toy) -> None:
-        model, batch, passes = CountingModel(toy.model), with_second(random_batch(3, 7)), {}
-        # The first time the path is checked too.
-        for method in ("denoising_patch", "denoising_patch", "second_corruption_patch"):
-            before = model.prompts_run
-            sweep(model, batch, method)
-            passes[method] = model.prompts_run - before
-        assert passes["second_corruption_patch"] == passes["denoising_patch"] + 3
-        model.handle.remove()
 
 
 class TestPositions:
@@ -143,15 +127,6 @@ class TestParts:
     @pytest.fixture
     def small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **kwargs: 2)
-
-    @pytest.mark.usefixtures("small_parts")
-    def test_prompts_are_run_part_by_part(self, toy: Toy) -> None:
-        batch, model = random_batch(5, 7), adapt(toy.model)
-        logits, z = model.capture(batch.clean)
-        run = Run(model, Continued.alone(batch.clean), budget=10**9)
-        assert (run.logits - logits).abs().max() < 1e-5
-        assert (run.z(1, first=0) - z[1]).abs().max() < 1e-5
-        assert [prompts for prompts, _ in run.recordings(0)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
     @pytest.mark.usefixtures("small_parts")
     @pytest.mark.parametrize(("positions", "keeps"), [("last", True), ("all", False)])

@@ -14,14 +14,24 @@ from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements, _LayerSources, first_change
 
 MASK = torch.ones(4, 7, dtype=torch.bool)
+OWN = Intervention("own", "clean", lambda sources: sources.clean, uses_reference=True, uses_second=True)
+
+
+def layers_of(
+    runs: BaseRuns, reference: Reference, *, first: int = 0, mask: torch.Tensor = MASK
+) -> tuple[_LayerSources, _LayerSources]:
+    """Sources of both layers at positions `first` and later."""
+    later = torch.arange(mask.shape[1]) >= first
+    new = Replacements(runs, OWN, reference=reference, mask=mask & later)
+    assert new.first == first
+    return _LayerSources(new, 0), _LayerSources(new, 1)
 
 
 @pytest.mark.parametrize("first", [0, 3, 6])
 def test_sources_of_one_layer(first: int) -> None:
     batch = with_second(random_batch(4))
     runs = BaseRuns(TokenModel(), batch)
-    for layer, scale in ((0, 1.0), (1, 10.0)):
-        of = _LayerSources(runs, layer, Reference(batch), MASK, first=first)
+    for of, scale in zip(layers_of(runs, Reference(batch), first=first), (1.0, 10.0), strict=True):
         torch.testing.assert_close(of.clean[..., 0, 0], batch.clean[:, first:] * scale)
         torch.testing.assert_close(of.corrupted[..., 0, 0], batch.corrupted[:, first:] * scale)
         torch.testing.assert_close(of.second[..., 0, 0], batch.second[:, first:] * scale)
@@ -31,10 +41,10 @@ def test_sources_of_one_layer(first: int) -> None:
 def test_means_by_index_are_made_once_for_all_layers() -> None:
     model, batch = TokenModel(), random_batch(4)
     runs, reference = BaseRuns(model, batch), Reference(batch)
-    for layer in (0, 1):
-        _LayerSources(runs, layer, reference, MASK, first=2).mean  # noqa: B018
+    for layer in layers_of(runs, reference, first=2):
+        layer.mean  # noqa: B018
     assert model.prompts_run == 4
-    _LayerSources(runs, 0, reference, MASK, first=1).mean  # noqa: B018
+    layers_of(runs, reference, first=1)[0].mean  # noqa: B018
     assert model.prompts_run == 8
 
 
@@ -42,10 +52,8 @@ def test_means_by_index_are_made_once_for_all_layers() -> None:
 def test_donors_are_run_once_for_all_layers(first: int) -> None:
     model = TokenModel()
     batch, other = random_role_batch(5, task="a"), random_role_batch(6, seed=3, task="b")
-    runs, mask = BaseRuns(model, batch), torch.zeros_like(batch.clean, dtype=torch.bool)
-    mask[:, first:] = True
-    donors: dict[tuple[str, int], torch.Tensor] = {}
-    layers = (_LayerSources(runs, layer, Reference(other), mask, first=first, donors=donors) for layer in (0, 1))
+    everywhere = torch.ones_like(batch.clean, dtype=torch.bool)
+    layers = layers_of(BaseRuns(model, batch), Reference(other), first=first, mask=everywhere)
     zero, one = (layer.resampled for layer in layers)
     assert model.prompts_run == 5
     assert zero.shape[1] == batch.length - first
@@ -66,8 +74,10 @@ def test_methods_that_promise_to_keep_agreement_do() -> None:
         if intervention.uses_second:
             same = replace(batch, second=batch.corrupted, second_tasks=("the same",) * 4)
         runs = BaseRuns(TokenModel(), same)
-        sources = _LayerSources(runs, 0, Reference(batch), MASK)
-        assert torch.equal(intervention.replacement(sources), runs.base_run(intervention.base).z(0, first=0)), name
+        new = Replacements(
+            runs, replace(intervention, keeps_agreement=False), reference=Reference(batch), mask=MASK
+        ).of_layer(0)
+        assert torch.equal(new, runs.base_run(intervention.base).z(0, first=0)), name
     assert promising == {"denoising_patch", "noising_patch", "second_corruption_patch"}
 
 
@@ -79,7 +89,7 @@ def test_a_replacement_may_write_into_its_sources() -> None:
     batch = random_batch(4)
     runs = BaseRuns(TokenModel(), batch)
     before = runs.clean.z(0, first=0).clone()
-    _LayerSources(runs, 0, Reference(batch), MASK).clean[...] = 0
+    layers_of(runs, Reference(batch))[0].clean[...] = 0
     assert torch.equal(runs.clean.z(0, first=0), before)
 
 

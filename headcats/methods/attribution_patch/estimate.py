@@ -16,8 +16,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
-from headcats.sweeps.joining import join_batches
-from headcats.sweeps.labels import labelled, mark_noise, model_provenance
+from headcats.sweeps.labels import join_batches, labelled, mark_noise, model_provenance
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns

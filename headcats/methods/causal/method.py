@@ -134,7 +134,7 @@ class CausalMethod:
 
     def check_model(self, model: "HookedModel", *, unit: str = HEAD, **options: Any) -> None:
         """Raise an OptionError for options that do not suit a model: groups, where its heads share nothing."""
-        from headcats.sweeps.units import swept_sets
+        from headcats.sweeps.engine import swept_sets
 
         swept_sets(model, unit)
 

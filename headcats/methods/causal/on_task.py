@@ -12,16 +12,13 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.template import has_query
 from headcats.sweeps.batch_sweep import prepare, sweep_runs
-from headcats.sweeps.engine import measure_part
+from headcats.sweeps.engine import measure_part, swept_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.joining import join_batches
-from headcats.sweeps.memory import Footprint, MemoryPlan, plan
-from headcats.sweeps.reference import Reference
-from headcats.sweeps.role_sums import ROWS
+from headcats.sweeps.labels import join_batches
+from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan
+from headcats.sweeps.reference import ROWS, Reference
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sizes import Sizes
 from headcats.sweeps.sources import first_change
-from headcats.sweeps.units import swept_sets
 
 
 def task_block(

@@ -2,8 +2,7 @@
 
 One run records the arguments of every block and its keys and values. A block is called again with other residual
 streams, the arguments it got at the positions in question, and an object in place of the cache that gives back the
-recorded keys and values. Everything the block does (norms, rotary embeddings, soft caps, sinks, experts) is done by the
-model itself; only activations that are written out as a formula are computed in another way (`fused`).
+recorded keys and values. Everything the block does is done by the model itself.
 """
 
 import copy
@@ -18,11 +17,17 @@ from transformers import DynamicCache
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued, in_order
 from headcats.models.hooks import forward_options, hook_z
-from headcats.models.placement import in_place
-from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
-from headcats.models.replay.fused import fused, written_out
+from headcats.models.replay.bridge_block import (
+    BlockArguments,
+    FixedPrefix,
+    RowLayout,
+    Stop,
+    fused,
+    with_fresh,
+    written_out,
+)
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
-from headcats.models.replay.row_layout import RowLayout, with_fresh
+from headcats.models.weights import in_place
 
 _FINAL = "ln_final.hook_in"
 """Hook at the residual stream before the last norm."""
@@ -260,8 +265,9 @@ class BridgeRecording(Recording):
     @torch.no_grad()
     def read(self, residual: Tensor) -> Tensor:
         """See `Recording.read`."""
+        model = self._model.model
         with self._model.lock:
-            return self._unembed(residual) if self._plain else self._finish(residual)
+            return model.unembed(model.ln_final(residual[None]))[0].float() if self._plain else self._finish(residual)
 
     @contextmanager
     def _unembedding(self) -> Iterator[tuple[Tensor, Tensor | None]]:
@@ -276,15 +282,8 @@ class BridgeRecording(Recording):
     def _normed(self, residual: Tensor) -> Tensor:
         return self._model.model.ln_final(residual)
 
-    def _unembed(self, residual: Tensor) -> Tensor:
-        model = self._model.model
-        return model.unembed(model.ln_final(residual[None]))[0].float()
-
     def _finish(self, residual: Tensor) -> Tensor:
-        """The end of an ordinary forward pass, for models that scale or cap their logits.
-
-        A pass over one token, in which `residual` takes the place of the residual stream before the last norm.
-        """
+        """End of an ordinary forward pass over one token, whose residual stream before the last norm is replaced."""
         output = self._model.model.run_with_hooks(
             self.continued.prompts[:1, :1].to(self._model.device),
             fwd_hooks=[(_FINAL, lambda value, hook: residual[None].to(value.device, value.dtype))],

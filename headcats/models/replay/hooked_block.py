@@ -3,14 +3,17 @@
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.models.replay.fused import apply_mlp, apply_norm, is_from_transformer_lens, project
 from headcats.models.replay.recording import Unreplayable
 from headcats.models.replay.shared_attention import AttentionRule
 
 _ATTENTION = ("Attention", "GroupedQueryAttention")
+_NORMS = ("LayerNorm", "LayerNormPre", "RMSNorm", "RMSNormPre")
+_TANH_GELU = ("gelu_new", "gelu_fast", "gelu_pytorch_tanh")
+_FULL_PRECISION = (torch.float32, torch.float64)
 _POST_NORM = ("Olmo2ForCausalLM", "Olmo3ForCausalLM")
 
 # Positions that an MLP takes at once: its hidden layer is the largest tensor of a block.
@@ -40,7 +43,7 @@ class HookedBlock:
         self._cfg = cfg = block.cfg
         if (getattr(attn, "_attention_dir_override", None) or cfg.attention_dir) != "causal":
             raise Unreplayable("its attention is not causal")
-        self._parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
+        self.is_parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
         self._post_norm = cfg.original_architecture in _POST_NORM
         cap = cfg.attn_scores_soft_cap
         self.rule = AttentionRule(
@@ -49,11 +52,6 @@ class HookedBlock:
             window=cfg.window_size if attn.attn_type == "local" else None,
             sinks=attn.sinks.detach() if getattr(cfg, "use_attention_sinks", False) else None,
         )
-
-    @property
-    def is_parallel(self) -> bool:
-        """True if the MLP stands beside the attention and not behind it."""
-        return self._parallel
 
     @property
     def device(self) -> torch.device:
@@ -103,7 +101,7 @@ class HookedBlock:
 
     def before_attention_output(self, rows: Tensor) -> Tensor:
         """Rows that `attention_output` is added to, with the MLP's output where it is parallel to the attention."""
-        if not self._parallel:
+        if not self.is_parallel:
             return rows
         rows = rows.clone(memory_format=torch.contiguous_format)
         self._add_mlp(rows)
@@ -111,7 +109,7 @@ class HookedBlock:
 
     def finish(self, rows: Tensor) -> None:
         """Do in place (contiguous) what comes after the attention's output was added: the MLP, unless it is done."""
-        if not self._parallel:
+        if not self.is_parallel:
             self._add_mlp(rows)
 
     def _add_mlp(self, rows: Tensor) -> None:
@@ -158,3 +156,57 @@ class HookedBlock:
 def _check_class(module: Any, known: tuple[str, ...], layer: int) -> None:
     if not is_from_transformer_lens(module, *known):
         raise Unreplayable(f"block {layer} holds a {type(module).__qualname__} in place of a {known[0]}")
+
+
+def is_from_transformer_lens(module: Any, *names: str) -> bool:
+    """True for a class of TransformerLens of these names, which 4 may lack, and no subclass."""
+    return type(module).__name__ in names and type(module).__module__.split(".")[0] == "transformer_lens"
+
+
+def apply_norm(norm: Any, x: Tensor) -> Tensor:
+    """`norm(x)` over the last axis, fused where it is one of TransformerLens' four norms."""
+    if not is_from_transformer_lens(norm, *_NORMS):
+        return norm(x.reshape(1, -1, x.shape[-1])).view(x.shape)
+    is_rms = type(norm).__name__.startswith("RMS")
+    weight, bias = getattr(norm, "w", None), getattr(norm, "b", None)
+    if x.dtype in _FULL_PRECISION:
+        if is_rms:
+            return F.rms_norm(x, x.shape[-1:], weight, norm.eps)
+        return F.layer_norm(x, x.shape[-1:], weight, bias, norm.eps)
+    # As TransformerLens rounds: only the division is done in fp32.
+    plain = F.rms_norm if is_rms else F.layer_norm
+    y = plain(x.float(), x.shape[-1:], eps=norm.eps).to(x.dtype)
+    y = y if weight is None else y.mul_(weight)
+    return y if bias is None else y.add_(bias)
+
+
+def apply_mlp(mlp: Any, x: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_model"]:
+    """`mlp(x)`, fused where it is TransformerLens' plain or gated one."""
+    if not is_from_transformer_lens(mlp, "MLP", "GatedMLP") or mlp.cfg.act_fn.endswith("_ln"):
+        return mlp(x.unsqueeze(0))[0]
+    x = x.to(mlp.W_in.device)
+    if type(mlp).__name__ == "MLP":
+        hidden = _activated(mlp, torch.addmm(mlp.b_in, x, mlp.W_in))
+    else:
+        hidden = _activated(mlp, x @ mlp.W_gate).mul_(x @ mlp.W_in).add_(mlp.b_in)
+    return torch.addmm(mlp.b_out, hidden, mlp.W_out)
+
+
+def _activated(mlp: Any, hidden: Tensor) -> Tensor:
+    if mlp.cfg.act_fn in _TANH_GELU:
+        return F.gelu(hidden, approximate="tanh")
+    return mlp.act_fn(hidden)
+
+
+def project(
+    normed: Float[Tensor, "prompt row pos d_model"],
+    weight: Float[Tensor, "head d_model d_head"],
+    bias: Float[Tensor, "head d_head"],
+) -> Float[Tensor, "prompt row pos head d_head"]:
+    """Queries, keys or values of every head."""
+    heads, d_model, d_head = weight.shape
+    # Copied on every call, as TransformerLens does: that costs next to nothing beside the product, and weights that
+    # were kept could be out of date.
+    together = weight.to(normed.device).transpose(0, 1).reshape(d_model, heads * d_head)
+    out = torch.addmm(bias.to(normed.device).flatten(), normed.reshape(-1, d_model), together)
+    return out.view(*normed.shape[:-1], heads, d_head)

@@ -1,8 +1,7 @@
 """Record and replay a HookedTransformer (transformer-lens 3.x), computed from its weights.
 
-The model embeds the tokens. Its blocks can only be called on whole prompts, so they are computed from their weights,
-in the recorded run as in a replay: the rows of a prompt share its recorded keys and values, and in the last block only
-what the last position needs is done at the others.
+Its blocks can only be called on whole prompts. So the rows of a prompt share its recorded keys and values, and in the
+last block only what the last position needs is done at the others.
 """
 
 import copy
@@ -16,8 +15,7 @@ from torch import Tensor
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued, Standing, in_order
 from headcats.models.hooks import checked_edit, forward_options, hook_z
-from headcats.models.replay.fused import apply_norm, is_from_transformer_lens
-from headcats.models.replay.hooked_block import HookedBlock, Positions
+from headcats.models.replay.hooked_block import HookedBlock, Positions, apply_norm, is_from_transformer_lens
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
 

@@ -9,8 +9,7 @@ from headcats.models.replay.recording import Recording, Unreplayable
 def record(model: HookedModel, continued: Continued, *, first: int) -> Recording:
     """Run prompts and what follows them once and record them, to replay blocks at positions `first` and later.
 
-    Raises Unreplayable where that cannot be done. Compare a replay with a hooked run before trusting it: a block may
-    depend on the whole prompt in a way that its signature does not show.
+    Compare a replay with a hooked run before trusting it: a block may depend on the whole prompt unseen.
     """
     check_replayable(model)
     if model.model_class == "TransformerBridge":

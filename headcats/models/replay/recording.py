@@ -31,9 +31,8 @@ class Recording(ABC):
     """One unpatched run of a batch of prompts, from which blocks can be replayed on changed residual streams.
 
     A *row* is one variant of every prompt: the residual stream at positions `first` and later, after some head was
-    replaced. Earlier positions, with their keys and values, are those of the unpatched run: a change at `first` cannot
-    reach them. Positions are those of packed sequences (see `Continued`), so that a prompt and its continuations are
-    one row. The model is left unchanged, and its lock is held while it computes.
+    replaced. Earlier positions, with their keys and values, are those of the unpatched run. Positions are those of
+    packed sequences (see `Continued`). The model is left unchanged, and its lock is held while it computes.
     """
 
     continued: Continued
@@ -68,20 +67,13 @@ class Recording(ABC):
         last_only: bool,
         width: int | None = None,
     ) -> Rows:
-        """Run a block on rows that changed before it and on rows that change in it.
+        """Run a block on `rows` that changed before it, and on `fresh` ones that change in it: the residual stream
+        after it.
 
-        Args:
-            layer: The block.
-            rows: Residual stream before the block, of rows that changed before; None if there are none.
-            fresh: Number of rows of the unpatched run to append.
-            edit: Edits z of all rows, the fresh ones last; with `last_only`, at the returned positions only.
-            last_only: Return the last position of the prompts and those after it alone, and skip the others where
-                possible; always so for the last block.
-            width: Compute only so many positions, from `first` on: all but those of continuations if that is the last
-                one of the prompts; elsewhere one, of fresh rows before the last block. None for all.
-
-        Returns:
-            Residual stream after the block, `[prompt, row, pos, d_model]`.
+        `edit` changes z of all rows, the fresh ones last. `last_only`: return, and edit, the last position of the
+        prompts and those after it alone; always so for the last block. `width`: compute only so many positions, from
+        `first` on: all but those of continuations if that is the last one of the prompts; elsewhere one, of fresh rows
+        before the last block.
         """
 
     @abstractmethod
@@ -90,10 +82,7 @@ class Recording(ABC):
 
     @abstractmethod
     def narrowed(self, first: int) -> "Recording":
-        """Recording for replays at positions `first` and later, which is not before its own.
-
-        Of the positions in between, keys and values are computed and nothing else.
-        """
+        """Recording for replays at `first` and later; of positions in between, only keys and values are computed."""
 
     @abstractmethod
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
@@ -131,10 +120,7 @@ class Recording(ABC):
 
     @torch.no_grad()
     def log_probs(self, residual: Float[Tensor, "row d_model"], tokens: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
-        """Log-probability of one token per row, in fp32.
-
-        Of logits over the whole vocabulary a part is held at a time, which takes two thirds of the time of `read`.
-        """
+        """Log-probability of one token per row, in fp32; a part of the vocabulary is held at a time."""
         with self._model.lock, self._unembedding() as (weight, bias):
             return self._log_probs(self._normed(residual).to(weight), tokens.to(weight.device), weight, bias)
 

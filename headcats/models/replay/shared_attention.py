@@ -34,9 +34,7 @@ class AttentionRule:
 
 @dataclass(frozen=True)
 class SharedPrefix:
-    """Keys (rotated) and values of the unpatched run, `[prompt, kv_head, pos, d_head]`, just before a row's first
-    position; positions that none of its queries sees are left out.
-    """
+    """Keys (rotated) and values of the unpatched run just before a row's first position, as far as they are seen."""
 
     keys: Float[Tensor, "prompt kv_head shared d_head"]
     values: Float[Tensor, "prompt kv_head shared d_head"]
@@ -52,10 +50,7 @@ def shared_attention(
     at: Standing,
     out: Float[Tensor, "prompt row query head d_head"],
 ) -> None:
-    """Head outputs of attention over the shared and a row's own positions, written into `out`.
-
-    The queries are those of a row's last `query` positions; `at` says which of its own positions each one sees.
-    """
+    """Head outputs of attention over the shared and a row's own positions, written into `out`."""
     visible = _visible(queries.shape[2], prefix.keys.shape[2], at, rule.window)
     if visible is not None:
         visible = visible.to(queries.device)

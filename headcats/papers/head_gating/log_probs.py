@@ -11,9 +11,9 @@ from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.graphs import counting_kept
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
+from headcats.sweeps.gradients import counting_kept
 
 NextTokenData = Sequence[AnsweredText] | Sequence[AnsweredBatch]
 """Texts with marked targets, or batches of tokens for a model without a tokenizer."""

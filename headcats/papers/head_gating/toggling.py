@@ -10,9 +10,9 @@ import xarray as xr
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
-from headcats.models.graphs import leaving_no_graph
 from headcats.papers.head_gating.log_probs import NextTokenData, gate_texts, mean_log_prob, texts_at_once
 from headcats.papers.head_gating.settings import THRESHOLD
+from headcats.sweeps.gradients import leaving_no_graph
 from headcats.sweeps.labels import check_axes
 
 SCORES = ("facilitation", "irrelevance", "interference")

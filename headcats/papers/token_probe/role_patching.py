@@ -23,7 +23,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.packing import Side
 from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
-from headcats.sweeps.later_tokens import rest_of_rows
+from headcats.sweeps.hooked import rest_of_rows
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """Patched quantity -> hook inside a block: the residual stream before it, or what its attention adds."""

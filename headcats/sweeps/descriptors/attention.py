@@ -1,15 +1,18 @@
-"""Where heads look on random sequences that repeat once."""
+"""Where heads look on random sequences that repeat once: nothing but position and repetition to attend to."""
 
 import functools
+from typing import NamedTuple
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.base.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.patterns import attention_patterns
-from headcats.sweeps.descriptors.sequences import Repeated
+from headcats.prompts.tokens import bos_of
+from headcats.statistics.random_streams import stream
 
 ATTENTION = ("previous_token", "duplicate_token", "induction", "first_token", "entropy", "distance")
 # Rounding of a sum of softmax weights in 16 bits.
@@ -17,13 +20,36 @@ _ROUNDING = 0.02
 
 Values = dict[int, Float[Tensor, " head"]]
 """Layer -> a number for each of its heads."""
+N_SEQUENCES = 8
+_LENGTH = 50
+# Of one token, the token after its earlier occurrence is itself.
+_SHORTEST = 2
+
+
+class Repeated(NamedTuple):
+    """Sequences `[bos] s_1 .. s_T s_1 .. s_T`: T is `length`, and `n_bos` tokens stand in front."""
+
+    tokens: Int[Tensor, "sequence pos"]
+    length: int
+    n_bos: int
+
+
+def repeated_sequences(model: HookedModel, *, seed: int) -> Repeated | str:
+    """8 sequences of 50 different ordinary tokens (fewer without room), each twice; or why there are none."""
+    bos = [] if model.tokenizer is None else bos_of(model.tokenizer)
+    special = set() if model.tokenizer is None else set(getattr(model.tokenizer, "all_special_ids", ()))
+    known = np.array([token for token in range(model.d_vocab) if token not in special])
+    length = min(_LENGTH, (model.n_ctx - len(bos)) // 2, len(known))
+    if length < _SHORTEST:
+        return f"a context of {model.n_ctx} and {len(known)} ordinary tokens leave no sequence that could repeat"
+    draws = stream(seed, "descriptors", "sequences")
+    once = torch.from_numpy(np.stack([draws.choice(known, length, replace=False) for _ in range(N_SEQUENCES)]))
+    front = torch.tensor([bos] * N_SEQUENCES, dtype=torch.long)
+    return Repeated(torch.cat([front, once, once], 1), length, len(bos))
 
 
 def describe_attention(model: HookedModel, repeated: Repeated) -> tuple[dict[str, Values], dict[int, str]]:
-    """Name of a descriptor -> its values, means over sequences; and layer -> why it has none.
-
-    One sequence at a time, so that no sweep needs less memory.
-    """
+    """Name of a descriptor -> its values, means over sequences, one run at a time; and layer -> why it has none."""
     parts = dict.fromkeys(model.layers, functools.partial(_described, length=repeated.length))
     try:
         runs = [attention_patterns(model, tokens, parts)[1] for tokens in repeated.tokens.split(1)]

@@ -9,8 +9,8 @@ from toys import Toy, random_tokens
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
-from headcats.models.replay.block_arguments import FixedPrefix
 from headcats.models.replay.bridge import _Run, record_bridge
+from headcats.models.replay.bridge_block import FixedPrefix
 from headcats.models.replay.recording import Unreplayable
 
 LENGTH = 10

@@ -10,8 +10,7 @@ from batches import random_batch, random_role_batch
 from toys import LAYOUTS, tiny_model
 
 import headcats as hc
-from headcats.base.errors import DataError, ModelError
-from headcats.models.adapter import HookedModel
+from headcats.base.errors import DataError
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import line
 
@@ -84,7 +83,7 @@ class TestMissing:
 
     def test_layers_are_named(self, monkeypatch):
         monkeypatch.setattr(
-            "headcats.sweeps.descriptors.paths.not_additive",
+            "headcats.sweeps.descriptors.direct_paths.not_additive",
             lambda model, tokens, layers: {1: line("direct.unknown", layer=1, error="odd")},
         )
         heads = hc.describe_heads(tiny_bridge("gpt2"))
@@ -95,17 +94,6 @@ class TestMissing:
         heads = hc.describe_heads(tiny_bridge("bamba"))
         assert heads["layer"].values.tolist() == [1, 3]
         assert all(heads[name].notnull().all() for name in heads.data_vars)
-
-    def test_a_context_without_room_for_a_repetition(self):
-        model = hc.load_model(tiny_bridge("gpt2"))
-        model.n_ctx = 4
-        try:
-            heads = hc.describe_heads(model)
-        finally:
-            model.n_ctx = 64
-        assert heads.attrs["length"] == 0
-        assert "context of 4" in heads.induction.attrs["missing"]
-        assert heads.copying.notnull().all()
 
 
 class TestRefusals:
@@ -125,21 +113,3 @@ class TestRefusals:
         batch = hc.PromptBatch.from_tokens([[0, 9]], [[0, 3]], [400], [5])
         with pytest.raises(DataError, match="answer ids"):
             hc.describe_heads(tiny_bridge("gpt2"), prompts=batch)
-
-    def test_active_dropout(self):
-        with pytest.raises(ModelError, match="train mode"):
-            hc.describe_heads(tiny_model("gpt2", dropout=0.5).model.train())
-
-
-def test_it_takes_a_handful_of_forward_passes(monkeypatch):
-    """Beside the checks of the model: one on each sequence, three on short prompts, one for each batch."""
-    passes = []
-    run = HookedModel.run
-    monkeypatch.setattr(
-        HookedModel, "run", lambda self, tokens, **more: passes.append(tokens.shape) or run(self, tokens, **more)
-    )
-    model = hc.load_model(tiny_bridge("gpt2"))
-    hc.describe_heads(model, prompts=[random_batch(3), random_batch(2, 5)])
-    of_checks = 1  # prompts, of other lengths
-    described = [tuple(shape) for shape in passes if shape[0] > of_checks or shape[1] == 63]
-    assert described == [*[(1, 63)] * 8, (2, 1), (2, 8), (2, 8), (3, 7), (2, 5)]

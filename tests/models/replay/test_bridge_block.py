@@ -1,20 +1,23 @@
-"""Attention for some rows of a block alone: the others bring the head outputs that were recorded."""
+"""One block of a bridge: attention for some of its rows alone, and formulas of activations in one pass."""
 
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from toys import Toy, random_tokens
+from transformers.activations import ACT2FN
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.models.hooks import hook_z
 from headcats.models.replay.bridge import record_bridge
-from headcats.models.replay.row_layout import RowLayout, with_fresh
+from headcats.models.replay.bridge_block import RowLayout, fused, with_fresh, written_out
 
 PROMPTS, LENGTH, FIRST = 3, 10, 6
 TOKENS = random_tokens(PROMPTS, LENGTH)
 LAYER = 1
+X = torch.linspace(-9, 9, 1001)
 
 
 @pytest.fixture
@@ -86,3 +89,41 @@ def test_no_hook_is_left(model: HookedModel) -> None:
         recording.block(LAYER, rows, fresh=1, edit=edit, last_only=False)
     assert [len(module._forward_pre_hooks) for module in model.model.modules()] == before
     assert not model.model.hook_dict[hook_z(LAYER)].fwd_hooks
+
+
+@pytest.mark.parametrize("name", ["gelu_new", "gelu_fast"])
+def test_it_is_the_same_function_by_another_computation(name: str) -> None:
+    module = ACT2FN[name]
+    expected = module(X)
+    with fused(written_out(module)):
+        found = module(X)
+    assert torch.allclose(found, expected, rtol=0, atol=4 * torch.finfo(X.dtype).eps * 9)
+    assert not torch.equal(found, expected)  # else nothing was replaced
+    assert torch.equal(module(X), expected)
+
+
+def test_in_other_types_the_formula_is_kept() -> None:
+    module = ACT2FN["gelu_new"]
+    for dtype in (torch.float64, torch.bfloat16, torch.float16):
+        expected = module(X.to(dtype))
+        with fused(written_out(module)):
+            assert torch.equal(module(X.to(dtype)), expected)
+
+
+def test_only_what_is_known_is_replaced() -> None:
+    replaced_by_the_user = ACT2FN["gelu_new"]
+    replaced_by_the_user.forward = torch.relu
+
+    class Own(type(ACT2FN["gelu_new"])):
+        pass
+
+    known = ACT2FN["gelu_new"]
+    block = nn.Sequential(known, nn.GELU(), ACT2FN["quick_gelu"], Own(), replaced_by_the_user)
+    assert written_out(block) == [known]
+
+
+def test_it_ends_with_an_error_too() -> None:
+    module = ACT2FN["gelu_new"]
+    with pytest.raises(RuntimeError, match="broken"), fused(written_out(module)):
+        raise RuntimeError("broken")
+    assert "forward" not in vars(module)

@@ -1,17 +1,25 @@
-"""Arguments of a TransformerBridge block, recorded in one run and adapted to rows of another shape."""
+"""One block of a TransformerBridge, called with the arguments of a recorded run, adapted to rows of another shape."""
 
 import copy
 import inspect
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from headcats.models.continued import Continued, Standing
 from headcats.models.replay.recording import Unreplayable
 
 _POSITIONS = ("position_ids", "cache_position")
 _PER_PROMPT = ("attention_mask", "position_embeddings", *_POSITIONS)
+# Formulas of many passes, a tenth of a replay of GPT-2.
+_WRITTEN_OUT = (NewGELUActivation, FastGELUActivation)
 
 
 class Stop(Exception):
@@ -23,10 +31,7 @@ class Stop(Exception):
 
 
 class FixedPrefix:
-    """Stands in for a key-value cache: always the same earlier keys and values, and nothing is stored.
-
-    Keys and values are `[prompt, kv_head, pos, d_head]`; each prompt has `rows` rows, next to each other in the batch.
-    """
+    """Stands in for a key-value cache: always the same ones, of `rows` rows of each prompt; nothing is stored."""
 
     is_compileable = False
 
@@ -85,8 +90,8 @@ class BlockArguments:
     ) -> Tensor:
         """Run the block on rows that stand `at` positions of the recorded run, after the keys and values of `prefix`.
 
-        `residual` is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row * pos, d_model]`: rows that
-        do not see each other, next to one another. So is what comes back. Its attention gets `attending` of them (see
+        `residual`, like the result, is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row * pos,
+        d_model]`, of rows that do not see each other. The attention gets `attending` of them (see
         `RowLayout.attending`), None for all.
         """
         like = residual if attending is None else attending
@@ -184,3 +189,77 @@ class BlockArguments:
 def _additive(visible: Tensor, like: Tensor) -> Tensor:
     mask = torch.zeros(visible.shape, dtype=like.dtype, device=like.device)
     return mask.masked_fill_(~visible, torch.finfo(like.dtype).min)
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Rows of `prompts` prompts, of `width` positions each: in the batch, or one after the other in one sequence."""
+
+    prompts: int
+    width: int
+    one_sequence: bool
+
+    def spread(self, value: Tensor) -> Tensor:
+        """`[prompt, row, pos, ...]` of what a block gets or gives."""
+        if self.one_sequence:
+            return value.unflatten(1, (-1, self.width))
+        return value.unflatten(0, (self.prompts, -1))
+
+    def gather(self, value: Tensor) -> Tensor:
+        """The reverse of `spread`."""
+        return value.flatten(1, 2) if self.one_sequence else value.flatten(0, 1)
+
+    @contextmanager
+    def attending(self, attention: nn.Module, rows: int, *, of: Tensor) -> Iterator[None]:
+        """Run an attention on the first `rows` rows alone of a residual stream `of` `[prompt, row, pos, d_model]`.
+
+        The block goes on with all of them, so a hook at z has to append the head outputs of the others.
+        """
+        if rows == of.shape[1]:
+            yield
+            return
+        stream = self.gather(of).shape[:2]
+
+        def narrowed(value: Any) -> Any:
+            if isinstance(value, Tensor) and value.ndim == 3 and value.shape[:2] == stream:
+                # Contiguous, or each of the projections would copy it.
+                return self.gather(self.spread(value)[:, :rows]).contiguous()
+            return value
+
+        def before(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return tuple(map(narrowed, args)), {name: narrowed(value) for name, value in kwargs.items()}
+
+        handle = attention.register_forward_pre_hook(before, with_kwargs=True)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+
+def with_fresh(value: Tensor, unpatched: Tensor, fresh: int) -> Tensor:
+    """Rows `[prompt, row, pos, ...]`, of which those after the changed ones are `fresh` copies of the unpatched run."""
+    return torch.cat([value, unpatched[:, None].expand(-1, fresh, *unpatched.shape[1:])], 1) if fresh else value
+
+
+def written_out(block: nn.Module) -> list[nn.Module]:
+    """Modules of a block that `fused` can replace; none whose `forward` is already replaced."""
+    return [module for module in block.modules() if type(module) in _WRITTEN_OUT and "forward" not in vars(module)]
+
+
+@contextmanager
+def fused(activations: Iterable[nn.Module]) -> Iterator[None]:
+    """Compute modules of `written_out` in one pass, in fp32 alone, with their hooks; hold the model's lock."""
+    replaced: list[Any] = [module for module in activations if "forward" not in vars(module)]
+    try:
+        for module in replaced:
+            module.forward = partial(_tanh_gelu, module)
+        yield
+    finally:
+        for module in replaced:
+            vars(module).pop("forward", None)
+
+
+def _tanh_gelu(module: nn.Module, x: Tensor) -> Tensor:
+    if x.dtype == torch.float32:
+        return F.gelu(x, approximate="tanh")
+    return type(module).forward(module, x)
