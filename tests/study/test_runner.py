@@ -92,6 +92,14 @@ def test_the_head_that_does_the_tasks_is_found(finished):
         assert abs(effects).max() < 0.1
 
 
+def test_fingerprints_are_those_of_earlier_versions(finished):
+    """Else a run that was begun by one is refused to go on."""
+    assert {label: record.fingerprint for label, record in stored(finished).blocks["always_a"].items()} == {
+        "denoising_patch@last": "92f300b96da035afc2c88bfb5b9d2f44",
+        "mean_ablation@all": "d8b383cac0235a10d6b05bf6d38e8cb7",
+    }
+
+
 def test_a_run_again_leaves_every_finished_file_alone(model, options, finished, tmp_path, files):
     path = shutil.copytree(finished, tmp_path / "r")
     first, before = hc.load(path), files(path)
