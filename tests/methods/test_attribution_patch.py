@@ -15,7 +15,7 @@ from toy_cases import shared_toy
 from toys import random_tokens
 
 import headcats as hc
-from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError
 from headcats.methods.method import TaskInputs
 from headcats.metrics import metric
 from headcats.models.adapter import HookedModel, adapt
@@ -140,8 +140,6 @@ class TestCall:
     def test_other_wrong_options(self, toy: Any) -> None:
         for options, error, message in (
             ({"ig_steps": -1}, OptionError, "'ig_steps' .* got -1"),
-            ({"metrics": "prob"}, OptionError, "metrics .* list"),
-            ({"metrics": ["probb"]}, UnknownNameError, "'prob'"),
             ({"positions": "y9"}, DataError, "'y9'"),
         ):
             with pytest.raises(error, match=message):

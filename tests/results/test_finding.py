@@ -1,4 +1,4 @@
-"""Findings are data, and reading them needs no torch and prints nothing."""
+"""Texts of findings, which are made without torch and print nothing."""
 
 import json
 import subprocess
@@ -8,14 +8,9 @@ import pytest
 import xarray as xr
 
 from headcats.results.finding import (
-    Table,
     first_names,
     interval_text,
-    line,
-    note,
     number_text,
-    paragraph,
-    table,
     with_interval,
 )
 
@@ -33,18 +28,6 @@ print(json.dumps(sorted(name for name in ("torch", "transformer_lens", "circuits
 def test_no_module_of_findings_loads_torch_or_can_print():
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, check=True, encoding="utf-8")
     assert json.loads(done.stdout) == []
-
-
-def test_a_table_of_lists_is_one_of_tuples():
-    assert table("text.plain", ["a", "b"], [["1", "2"]], numeric=["b"], text="t") == Table(
-        "text.plain", {"text": "t"}, columns=("a", "b"), rows=(("1", "2"),), numeric=frozenset({"b"})
-    )
-
-
-def test_findings_differ_by_identifier_fields_and_place():
-    assert line("map.reach", text="a") == line("map.reach", text="a")
-    assert len({repr(make("map.reach", text="a")) for make in (line, note, paragraph)}) == 3
-    assert line("map.reach", text="a") != line("map.reach", text="b")
 
 
 def test_numbers_and_names():

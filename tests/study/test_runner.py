@@ -456,9 +456,8 @@ def one_task(options):
 
 
 def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(model, one_task, tmp_path):
-    for limit, named in ((1000, r"needs .* limit is 1 kB"), ("much", "bytes")):
-        with pytest.raises(OptionError, match=named):
-            hc.run(model, memory=limit, out=tmp_path / "never", **one_task)
+    with pytest.raises(OptionError, match=r"needs .* limit is 1 kB"):
+        hc.run(model, memory=1000, out=tmp_path / "never", **one_task)
     assert not (tmp_path / "never").exists()
 
 
