@@ -31,9 +31,15 @@ from headcats.reports.text.agreement import (
     pair_findings,
     replicate_findings,
     replicates,
+    short_protocols,
 )
-from headcats.reports.text.comparison import method_findings, plan_findings, structure_findings
-from headcats.reports.text.short_comparison import short_methods, short_models, short_protocols
+from headcats.reports.text.comparison import (
+    method_findings,
+    plan_findings,
+    short_methods,
+    short_models,
+    structure_findings,
+)
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults, place_of

@@ -40,10 +40,7 @@ from headcats.scale.shard import Shard
 from headcats.study.options import ModelOptions, StudyOptions
 from headcats.study.plan import methods_of_suite
 
-_PRESET = (
-    "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "
-    "preset's method if it names that method, and replaces it otherwise."
-)
+_PRESET = "Options of a paper, see `headcats list presets`; other options win over them."
 
 
 @takes_fields(ModelOptions, StudyOptions)

@@ -1,7 +1,7 @@
 """Options of a run: defaults, suite, preset, study file, command line, each winning over the one before."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from headcats.base.errors import DamagedFileError, OptionError, UnknownNameError
 from headcats.base.registry import unknown_name_message
 from headcats.cli.console import warn
 from headcats.methods.presets import preset
-from headcats.results.label import Label
 from headcats.results.options import options_of
 from headcats.results.series import SeriesFolder
 from headcats.results.whole_file import regular
@@ -28,7 +27,7 @@ def settings(study_file: Path | None, given: Mapping[str, Any], *, preset_name: 
     of_file = {} if study_file is None else _read_study(study_file)
     options = of_preset | of_file | dict(given)
     if preset_name is not None and options["methods"] != of_preset["methods"]:
-        options["methods"] = _beside_preset(preset_name, of_preset, options["methods"])
+        warn(f"--methods replaces {' and '.join(of_preset['methods'])} of preset {preset_name}.")
     if "suite" not in options:
         options["suite"] = _suite_of_folder(options.get("out")) or StudyOptions.suite
     suite = options["suite"]
@@ -94,32 +93,3 @@ def _study_options(path: Path, study: Mapping[str, Any]) -> dict[str, Any]:
         known[key].check_kind(value, place=str(path))
         options[key] = value
     return options
-
-
-def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
-    """The methods to run where a preset and the user name some: options of the same method are joined."""
-    preset_labels = {label.name: label for label in map(Label.parse, of_preset["methods"])}
-    labels = [Label.parse(text) for text in methods]
-    joined = [
-        str(_joined(preset_labels[label.name], label)) if label.name in preset_labels else text
-        for label, text in zip(labels, methods, strict=True)
-    ]
-    lost = [str(label) for method, label in preset_labels.items() if method not in {label.name for label in labels}]
-    if lost and set(of_preset) == {"methods"}:
-        raise OptionError(
-            f"Preset {name} is nothing but {' and '.join(lost)}, and the methods named are {' and '.join(methods)}: "
-            f"leave out one of the two, or name both methods: --methods {','.join([*lost, *methods])}."
-        )
-    if lost:
-        remaining = ", ".join(option for option in of_preset if option != "methods")
-        runs = f"{', '.join(joined)} runs with the preset's {remaining}"
-        warn(f"{' and '.join(lost)} of preset {name} is not run: {runs}.")
-    elif joined != list(methods):
-        warn(f"With the options of preset {name}: {', '.join(joined)}.")
-    return joined
-
-
-def _joined(first: Label, second: Label) -> Label:
-    """Two labels of one method as one; where both set an option, the second wins."""
-    options = dict(first.options) | dict(second.options)
-    return Label(first.name, tuple(options.items()), second.positions or first.positions)

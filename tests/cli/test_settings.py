@@ -95,31 +95,9 @@ def test_a_task_of_another_suite_is_named_as_such():
 
 
 @pytest.mark.usefixtures("joint_methods")
-@pytest.mark.parametrize(
-    ("preset", "methods", "run", "said"),
-    [
-        ("gates-small", ["made_gates:n_seeds=3"], ["made_gates:preset=small,n_seeds=3"], "options of preset"),
-        ("gates-small", ["made_gates:preset=usual"], ["made_gates:preset=usual"], ""),
-        ("gates-small", ["made_gates:preset=small"], ["made_gates:preset=small"], ""),
-        ("gates2020", ["made_gates", "word_weights"], ["made_gates", "word_weights"], ""),
-        ("shots2020", ["mean_ablation@last"], ["mean_ablation@last"], "shots2020 is not"),
-        ("shots2020", ["zero_ablation@last"], ["zero_ablation@last"], ""),
-    ],
-)
-def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods, run, said):
-    chosen = settings(None, {"methods": methods}, preset_name=preset)
-    assert chosen["methods"] == run
-    told = " ".join(capfd.readouterr().err.split())
-    assert said in told if said else told == ""
-
-
-@pytest.mark.usefixtures("joint_methods")
-def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="word_weights,class"):
-        settings(None, {"methods": ["class_probe"]}, preset_name="words2020")
-    with pytest.raises(OptionError, match=r"'n_seeds' .*twice"):
-        settings(None, {"methods": ["made_gates:n_seeds=3,n_seeds=4"]}, preset_name="gates-small")
-    study = tmp_path / "study.toml"
-    study.write_text('methods = ["class_probe"]')
-    with pytest.raises(OptionError, match=r"Preset gates-small .*made_gates.* are class_probe"):
-        settings(study, {}, preset_name="gates-small")
+def test_methods_win_over_those_of_a_preset_which_are_named(capfd):
+    chosen = settings(None, {"methods": ["class_probe"]}, preset_name="gates-small")
+    assert chosen["methods"] == ["class_probe"]
+    assert "made_gates:preset=small of preset gates-small" in " ".join(capfd.readouterr().err.split())
+    settings(None, {"methods": ["made_gates:preset=small"]}, preset_name="gates-small")
+    assert capfd.readouterr().err == ""

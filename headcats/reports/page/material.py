@@ -49,7 +49,7 @@ class Material:
     place: Place | None
     target: Path
     test: xr.DataTree | None = None
-    """A test that was just made, in place of those that are saved."""
+    """A test that was just made, which speaks before those that are saved."""
 
     @property
     def spec(self) -> MapSpec:
@@ -89,10 +89,9 @@ class Material:
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
-        if self.test is not None:
-            return [self.test]
         saved = self._evidence.contents
-        return [saved[name] for name in self._evidence_names if name in saved]
+        tests = [saved[name] for name in self._evidence_names if name in saved]
+        return tests if self.test is None else [self.test, *tests]
 
     @cached_property
     def other_evidence(self) -> dict[str, xr.DataTree]:

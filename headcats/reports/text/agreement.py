@@ -1,6 +1,7 @@
 """Findings of a comparison of protocols, halves and replicates of one model."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import xarray as xr
 
 from headcats.categories.combined import replicated
 from headcats.evidence.comparison.agreement import SIGNS, pairs
+from headcats.reports.text.answer import NAMED
+from headcats.reports.text.short import Short
+from headcats.results.declaration import registered
 from headcats.results.finding import (
     Finding,
     Table,
@@ -22,6 +26,7 @@ from headcats.results.finding import (
     with_interval,
 )
 from headcats.results.head_axes import cell_name, unit_of
+from headcats.results.label import Label
 
 WIDEST_MATRIX = 18  # more columns do not fit beside each other
 NAMED_HEADS = 12  # more heads are counted, not named
@@ -100,19 +105,83 @@ def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str
 
 def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Iterator[Finding]:
     """`replicates`, which has the same arguments, as a table."""
-    by_category = replicates(members, sign=sign)
-    if not by_category:
-        return
-    columns = [name for name in _COLUMNS if name in by_category[0]]
+    if entries := replicates(members, sign=sign):
+        yield _replicate_table("agreement.replicates", entries, NAMED_HEADS, n=len(members), sign=sign)
+        if any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values()):
+            yield line("agreement.same_patches")
+
+
+def _replicate_table(id: str, entries: Sequence[Mapping[str, Any]], most: int, *, n: int, **fields: Any) -> Table:
+    """Heads by the share of `n` protocols that have them, at most so many named."""
+    columns = [name for name in _COLUMNS if name in entries[0]]
     rows = []
-    for entry in by_category:
-        n = entry["judged_by"]
-        count = f" (judged by {n} of {len(members)})" if 0 < n < len(members) else ""
-        rows.append([f"{entry['category']}{count}", *(_head_list(entry[name]) if n else "-" for name in columns)])
-    headings = ["category", *(_COLUMNS[name] for name in columns)]
-    yield table("agreement.replicates", headings, rows, n=len(members), sign=sign)
-    if any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values()):
-        yield line("agreement.same_patches")
+    for entry in entries:
+        judged = entry["judged_by"]
+        count = f" (judged by {judged} of {n})" if 0 < judged < n else ""
+        lists = [_head_list(entry[name], most) if judged else "-" for name in columns]
+        rows.append([f"{entry['category']}{count}", *lists])
+    headings = [_COLUMNS[name] for name in columns]
+    return table(id, ["category", *headings], rows, optional=[_COLUMNS["any"]], n=n, **fields)
+
+
+def short_protocols(
+    agreement: xr.Dataset,
+    members: Mapping[str, xr.Dataset],
+    left_out: Mapping[str, str],
+    *,
+    halves: xr.Dataset | None,
+    differing: Sequence[str],
+    next_command: str,
+    colours: Mapping[str, str],
+) -> Short:
+    """Make the answer on the protocols of one model: what agrees, what moves."""
+    entries, n = replicates(members, sign=agreement.attrs["sign"]), len(members)
+    verdict = [*_agreeing(entries, n), *_moving(pairs(agreement)), *_halves(halves)]
+
+    def listed(most: int) -> Table:
+        return replace(_replicate_table("text.untitled", entries, most, n=n), colours=colours)
+
+    warnings = [line("short.differing", parts=list(differing))] if differing else []
+    warnings += approximation_findings(agreement["approximation"].values.tolist())
+    for protocol, reason in left_out.items():
+        if not registered(Label.parse(protocol.partition(",")[0]).name).control_of:  # those are no protocols
+            warnings.append(line("agreement.left_out", name=protocol, reason=reason))
+    return Short(tuple(verdict), listed if entries else None, (), tuple(warnings), next_command, colours)
+
+
+def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]:
+    if n < 2:
+        yield line("agreement.single")
+        return
+    always = [(entry["category"], entry["always"]) for entry in entries if entry["always"]]
+    if not always:
+        any_head = any(entry["any"] for entry in entries)
+        yield line("short.none_agreed" if any_head else "short.none_found", n=n)
+        return
+    named = [
+        line("answer.of_one", category=name, heads=first_names(heads, NAMED, " ")) for name, heads in always[:NAMED]
+    ]
+    more = line("answer.more_categories", n=len(always) - NAMED) if len(always) > NAMED else None
+    yield line("short.agreed", n=n, categories=named, more=more)
+
+
+def _moving(compared: pd.DataFrame) -> Iterator[Finding]:
+    """In what the protocols differ that agree least, over all categories in which both have heads or one has."""
+    judged = compared[compared["jaccard"].notna()]
+    if judged.empty:
+        return
+    means = judged.assign(differ_in=judged["differ_in"].replace("", "nothing known")).groupby("differ_in")
+    means = means[["jaccard", "expected"]].mean().sort_values("jaccard", kind="stable")
+    if means["jaccard"].iloc[0] == 1:
+        return
+    yield line("short.moved", parts=str(means.index[0]), jaccard=means["jaccard"].iloc[0],
+               expected=means["expected"].iloc[0])  # fmt: skip
+
+
+def _halves(halves: xr.Dataset | None) -> Iterator[Finding]:
+    if halves is not None and halves["jaccard"].notnull().any():
+        least, most = float(halves["jaccard"].min()), float(halves["jaccard"].max())
+        yield line("short.halves", least=least, most=most, expected=float(halves["expected"].max()))
 
 
 def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
@@ -219,5 +288,5 @@ def _head_names(members: xr.Dataset, outcome: str) -> list[str]:
     return [cell_name(layer, head, unit_of(members)) for layer, head in cells["cell"].values[cells.values]]
 
 
-def _head_list(heads: Sequence[str]) -> str:
-    return f"{len(heads)}: {first_names(heads, NAMED_HEADS, ' ')}" if heads else "0"
+def _head_list(heads: Sequence[str], most: int) -> str:
+    return f"{len(heads)}: {first_names(heads, most, ' ')}" if heads else "0"

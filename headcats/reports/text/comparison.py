@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
@@ -10,6 +11,7 @@ import xarray as xr
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.reports.text.agreement import approximation_findings
+from headcats.reports.text.short import Short
 from headcats.results.difference import ROUNDING, SAME
 from headcats.results.finding import Finding, Table, bounds_text, first_names, line, number_text, paragraph, table
 
@@ -144,3 +146,32 @@ def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
         yield line(
             "structure.correlation", first=first, second=second, correlation=cell["correlation"], n=int(cell["n_pairs"])
         )
+
+
+def short_methods(agreement: xr.Dataset, *, next_command: str) -> Short:
+    """Make the answer on methods on one grid: what `method_findings` begins and ends with."""
+    grid, *left_out = (each for each in method_findings(agreement) if each.id in ("methods.grid", "agreement.left_out"))
+    *statements, caution = (
+        line("methods.statement", text=text) for text in str(agreement.attrs["reading"]).splitlines()
+    )
+    return Short(tuple(statements), lambda most: _untitled(grid), (), (caution, *left_out), next_command)
+
+
+def short_models(
+    structure: xr.Dataset, *, differing: Sequence[str], next_command: str, colours: Mapping[str, str]
+) -> Short:
+    """Make the answer on different models, whose heads do not correspond: sizes and depth of the categories."""
+    findings = {each.id: each for each in structure_findings(structure)}
+    correlations = [each for each in structure_findings(structure) if each.id == "structure.correlation"]
+    known = [each for each in correlations if np.isfinite(each.fields["correlation"])]
+    sizes = replace(_untitled(findings["structure.categories"]), colours=colours)
+    warnings = approximation_findings(structure["approximation"].values.tolist())
+    if differing:
+        warnings.append(line("short.differing", parts=list(differing)))
+    verdict = (line("short.models", n=structure.sizes["model"]), *known)
+    return Short(verdict, lambda most: sizes, (), tuple(warnings), next_command, colours)
+
+
+def _untitled(finding: Finding) -> Table:
+    assert isinstance(finding, Table)
+    return replace(finding, id="text.untitled")
