@@ -78,7 +78,7 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
 
 
 def manifest() -> Manifest:
-    """Tasks and categories, for `headcats.results.folder.tree`."""
+    """Tasks and categories, for `headcats.results.tree.tree`."""
     return Manifest(
         tasks={task: TaskRecord(category) for task, category in TASKS.items()},
         categories=tuple(CategoryRecord(name, colour) for name, colour in CATEGORIES.items()),

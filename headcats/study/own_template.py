@@ -21,7 +21,7 @@ _log = logging.getLogger("headcats")
 def with_own_template(study: Study, model: Any, *, out: str | os.PathLike[str] | None = None) -> Study:
     """Study with the chat template of the model's tokenizer if its template is "chat"; any other as it is.
 
-    `model` is a `HookedModel`, or a writer in its place (`headcats.scale.written`). Where the results folder `out`
+    `model` is a `HookedModel`, or a writer in its place (`headcats.scale.resources`). Where the results folder `out`
     holds a chat template, that one goes on: the text in front of a conversation may name the day on which it was
     written. An OptionError if there is no template that can be used, a PlanError if that of `out` is another one.
     """

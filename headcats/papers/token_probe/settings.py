@@ -28,7 +28,7 @@ KEEP_OR_NOT = (LEAVE_OUT, KEEP)
 
 @dataclass(frozen=True)
 class TokenProbeSettings:
-    """Every constant of a token probe; `headcats.papers.token_probe.choices` has each beside the paper's.
+    """Every constant of a token probe; docs/papers.toml has each beside the paper's.
 
     Attributes:
         roles: Token roles in the order of the map; "-8" is the eighth token from the end.
