@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
-from simulated import block
+from simulated import CATEGORIES, block
 
 from headcats.scores.scoring import score
 
-ICL = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
+ICL = {str(category["name"]): str(category["colour"]) for category in CATEGORIES}
 
 
 def attributes(categories: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from figures.examples import scattered_revisions
-from figures.reading import traces
+from figures.reading import heatmaps, texts_of, traces
 
 from headcats.base.errors import DataError, UnknownNameError
 from headcats.figures import checkpoints, data
@@ -37,11 +37,8 @@ def test_triangles_mark_changes_and_are_filled_where_a_difference_is_found():
         for found, look in ((True, symbol), (False, f"{symbol}-open")):
             marked = sum(len(trace.x) for trace in traces(fig, name) if trace.marker.symbol == look)
             expected = (TABLE["change"] == change) & (TABLE["change_found"] == found)
-            assert (
-                marked
-                == int(expected.sum())
-                == len(numbers[(numbers.change == change) & (numbers.change_found == found)])
-            )
+            rows = numbers[(numbers.change == change) & (numbers.change_found == found)]
+            assert marked == int(expected.sum()) == len(rows)
     assert int((TABLE["change"] != 0).sum()) > 4
 
 
@@ -69,10 +66,8 @@ def test_the_strip_has_every_head_that_is_ever_in_up_to_twenty():
     assert shown.to_dict() == {str(c): int(ever.sel(category=c).sum()) for c in TABLE["category"].values}
     large = scattered_revisions(12, 12)
     fig = checkpoints(large)
-    strips = [trace for trace in fig.data if trace.type == "heatmap"]
-    assert {np.shape(strip.z) for strip in strips} == {(20, 4)}
-    notes = [text.text for text in fig.layout.annotations if "ever in" in text.text]
-    assert all(note.endswith(", 20 shown") for note in notes)
+    assert {np.shape(strip.z) for strip in heatmaps(fig)} == {(20, 4)}
+    assert all(text.endswith(", 20 shown") for text in texts_of(fig) if "ever in" in text)
 
 
 def test_revisions_without_steps_are_named_and_many_steps_do_not_touch():
@@ -89,10 +84,8 @@ def test_revisions_without_steps_are_named_and_many_steps_do_not_touch():
 
 def test_a_category_that_is_never_judged_has_a_panel():
     never = TABLE.copy(deep=True)
-    never["effect"][{"category": 0}] = np.nan
-    never["member"][{"category": 0}] = 0
-    never["change"][{"category": 0}] = 0
-    never["size"][{"category": 0}] = np.nan
+    for name, value in {"effect": np.nan, "member": 0, "change": 0, "size": np.nan}.items():
+        never[name][{"category": 0}] = value
     fig = checkpoints(never)
     rows = data(fig)[data(fig).category == str(TABLE["category"].values[0])]
     assert rows.name.tolist() == [""] * 4

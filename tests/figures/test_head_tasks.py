@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from figures.examples import ICL, scored_tasks
-from figures.reading import traces
+from figures.reading import caption, traces
 
 from headcats.base.errors import OptionError
 from headcats.categories.membership import categorize
@@ -79,8 +79,8 @@ def test_other_memberships_and_fewer_heads(scores: xr.Dataset, members: xr.Datas
     few = head_tasks(scores, members=members, most=2)
     assert len(few.layout.yaxis.ticktext) == 2
     n = len(named(members))
-    assert any(f"2 of {n} heads" in text.text for text in few.layout.annotations)
-    assert not any(" of " in text.text and "heads, those" in text.text for text in fig.layout.annotations)
+    assert f"2 of {n} heads" in caption(few)
+    assert "heads, those" not in caption(fig)
     with pytest.raises(OptionError, match="most"):
         head_tasks(scores, most=0)
 
@@ -88,7 +88,7 @@ def test_other_memberships_and_fewer_heads(scores: xr.Dataset, members: xr.Datas
 def test_without_a_member_the_largest_effects_are_shown_and_it_is_said(scores: xr.Dataset, members: xr.Dataset) -> None:
     fig = head_tasks(scores, members=members.assign(member=-xr.ones_like(members["member"])))
     assert len(fig.layout.yaxis.ticktext) == 10
-    assert any("no head is" in text.text for text in fig.layout.annotations)
+    assert "no head is" in caption(fig)
     layer, head = np.unravel_index(np.abs(members["effect"]).max("category").values.argmax(), (6, 5))
     assert f"L{layer}H{head}" in fig.layout.yaxis.ticktext
 

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 import xarray as xr
 from figures.examples import ICL, mixed_overlap, overlap_of
+from figures.reading import traces
 
 from headcats.base.errors import DataError
 from headcats.figures import data, overlap_map
@@ -85,7 +86,7 @@ def test_memberships_that_resampling_does_not_settle_are_dashed() -> None:
 
 
 def test_letters_stand_in_the_stripes_of_their_categories() -> None:
-    (letters,) = (trace for trace in drawn().data if trace.name == "letters")
+    (letters,) = traces(drawn(), "letters")
     places = dict(zip(zip(np.round(letters.x, 2), np.round(letters.y), strict=True), letters.text, strict=True))
     assert places == {(0.0, 0.0): "A", (-0.25, 1.0): "A", (0.25, 1.0): "K", (1.0, 0.0): "K"}
     assert set(letters.textfont.color) == {"black", "white"}

@@ -1,11 +1,10 @@
 """Position x head: which heads, which numbers, and how positions are named."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import xarray as xr
 from figures.examples import positions_of, scattered_positions
+from figures.reading import caption, heatmaps, traces
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data, position_head
@@ -19,10 +18,6 @@ def effects(**large: float) -> np.ndarray:
     for cell, value in large.items():
         effect[tuple(map(int, cell.strip("_").split("_")))] = value
     return effect
-
-
-def labels(fig: Any) -> list[str]:
-    return list(fig.layout.yaxis.ticktext)
 
 
 @pytest.mark.parametrize("base", ["clean", "corrupted"])
@@ -39,51 +34,47 @@ def test_the_columns_are_the_heads_with_the_largest_effects_by_layer() -> None:
     assert data(fig).name.unique().tolist() == ["L0H0", "L1H1"]
     assert list(fig.layout.xaxis.ticktext) == ["L0H0", "L1H1"]
     assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1]  # the first position on top
-    heat = next(trace for trace in fig.data if trace.type == "heatmap")
-    np.testing.assert_allclose(np.transpose(heat.z), [[0, -0.4, 0, 0], [0, 0, 0.2, 0]])
-    assert any("the 2 of 6 heads" in text.text for text in fig.layout.annotations)
-    whole = position_head(positions_of(effect, tokens=TOKENS))
-    assert not any(" of 6 heads" in text.text for text in whole.layout.annotations)
+    np.testing.assert_allclose(np.transpose(heatmaps(fig)[0].z), [[0, -0.4, 0, 0], [0, 0, 0.2, 0]])
+    assert "the 2 of 6 heads" in caption(fig)
+    assert " of 6 heads" not in caption(position_head(positions_of(effect, tokens=TOKENS)))
 
 
-class TestNames:
-    def test_a_token_that_all_prompts_share_else_the_first_one(self) -> None:
-        fig = position_head(positions_of(effects(), tokens=TOKENS))
-        assert labels(fig) == ["0 &lt;bos&gt;", "1 ␣John …", "2 ␣gave", "3 ↵"]
-        frame = data(fig)
-        assert frame[:4].token.tolist() == ["<bos>", "", " gave", "\n"]
-
-    def test_a_role_where_tokens_differ(self) -> None:
-        fig = position_head(positions_of(effects(), tokens=TOKENS, roles=["bos", "s1", "", "end"]))
-        assert labels(fig)[:3] == ["0 &lt;bos&gt;", "1 s1", "2 ␣gave"]
-        assert data(fig)[:4].role.tolist() == ["bos", "s1", "", "end"]
-        (heat,) = (trace for trace in fig.data if trace.type == "heatmap")
+@pytest.mark.parametrize(
+    ("tokens", "roles", "expected"),
+    [
+        (TOKENS, [], ["0 &lt;bos&gt;", "1 ␣John …", "2 ␣gave", "3 ↵"]),
+        (TOKENS, ["bos", "s1", "", "end"], ["0 &lt;bos&gt;", "1 s1", "2 ␣gave", "3 ↵"]),
+        ([["a", "x" * 40, "a", "b"]] * 2, [], ["0 a", f"1 {'x' * 15}…", "2 a", "3 b"]),
+        (None, [], ["0", "1", "2", "3"]),
+    ],
+    ids=["a token that all prompts share, else the first one", "a role where tokens differ", "cut", "numbers alone"],
+)
+def test_positions_are_named_by(tokens: list | None, roles: list[str], expected: list[str]) -> None:
+    table = positions_of(effects(), tokens=tokens or TOKENS, roles=roles)
+    fig = position_head(table if tokens else table.drop_vars("token"))
+    assert list(fig.layout.yaxis.ticktext) == expected
+    if roles:
+        first = data(fig)[:4]
+        assert (first.role.tolist(), first.token.tolist()) == (roles, ["<bos>", "", " gave", "\n"])
+        (heat,) = heatmaps(fig)
         assert "position 1, s1" in heat.hovertext[1]
         assert "position 2 ' gave'" in heat.hovertext[2]
 
-    def test_numbers_alone(self) -> None:
-        ds = positions_of(effects(), tokens=TOKENS).drop_vars("token")
-        assert labels(position_head(ds)) == ["0", "1", "2", "3"]
 
-    def test_long_tokens_are_cut(self) -> None:
-        long = [["<bos>", "x" * 40, "a", "b"]] * 2
-        assert labels(position_head(positions_of(effects(), tokens=long)))[1] == f"1 {'x' * 15}…"
+def test_many_positions_are_numbered() -> None:
+    effect = np.random.default_rng(0).normal(size=(300, 3, 2))
+    table = positions_of(effect, tokens=[["a"] * 300] * 2)
+    fig, later = position_head(table), table.isel(position=slice(100, 300))
+    assert fig.layout.height <= 1200
+    assert len(fig.layout.yaxis.tickvals) < 80
+    assert position_head(later).layout.yaxis.ticktext[0] == "100"
+    across = position_head(later, layout="paper").layout
+    assert (across.width <= 1400, len(across.xaxis.tickvals) < 80, across.xaxis.ticktext[0]) == (True, True, "100")
 
-    def test_many_positions_are_numbered(self) -> None:
-        effect = np.random.default_rng(0).normal(size=(300, 3, 2))
-        fig = position_head(positions_of(effect, tokens=[["a"] * 300] * 2))
-        assert fig.layout.height <= 1200
-        assert len(fig.layout.yaxis.tickvals) < 80
-        later = positions_of(effect, tokens=[["a"] * 300] * 2).isel(position=slice(100, 300))
-        assert position_head(later).layout.yaxis.ticktext[0] == "100"
-        across = position_head(later, layout="paper")
-        assert across.layout.width <= 1400
-        assert len(across.layout.xaxis.tickvals) < 80
-        assert across.layout.xaxis.ticktext[0] == "100"
 
-    def test_a_layer_of_one_head_is_called_by_its_number(self) -> None:
-        ds = positions_of(effects(_1_2_0=0.5)[:, :, :1], tokens=TOKENS)
-        assert data(position_head(ds)).name.unique().tolist() == ["L0", "L1", "L2"]
+def test_a_layer_of_one_head_is_called_by_its_number() -> None:
+    ds = positions_of(effects(_1_2_0=0.5)[:, :, :1], tokens=TOKENS)
+    assert data(position_head(ds)).name.unique().tolist() == ["L0", "L1", "L2"]
 
 
 def test_heads_without_numbers_and_noise() -> None:
@@ -95,9 +86,8 @@ def test_heads_without_numbers_and_noise() -> None:
     fig = position_head(ds)
     frame = data(fig)
     assert "L0H1" not in set(frame.name)
-    marked = [trace for trace in fig.data if trace.name == "below noise"]
     row = frame.name.unique().tolist().index("L1H0")
-    assert [(trace.x.tolist(), trace.y.tolist()) for trace in marked] == [([row], [1])]
+    assert [(trace.x.tolist(), trace.y.tolist()) for trace in traces(fig, "below noise")] == [([row], [1])]
     assert frame.below_noise.sum() == len(frame) - 1
 
 

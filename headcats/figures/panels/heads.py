@@ -3,8 +3,6 @@
 Without marks the axes of a paper have that paper's own ticks: a copy for publication.
 """
 
-from collections.abc import Callable
-
 import xarray as xr
 
 from headcats.base.errors import UnknownNameError
@@ -50,37 +48,30 @@ def layer_head_cells(
     return Cells(x, y, size, Groups.of(table, layers_across=True))
 
 
-def every_sixth(axis: Axis, cell: float) -> Axis:
-    """Ticks of Ma et al. (2025), Cognitive Mirrors."""
-    return axis.every(_TICK_STEP, cell, few=0)
-
-
-def in_round_steps(axis: Axis, cell: float) -> Axis:
-    """Ticks of Nam et al. (2025), Causal Head Gating: 0, 5 ... 20 of its 24 heads, 0, 10, 20 of its 28 layers."""
-    return axis.in_round_steps()
-
-
 def head_layer_cells(
     table: xr.Dataset,
     *,
     within: tuple[int, int],
-    published_ticks: Callable[[Axis, float], Axis],
+    published_step: int | None = None,
     least: tuple[int, int] = _LEAST,
     reverse: bool = False,
     marks: str = MARKED,
 ) -> Cells:
     """Square cells as in papers: heads across and layers upwards, or with `reverse` down.
 
-    Every sixth is numbered, or of up to 16 all; in a copy for publication those of `published_ticks`.
+    Every sixth is numbered, or of up to 16 all; in a copy for publication every `published_step`-th, or without one at
+    most five in round steps.
     """
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     name = noun(unit_of(table)).capitalize()
     x, y = Axis("head", heads, name), Axis("layer", layers, "Layer", reverse=reverse)
     size = square_cells(x, y, within=within, least=least)
-    if for_publication(PAPER, marks):
-        x, y = published_ticks(x, size[0]), published_ticks(y, size[1])
-    else:
+    if not for_publication(PAPER, marks):
         x, y = x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1])
+    elif published_step:
+        x, y = x.every(published_step, size[0], few=0), y.every(published_step, size[1], few=0)
+    else:
+        x, y = x.in_round_steps(), y.in_round_steps()
     return Cells(x, y, size, Groups.of(table, layers_across=False))
 
 

@@ -13,13 +13,7 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import (
-    LAYERS_ACROSS,
-    check_layout,
-    every_sixth,
-    head_layer_cells,
-    layer_head_cells,
-)
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
 from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, panel_names, pick_variable
@@ -122,7 +116,7 @@ def importance_grid(
     cells = (
         layer_head_cells(importance, within=within)
         if across
-        else head_layer_cells(importance, within=within, published_ticks=every_sixth, reverse=True, marks=marks)
+        else head_layer_cells(importance, within=within, published_step=6, reverse=True, marks=marks)
     )
     panels = [
         Panel(

@@ -18,13 +18,7 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import (
-    LAYERS_ACROSS,
-    check_layout,
-    head_layer_cells,
-    in_round_steps,
-    layer_head_cells,
-)
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
 from headcats.figures.panels.layout import MARKED, Panel, Placed, Plot, Text
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.text import escaped
@@ -130,7 +124,7 @@ def always_any(
     if layout == LAYERS_ACROSS:
         cells = layer_head_cells(gates, within=within, least=least)
     else:
-        cells = head_layer_cells(gates, within=within, least=least, published_ticks=in_round_steps, marks=marks)
+        cells = head_layer_cells(gates, within=within, least=least, marks=marks)
     counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(
