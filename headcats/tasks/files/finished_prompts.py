@@ -61,10 +61,11 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
             yield number, checked
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=2, wrong=3, item=4 if item else None)
+    unit = records.unit  # the records themselves may hold a whole file
 
     def make(n: int, *, seed: int) -> list[PromptPair]:
         return [
-            PromptPair(f"{records.unit} {number}", item[0] if item else clean, clean, corrupted, answer, wrong)
+            PromptPair(f"{unit} {number}", item[0] if item else clean, clean, corrupted, answer, wrong)
             for number, (clean, corrupted, answer, wrong, *item) in rows.chosen(n, seed=seed)
         ]
 
@@ -107,7 +108,7 @@ def year_task(records: Records) -> FileTask | None:
         for number, texts in records.texts((clean, corrupted, names[_LABEL]), strip=False):
             yield number, texts if isinstance(texts, str) else _with_years(*texts, place=records.place(number))
 
-    rows = keep_rows(read(), file=records.file, place=records.place, output=2)
+    rows, unit = keep_rows(read(), file=records.file, place=records.place, output=2), records.unit
 
     def make(n: int, *, seed: int) -> list[PromptPair]:
         pairs = []
@@ -115,7 +116,7 @@ def year_task(records: Records) -> FileTask | None:
             draws = stream(seed, "year", clean, corrupted)
             answer = draws.integers(int(label) + 1, 100)
             wrong = draws.integers(int(early) + 1, int(label) + 1)
-            key = f"{records.unit} {number}"
+            key = f"{unit} {number}"
             pairs.append(PromptPair(key, clean, clean, corrupted, f"{answer:02d}", f"{wrong:02d}"))
         return pairs
 
