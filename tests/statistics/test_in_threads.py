@@ -19,12 +19,6 @@ def test_as_many_are_computed_at_once(jobs: int) -> None:
     assert len(in_threads(lambda _: all_there.wait(), range(jobs), jobs=jobs)) == jobs
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_is_passed_on(jobs: int) -> None:
-    with pytest.raises(ZeroDivisionError):
-        in_threads(lambda task: 1 // task, [1, 0], jobs=jobs)
-
-
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", 1025])
 def test_other_numbers_are_refused(jobs: object) -> None:
