@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sections import Table
 
 from headcats.rules.discovery_rate import fdr
 from recovery_parts import skewed
 from recovery_parts.analysis import called, categorized, scored
 from recovery_parts.generator import Design, results
 from recovery_parts.skewed import ITEMS, NOISES, STRICT, NullStudy, SkewedNull
-from recovery_parts.tables import Part, Table
+from recovery_parts.tables import Part
 from recovery_parts.worlds import World, planted
 
 LEAST = 0.05

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sections import Table
 
 from recovery_parts.label_worlds import NULL, PARTLY, POWER, LabelStudy, verdicts
 from recovery_parts.null import wilson
-from recovery_parts.tables import Part, Table
+from recovery_parts.tables import Part
 
 Repeated = Callable[[Callable[[np.random.Generator], Any], str], list[dict[str, Any]]]
 PARTITIONS = "bundled tasks dealt at random"

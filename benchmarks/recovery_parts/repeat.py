@@ -1,7 +1,7 @@
-"""Repetitions in several processes of one thread; what they give does not depend on the number of processes."""
+"""Calls in several processes of one thread; what they give does not depend on the number of processes."""
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -39,6 +39,11 @@ def repeat(
     return found
 
 
+def side_by_side(calls: Sequence[Callable[[], Found]], *, processes: int) -> Iterator[Found]:
+    """Results of the calls; with several processes, these are partials of functions at the top of a module."""
+    yield from (call() for call in calls) if processes == 1 else _pool(processes).map(_call, calls)
+
+
 @cache
 def _pool(processes: int) -> ProcessPoolExecutor:
     # Kept until this process ends, since starting takes seconds. Not forked: threads do not survive a fork.
@@ -47,3 +52,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 def _once(measure: Callable[[np.random.Generator], Found], seed: int, name: str, place: int) -> Found:
     return measure(stream(seed, name, str(place)))
+
+
+def _call(call: Callable[[], Found]) -> Found:
+    return call()

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from rich.console import Console
-from sweep_speed.report import write_section
+from sections import markdown, show, write_section
 
 import headcats
 from recovery_parts import claims, labels, null, planted
 from recovery_parts.generator import Design
 from recovery_parts.label_worlds import LabelStudy
 from recovery_parts.repeat import repeat
-from recovery_parts.tables import Part, curve_table, markdown, null_table, planted_table, show
+from recovery_parts.tables import Part, curve_table, null_table, planted_table
 from recovery_parts.worlds import World
 
 REFERENCE = 0.1
@@ -44,12 +44,11 @@ def run(chosen: argparse.Namespace) -> None:
     for name in chosen.work:
         with err.status(name) as status:
             part = WORKS[name](chosen, status.update)
-        # A pipe has no width of its own.
-        show(part, out if out.is_terminal else Console(highlight=False, width=220))
+        show(part.tables, out)
         facts = _facts(chosen, name)
         content[name] = {"facts": facts, "rows": [_without_nan(row) for row in part.rows]}
         if chosen.write:
-            write_section(chosen.write, f"recovery {name}", markdown(part, facts, heading=f"Recovery: {name}"))
+            write_section(chosen.write, f"recovery {name}", markdown(part.tables, facts, heading=f"Recovery: {name}"))
         if chosen.json:
             chosen.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
 

@@ -1,24 +1,13 @@
-"""What is shown: tables of text, on the terminal and as sections of `benchmarks/RECOVERY.md`."""
+"""Tables of what was found."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table as Grid
+from sections import Table
 
 from recovery_parts.worlds import MIN_TASKS
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table, all cells as text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -27,29 +16,6 @@ class Part:
 
     tables: list[Table]
     rows: list[dict[str, Any]] = field(default_factory=list)  # the same numbers unrounded, and more
-
-
-def show(part: Part, console: Console) -> None:
-    """On the terminal."""
-    for table in part.tables:
-        grid = Grid(title=table.title, title_justify="left", show_edge=False, pad_edge=False)
-        for place, column in enumerate(table.columns):
-            grid.add_column(column, justify="right" if place else "left", overflow="fold")
-        for cells in table.rows:
-            grid.add_row(*cells)
-        console.print(grid)
-        console.print(f"{table.note}\n")
-
-
-def markdown(part: Part, facts: Sequence[str], *, heading: str) -> str:
-    """The section: a heading, what it was made with, and the tables."""
-    lines = [f"### {heading}", "", *(f"- {fact}" for fact in facts)]
-    for table in part.tables:
-        lines += ["", f"**{table.title}**", "", _line(table.columns)]
-        lines.append(_line([":--", *["--:"] * (len(table.columns) - 1)]))
-        lines += [_line(cells) for cells in table.rows]
-        lines += ["", table.note] if table.note else []
-    return "\n".join(lines)
 
 
 def null_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
@@ -122,10 +88,6 @@ _HEADS = {
     "precision": "precision",
     "recall": "recall",
 }
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _share(value: float, *, digits: int = 3) -> str:

@@ -7,10 +7,11 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from sections import Table
 
 from headcats.statistics.random_streams import stream
-from recovery_parts.side_by_side import side_by_side
-from recovery_parts.tables import Part, Table
+from recovery_parts.repeat import side_by_side
+from recovery_parts.tables import Part
 from recovery_parts.toy_heads import JOBS, N_HEADS, N_LAYERS
 from recovery_parts.toy_pairs import pairs
 from recovery_parts.toy_recovery import RULES, recovered

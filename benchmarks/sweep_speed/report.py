@@ -1,14 +1,11 @@
-"""What is shown: one row per work and side, as a table on the terminal and as a section of `benchmarks/README.md`."""
+"""Tables with one row per work and side."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from sections import Table
 
 COLUMNS = (
     "work",
@@ -76,39 +73,10 @@ class Row:
         return asdict(self)
 
 
-def show(rows: Sequence[Row], console: Console) -> None:
-    """One table per shape on the terminal."""
-    for shape in dict.fromkeys(row.shape for row in rows):
-        table = Table(title=shape, title_justify="left", show_edge=False, pad_edge=False)
-        for column in COLUMNS:
-            table.add_column(column, justify="left" if column in _TEXT else "right", overflow="fold")
-        for cells in _grouped([row for row in rows if row.shape == shape]):
-            table.add_row(*cells)
-        console.print(table)
-
-
-def markdown(rows: Sequence[Row], facts: Sequence[str], *, heading: str) -> str:
-    """The section: a heading, the facts of machine and versions, and one table per shape."""
-    lines = [f"### {heading}", "", *(f"- {fact}" for fact in facts)]
-    for shape in dict.fromkeys(row.shape for row in rows):
-        lines += ["", f"**{shape}**", "", _line(COLUMNS)]
-        lines.append(_line([":--" if column in _TEXT else "--:" for column in COLUMNS]))
-        lines += [_line(cells) for cells in _grouped([row for row in rows if row.shape == shape])]
-    return "\n".join(lines)
-
-
-def write_section(path: Path, name: str, text: str) -> None:
-    """Put `text` between the marks of section `name` of a Markdown file; a section that is not there comes last."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    section = f"{begin}\n{text}\n{end}"
-    page = path.read_text(encoding="utf-8")
-    if begin in page:
-        page = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: section, page, flags=re.DOTALL)
-    else:
-        page = f"{page.rstrip()}\n\n{section}\n"
-    unfinished = path.with_name(f"{path.name}.tmp")
-    unfinished.write_text(page, encoding="utf-8")
-    unfinished.replace(path)
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """One table per shape."""
+    shapes = dict.fromkeys(row.shape for row in rows)
+    return [Table(name, COLUMNS, _grouped([row for row in rows if row.shape == name]), left=_TEXT) for name in shapes]
 
 
 def _grouped(rows: Sequence[Row]) -> list[tuple[str, ...]]:
@@ -119,10 +87,6 @@ def _grouped(rows: Sequence[Row]) -> list[tuple[str, ...]]:
             title = {0: row.title, 1: row.scale}.get(place, "")
             grouped.append((title, *row.cells[1:]))
     return grouped
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _digits(value: float) -> str:

@@ -14,14 +14,15 @@ from pathlib import Path
 import torch
 from random_weights import random_hooked_model
 from rich.console import Console
+from sections import markdown, show, write_section
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.models.adapter import HookedModel
-from sweep_speed import peak, report
+from sweep_speed import peak
 from sweep_speed.clock import clocked, gemm_rate, timings
-from sweep_speed.report import Row
+from sweep_speed.report import Row, tables
 from sweep_speed.shapes import SHAPES, TINY, Shape
 from sweep_speed.sides import sides_of
 from sweep_speed.works import WORKS, Job, spread, works_of
@@ -49,9 +50,7 @@ def run(chosen: argparse.Namespace, *, script: Path) -> None:
                 rows += _rows(chosen, shape, work, job, peaks.get(work, {}), status.update)
                 # After each work: the whole takes hours, and may be cut short.
                 section = _keep(chosen, rows, facts)
-    out = Console(highlight=False)
-    # A pipe has no width of its own.
-    report.show(rows, out if out.is_terminal else Console(highlight=False, width=220))
+    show(tables(rows), Console(highlight=False))
     if chosen.markdown:
         print(section)
 
@@ -59,9 +58,9 @@ def run(chosen: argparse.Namespace, *, script: Path) -> None:
 def _keep(chosen: argparse.Namespace, rows: list[Row], facts: list[str]) -> str:
     """Write what there is so far; the section of the page."""
     heading = " ".join(filter(None, (chosen.backend, chosen.device, chosen.dtype, chosen.label)))
-    section = report.markdown(rows, facts, heading=heading)
+    section = markdown(tables(rows), facts, heading=heading)
     if chosen.write:
-        report.write_section(chosen.write, heading, section)
+        write_section(chosen.write, heading, section)
     if chosen.json:
         content = {"facts": facts, "rows": [row.as_json() for row in rows]}
         chosen.json.write_text(json.dumps(content, indent=1), encoding="utf-8")

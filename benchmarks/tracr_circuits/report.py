@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import xarray as xr
-from recovery_parts.tables import Part, Table
+from recovery_parts.tables import Part
+from sections import Table
 
 import headcats as hc
 from headcats.models.adapter import adapt

@@ -6,19 +6,13 @@ from headcats.results.descriptors import DESCRIPTORS
 
 
 class HeadColumn(NamedTuple):
-    """A column of the head table.
+    """A column of the head table."""
 
-    Attributes:
-        variable: Variable of memberships; of suppressing heads that with `suppressing_` in front, if `by_sign`.
-        label: Heading on the page, of an interval at its lower end; "" for a column that the page does not add.
-        part: Table of the page: that of all heads, or the folded one that describes them.
-        by_sign: False where helping and suppressing heads share the variable.
-    """
-
-    variable: str
-    label: str = ""
+    variable: str  # of memberships; of suppressing heads that with `suppressing_` in front, if `by_sign`
+    label: str = ""  # heading on the page, of an interval at its lower end; "" for a column that the page does not add
+    # table of the page: that of all heads, or the folded one that describes them
     part: Literal["heads", "described"] = "heads"
-    by_sign: bool = True
+    by_sign: bool = True  # False where helping and suppressing heads share the variable
 
 
 HEAD_COLUMNS = {

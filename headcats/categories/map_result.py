@@ -43,40 +43,28 @@ class CategoryHeads:
 
 @dataclass(frozen=True)
 class MapResult:
-    """Heads of every category: by scores of tasks, by a joint method, or by two methods that agree.
-
-    Attributes:
-        spec: Method, metric, rule and sign.
-        tables: `members` and `overlap`; of a map by scores also `scores`, and of the requested one their tests.
-        name: How a reader tells it from other maps of the run, such as "mean ablation".
-        methods: Label of the method, or of the two that agree.
-        title: One line on what a figure of it shows.
-        suffix: End of the names of its files, so that none replaces that of another map.
-        options: Options of a command on the run that gives the same map, without dashes -> value.
-        block: Block of the joint method; None for all others.
-        tried: Of a joint method, category -> its tasks that were skipped.
-        task_specific: The same map by task-specific effects; None where they are mapped already or not known.
-        others: Maps by the other exact methods of the run.
-        left_out: Name -> why there is no such map.
-        evidence: Tests of these very categories, as `hc.run_evidence` returns them; the first speaks for them.
-        cautions: Warnings of the statistics, in the order in which they came.
-        longest_list: Rows of the longest file of finished prompts where all tasks are such files; None elsewhere.
-    """
+    """Heads of every category: by scores of tasks, by a joint method, or by two methods that agree."""
 
     spec: MapSpec
+    # `members` and `overlap`; of a map by scores also `scores`, and of the requested one their tests
     tables: Mapping[str, xr.Dataset]
-    name: str = ""
-    methods: tuple[str, ...] = ()
-    title: str = ""
-    suffix: str = ""
+    name: str = ""  # how a reader tells it from other maps of the run, such as "mean ablation"
+    methods: tuple[str, ...] = ()  # label of the method, or of the two that agree
+    title: str = ""  # one line on what a figure of it shows
+    suffix: str = ""  # end of the names of its files, so that none replaces that of another map
+    # options of a command on the run that gives the same map, without dashes -> value
     options: Mapping[str, str] = field(default_factory=dict)
-    block: xr.Dataset | None = None
+    block: xr.Dataset | None = None  # of a joint method; None for all others
+    # of a joint method, category -> its tasks that were skipped
     tried: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # the same map by task-specific effects; None where they are mapped already or not known
     task_specific: "MapResult | None" = None
-    others: tuple["MapResult", ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    others: tuple["MapResult", ...] = ()  # maps by the other exact methods of the run
+    left_out: Mapping[str, str] = field(default_factory=dict)  # name -> why there is no such map
+    # tests of these very categories, as `hc.run_evidence` returns them; the first speaks for them
     evidence: tuple[xr.DataTree, ...] = ()
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # warnings of the statistics, in the order in which they came
+    # rows of the longest file of finished prompts where all tasks are such files; None elsewhere
     longest_list: int | None = None
 
     @property

@@ -22,24 +22,18 @@ EVIDENCE_TABLES = ("relabelling", "specificity", "contrasts", "curves", "self_re
 
 @dataclass(frozen=True)
 class MapSpec:
-    """Method, metric, rule and sign of a map: the options that a report and a test of its categories share.
+    """Method, metric, rule and sign of a map: the options that a report and a test of its categories share."""
 
-    Attributes:
-        label: Method; without a name, or without positions, `resolve` takes what the results hold.
-        metric: Metric; "" is the first of the run.
-        effect: "total" or "task_specific", as in `hc.score`.
-        approximation, model, answers: Known from the results; "" for exact effects, and where answers are whole.
-    """
-
+    # without a name, or without positions, `resolve` takes what the results hold
     label: Label = field(default_factory=lambda: Label(""))
-    metric: str = ""
-    effect: str = "total"
+    metric: str = ""  # "" is the first of the run
+    effect: str = "total"  # "total" or "task_specific", as in `hc.score`
     rule: Rule = field(default_factory=fdr)
     min_tasks: int | str = "half"
     sign: str = "helping"
-    approximation: str = ""
+    approximation: str = ""  # of the effects, "" where they are exact; known from the results, as what follows
     model: str = ""
-    answers: str = ""
+    answers: str = ""  # how much of an answer the metric is of; "" for all of it
     named: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """Options among "rule" and "min-tasks" that were named: a joint method has defaults of its own."""
 

@@ -51,7 +51,7 @@ class TaskTests:
 
 
 def numbered_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> dict[str, list[str]]:
-    """Category -> its tasks with any number, also of those variables that the rule reads and the scores have at all."""
+    """Category -> its tasks with any number, of effects and of what the rule reads, where the scores have it at all."""
     numbered = scores["effect"].notnull().any(("layer", "head"))
     for name in rule.reads if rule is not None else ():
         if name in scores:

@@ -41,7 +41,7 @@ class TaskDamage:
     def shares(
         self, sets: Sequence[HeadSet], *, prompts: Bool[np.ndarray, " prompt"] | None = None
     ) -> Float[np.ndarray, " set"]:
-        """Mean drop of each set over some prompts, as a share of the mean gap, positive = it helps; NaN without any."""
+        """Mean drop of each set over some prompts, as a share of the mean gap; positive = the heads help."""
         drop = self._drops(sets)
         if prompts is not None:
             drop = drop[prompts]

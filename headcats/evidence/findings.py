@@ -62,7 +62,7 @@ def _why_untested(row: xr.Dataset) -> Finding:
 
 
 def redundancy_findings(table: xr.Dataset) -> list[Finding]:
-    """True if a category's heads stand in for each other, for each category with at least two heads."""
+    """One finding per category with at least two heads: joint damage beside the sum of single ones."""
     findings = []
     for name, row in by_category(table):
         joint, summed = row["joint"].item(), row["sum_of_single"].item()

@@ -23,19 +23,15 @@ _TIE = 1e-9
 
 @dataclass(frozen=True)
 class Labellings:
-    """Labels of tasks, and others that are as likely if labels mean nothing.
+    """Labels of tasks, and others that are as likely if labels mean nothing."""
 
-    Attributes:
-        labels: Place of every task's category; the true labels come first. No two rows divide the tasks alike.
-        units: Unit of every task, one replicate each: a block of one category, or a task of a block with several.
-        comparable: True if one task may say something about the other: of other units that share no words.
-        possible: Number of ways to divide the tasks that could have been drawn, the true one among them.
-    """
-
+    # place of every task's category, the true labels first; no two rows divide the tasks alike
     labels: Int[np.ndarray, "labelling task"]
+    # unit of every task, one replicate each: a block of one category, or a task of a block with several
     units: Int[np.ndarray, " task"]
+    # True if one task may say something about the other: of other units that share no words
     comparable: Bool[np.ndarray, "task task"]
-    possible: int
+    possible: int  # number of ways to divide the tasks that could have been drawn, the true one among them
     n_categories: int
 
     @property
@@ -68,7 +64,7 @@ def shared_words(vocabularies: Sequence[Collection[str]]) -> Float[np.ndarray, "
 
 
 def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray, " task"]:
-    """Number of each task's block: tasks that share a third of their words, by average linkage, labels aside."""
+    """Number of each task's block: tasks that share at least a third of their words, by average linkage."""
     if len(shared) < 2:
         return np.zeros(len(shared), dtype=int)
     distance = 1 - shared[np.triu_indices(len(shared), k=1)]

@@ -108,14 +108,6 @@ def test_a_member_that_needs_doubtful_tasks_is_marked() -> None:
     assert "suppressing_doubtful" not in overlap(members, sign="suppressing")
 
 
-def test_half_is_rounded_up_per_category() -> None:
-    scores = scores_of(np.full((7, 2), 0.5), categories=["Knowledge"] * 5 + ["Linguistic"] * 2)
-    members = categorize(scores)
-    assert members["category"].values.tolist() == ["Knowledge", "Linguistic"]
-    assert members["min_tasks"].values.tolist() == [3, 2]
-    assert members["n_tasks"].values.tolist() == [5, 2]
-
-
 def test_a_further_task_never_makes_half_ask_for_more_than_one_more() -> None:
     """And one task is enough only where there is one."""
     needed = [
@@ -469,12 +461,3 @@ def test_null_calls_stay_at_the_nominal_level_only_with_clusters(n: int, unclust
     # The bound has teeth: with prompts taken for independent, something is called in many runs.
     unclustered = null_calls(range(unclustered_n), shape=(4, 6), clusters=False, **sizes)
     assert unclustered["head-category, 1 task"] > max(bound, 0.5)
-
-
-@pytest.mark.slow
-def test_null_calls_at_full_size(capsys: pytest.CaptureFixture[str]) -> None:
-    """48 heads x 28 tasks x 64 prompts over 32 items, within-item correlation .5, t with 4 degrees of freedom."""
-    shares = null_calls(range(1_000), shape=(6, 8), tasks=28, prompts=64, n_items=32)
-    with capsys.disabled():
-        print("\nNull runs with any call:", shares)
-    assert max(shares.values()) <= 0.07

@@ -49,14 +49,6 @@ def test_without_undecided_heads_they_are_the_numbers_themselves() -> None:
         np.testing.assert_allclose(bound, jaccards(inside))
 
 
-def test_heads_of_one_effect_that_are_undecided_elsewhere_need_not_differ() -> None:
-    """The attack: 64 alike heads, called in as many categories as the noise happened to allow."""
-    outcome = np.random.default_rng(0).choice([0, 1], size=(4, 64))
-    least, most = count_bounds(outcome == 1, outcome == 0)
-    assert least.tolist() == [0, 0, 0, int((outcome == 1).all(axis=0).sum())]
-    assert most[3] == 64
-
-
 def members_of(member: np.ndarray, *, size: int, effect: object = 0.0, number: np.ndarray | None = None) -> xr.Dataset:
     """Memberships of heads in groups of `size` neighbours, or of those that `number (layer, head)` says."""
     _, layers, heads = member.shape

@@ -92,30 +92,27 @@ def test_what_could_not_be_tested_has_its_reason(pair, change, reason):
 
 
 def test_joint_damage_is_compared_with_the_sum_of_single_ones():
+    """Damages below zero are no sign of anything."""
+    rows = {  # joint damage, sum of single ones
+        "A": (0.22, 0.001, "far_more"),
+        "B": (0.061, 0.055, "about_the_sum"),
+        "C": (0.1, 0.3, "far_less"),
+        "D": (-0.5, -0.53, "about_the_sum"),
+        "E": (-0.5, -0.3, "about_the_sum"),
+        "F": (-0.01, 0.005, "about_the_sum"),
+    }
+    untested = {"no heads": (np.nan, np.nan, ""), "one head": (0.3, 0.3, "")}
+    joint, summed, _ = zip(*(rows | untested).values(), strict=True)
+    heads = [["L0H0", "L1H0"]] * len(rows) + [["", ""], ["L0H0", ""]]
     table = xr.Dataset(
-        {
-            "joint": ("category", [0.22, 0.061, 0.1, np.nan, 0.3]),
-            "sum_of_single": ("category", [0.001, 0.055, 0.3, np.nan, 0.3]),
-            "head": (("category", "place"), [["L0H0", "L1H0"]] * 3 + [["", ""], ["L0H0", ""]]),
-        },
-        coords={"category": list("ABCDE")},
+        {"joint": ("category", list(joint)), "sum_of_single": ("category", list(summed))}
+        | {"head": (("category", "place"), heads)},
+        coords={"category": [*rows, *untested]},
     )
     fields = [finding.fields for finding in redundancy_findings(table)]
-    assert [(row["category"], row["summed"], row["joint"], row["comparison"].id) for row in fields] == [
-        ("A", 0.001, 0.22, "evidence.far_more"),
-        ("B", 0.055, 0.061, "evidence.about_the_sum"),
-        ("C", 0.3, 0.1, "evidence.far_less"),
-    ]
-
-
-@pytest.mark.parametrize(("joint", "summed"), [(-0.5, -0.53), (-0.5, -0.3), (-0.01, 0.005)])
-def test_damages_below_zero_are_no_sign_of_anything(joint, summed):
-    table = xr.Dataset(
-        {"joint": ("category", [joint]), "sum_of_single": ("category", [summed]),
-         "head": (("category", "place"), [["L0H0", "L1H0"]])},
-        coords={"category": ["A"]},
-    )  # fmt: skip
-    assert redundancy_findings(table)[0].fields["comparison"].id == "evidence.about_the_sum"
+    assert {row["category"]: (row["joint"], row["summed"], row["comparison"].id) for row in fields} == {
+        name: (joint, summed, f"evidence.{comparison}") for name, (joint, summed, comparison) in rows.items()
+    }
 
 
 def test_a_difference_that_weighing_tasks_alike_reverses_is_said(pair):

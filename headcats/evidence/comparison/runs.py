@@ -152,7 +152,7 @@ def named_runs(results: Mapping[str, RunResults]) -> Runs:
 def judge_each(
     names: Iterable[str], judge: Callable[[str], _T]
 ) -> tuple[dict[str, _T], dict[str, str], dict[str, list[str]]]:
-    """Judge by name: what came of it, why nothing did, and warning -> names that gave it."""
+    """Judge by name: results, reasons where there is none, and warning -> names that gave it."""
     judged, reasons, messages = dict[str, _T](), dict[str, str](), dict[str, list[str]]()
     for name in names:
         with warnings.catch_warnings(record=True) as caught:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from example_joint import ANSWERS, gates_of, probe_of, weights_of
-from simulated import CATEGORIES, NAMES, block, tree
+from simulated import CATEGORIES, block, tree
 
 from headcats.base.errors import DataError, UnknownNameError
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.methods import Declaration, Strength, causal_method
 from headcats.methods.causal import Sources, Tensor
-from headcats.scores.scoring import score
 
 SHAPE = (2, 3)
 TASKS = {"capitals": "Knowledge", "currencies": "Knowledge", "antonyms": "Linguistic"}
@@ -123,13 +122,6 @@ def test_tasks_without_a_gap_do_not_count() -> None:
         method_scores(tree({task: causal(EFFECTS[task], gap=0.0) for task in TASKS}, categories=TASKS))
 
 
-def test_effects_are_those_of_score() -> None:
-    made = results()
-    expected = score(made, method="denoising_patch")["effect"].sel(task=["capitals", "currencies"]).mean("task")
-    found = method_scores(made)["strength"].sel({"method": "denoising_patch@last", "group": "Knowledge"})
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
     spoken_probe = xr.Dataset({"auc": (("layer", "role"), np.zeros((2, 2)))}, attrs={"declaration": ANSWERS.as_text()})
     made = results(
@@ -177,10 +169,6 @@ def test_other_heads_and_nothing_at_all() -> None:
         method_scores(results(word_weights=WORDS.assign_coords(layer=[1, 2])))
     with pytest.raises(DataError, match="nothing is scored"):
         method_scores(xr.DataTree.from_dict({"/": xr.Dataset(attrs={"categories": "[]"})}))
-
-
-def test_groups_that_only_some_tasks_have_stand_in_the_order_of_the_categories() -> None:
-    assert method_scores(results())["group"].values.tolist() == [n for n in NAMES if n in TASKS.values()]
 
 
 def test_heads_that_do_not_exist_stay_without_a_number() -> None:

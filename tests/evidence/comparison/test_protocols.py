@@ -180,13 +180,6 @@ def test_a_warning_true_of_all_is_said_once():
     assert "denoising_patch" not in said[0]
 
 
-def test_the_rule_is_the_same_for_all():
-    found = hc.evidence.judge_protocols(
-        {"r": results_of({"denoising_patch@last": A, "noising_patch@last": B})}, rule=hc.rules.threshold(value=0.2)
-    )
-    assert {one.attrs["rule"] for one in found.members.values()} == {"threshold(value=0.2)"}
-
-
 GROUPS = "denoising_patch:unit=kv_group@last"
 
 
