@@ -182,15 +182,10 @@ ENDINGS = [
 ]
 MORE_ENDINGS = [
     (THREE, 0, "evidence"),
-    ((), 0, "evidence"),
-    (("--tasks", "always_a", *SHORT), 0, "evidence"),
     (("--methods", "denoising_patch,attribution_patch,other_item_patch"), 0, "evidence"),
-    (("--methods", "attribution_patch"), 0, "evidence"),
     (("--methods", "mean_ablation:reference=task", *THREE), 0, "compare"),
     (("--suite", "own.csv"), 20, "compare"),
-    (("--suite", "own.csv"), 81, "evidence"),
     (("--suite", "own.csv"), 120, "evidence"),
-    (("--suite", "own.csv", "--n-prompts", "24"), 28, "compare"),
     (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "run"),
 ]
 

@@ -107,8 +107,13 @@ def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Itera
     """`replicates`, which has the same arguments, as a table."""
     if entries := replicates(members, sign=sign):
         yield _replicate_table("agreement.replicates", entries, NAMED_HEADS, n=len(members), sign=sign)
-        if any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values()):
-            yield line("agreement.same_patches")
+        yield from _same_patches(members)
+
+
+def _same_patches(members: Mapping[str, xr.Dataset]) -> list[Finding]:
+    """Say that total and task-specific effects are of the same patches, so that they agree by themselves."""
+    specific = any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values())
+    return [line("agreement.same_patches")] if specific else []
 
 
 def _replicate_table(id: str, entries: Sequence[Mapping[str, Any]], most: int, *, n: int, **fields: Any) -> Table:
@@ -142,7 +147,7 @@ def short_protocols(
         return replace(_replicate_table("text.untitled", entries, most, n=n), colours=colours)
 
     warnings = [line("short.differing", parts=list(differing))] if differing else []
-    warnings += approximation_findings(agreement["approximation"].values.tolist())
+    warnings += [*approximation_findings(agreement["approximation"].values.tolist()), *_same_patches(members)]
     for protocol, reason in left_out.items():
         if not registered(Label.parse(protocol.partition(",")[0]).name).control_of:  # those are no protocols
             warnings.append(line("agreement.left_out", name=protocol, reason=reason))

@@ -133,9 +133,6 @@ def test_where_tasks_were_scored_it_is_the_page_of_the_method_that_is_named(both
 def test_options_that_change_nothing_are_refused_before_a_page_is_written(both: Path, gates: Path, tmp_path: Path):
     for place, message, options in (
         (both, "--metric", {"method": "made_gates", "metric": "prob"}),
-        (both, "fdr", {"method": "made_gates", "rule": hc.rules.fdr(alpha=0.2)}),
-        (both, "spoken_probe sorts no", {"method": "spoken_probe"}),
-        (both, "no word_weights", {"method": "word_weights"}),
         (gates, "only made_gates", {"method": "mean_ablation"}),
         (gates, "--effect", {"effect": "task_specific"}),
         (gates, "min_tasks", {"min_tasks": 7}),

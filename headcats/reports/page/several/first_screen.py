@@ -36,7 +36,7 @@ _HIGH = {1: 430, 2: 260}
 def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
     """The first screen; `with_toy` if a model is one that comes with headcats."""
     mapped, n = compared.protocols[0], len(compared.runs)
-    sure = tuple[Finding, ...]()
+    sure: tuple[Finding, ...] = ()
     if compared.runs.corresponds:
         headline = tuple(agreeing(mapped.memberships, n_runs=n))
         sure = tuple(sureness(mapped.pairs, mapped.changes, n_runs=n))
