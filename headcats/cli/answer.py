@@ -13,8 +13,7 @@ import xarray as xr
 
 from headcats.cli import console
 from headcats.cli.console import put_line, put_table, tell, warn
-from headcats.reports.text.short import Short
-from headcats.results.finding import Finding, Table, line, paragraph
+from headcats.results.finding import Finding, Short, Table, line, paragraph
 from headcats.results.visible import shortened, visible
 from headcats.results.whole_file import csv_bytes, write_whole
 

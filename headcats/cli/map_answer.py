@@ -19,9 +19,9 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import warn
 from headcats.reports.page.material import Material
 from headcats.reports.text.answer import prompts_lacking, prompts_wanted, toy_model_warning
-from headcats.reports.text.short import Short, relation_numbers, short_map
+from headcats.reports.text.short import relation_numbers, short_map
 from headcats.reports.text.suggestions import repeat_command
-from headcats.results.finding import line
+from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
 from headcats.results.run_results import RunResults

@@ -6,7 +6,7 @@ Sentences are templates in `wording.toml` beside it, one for each identifier.
 import functools
 import string
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
@@ -210,3 +210,16 @@ def _without_marks(value: Any) -> str:
 
 
 _FORMATTER = _Formatter()
+
+
+@dataclass(frozen=True)
+class Short:
+    """An answer that fits on a screen; `table` takes how many names a cell may hold."""
+
+    verdict: tuple[Finding, ...]
+    table: Callable[[int], Table] | None
+    below: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+    next_command: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    details: str = "--details"

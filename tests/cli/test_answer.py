@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from headcats import cli
 from headcats.cli import console
 from headcats.cli.answer import MOST_LINES, Answer, plain, put, put_short
-from headcats.reports.text.short import Short
-from headcats.results.finding import line, note, paragraph, table
+from headcats.results.finding import Short, line, note, paragraph, table
 from headcats.results.folder import ResultsFolder
 
 PLAIN = [

@@ -160,8 +160,8 @@ def test_evidence_and_its_figure(headcats, answered, results, counting_run, evid
 
 
 def test_report(headcats, answered, results, monkeypatch):
-    monkeypatch.setattr("headcats.reports.page.one_run.first_screen", lambda material: None)
-    monkeypatch.setattr("headcats.reports.page.one_run.document", lambda material, tabs, **first: material.mapped)
+    monkeypatch.setattr("headcats.reports.page.writing.first_screen", lambda material: None)
+    monkeypatch.setattr("headcats.reports.page.writing.document", lambda material, tabs, **first: material.mapped)
     found = answered("report", results, "--method", "mean_ablation", "--out", "page.html")
     assert found == {"sentences": [], "files": {"report": "page.html"}}
     assert set(found) | {"report"} == named_in_help("report")

@@ -87,7 +87,7 @@ def test_figure_draws_chosen_heads_and_says_what_is_of_a_series(folder, tmp_path
 def test_report_is_a_page_that_links_those_of_the_revisions(folder, monkeypatch):
     revisions = {f"step{n}": folder / f"step{n}" / "report.html" for n in (1, 2, 3)}
     written = iter(revisions.values())
-    monkeypatch.setattr("headcats.reports.page.several.writing.write_run", lambda *given: next(written))
+    monkeypatch.setattr("headcats.reports.page.writing.write_run", lambda *given: next(written))
     command("report", folder)
     page = (folder / "report.html").read_text(encoding="utf-8")
     for step in revisions:
@@ -100,7 +100,7 @@ def test_report_is_a_page_that_links_those_of_the_revisions(folder, monkeypatch)
 def test_run_scores_the_revisions_and_writes_their_pages(tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr(
-        "headcats.reports.page.several.writing.write_run", lambda *of_run: pages.append(of_run) or tmp_path / "p"
+        "headcats.reports.page.writing.write_run", lambda *of_run: pages.append(of_run) or tmp_path / "p"
     )
     monkeypatch.chdir(tmp_path)
     checkpoints = counting_checkpoints(tmp_path / "models")

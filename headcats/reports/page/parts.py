@@ -1,15 +1,18 @@
 """What a section of the page is made of. Findings and tables are those of `headcats.reports.text`."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.base.errors import DamagedFileError, DataError, ExtensionError, UnknownNameError
+from headcats.base.errors import DamagedFileError, DataError, ExtensionError, OptionError, UnknownNameError
 from headcats.base.guard import own_traceback
 from headcats.results.finding import Finding, line
+from headcats.results.place import Place
 from headcats.results.tables import as_written
 
 _log = logging.getLogger("headcats")
@@ -116,3 +119,17 @@ def section(title: str) -> Callable[[Callable[..., Iterable[Part]]], Callable[..
         return make
 
     return decorator
+
+
+def target_of(path: str | os.PathLike[str] | None, place: Place | None, suffix: str) -> Path:
+    """File of a page; an OptionError for what is no page, or for results in memory without a path."""
+    if path is not None:
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
+            raise OptionError(f"Expected the name of an .html file for the report; got {str(path)!r}.")
+        return target
+    if place is None:
+        raise OptionError(
+            "These results lie in no folder, so the report needs a file: hc.report(results, 'report.html')."
+        )
+    return place.pages / f"report{suffix}.html"

@@ -1,18 +1,43 @@
 """`hc.report`: one self-contained page from saved results."""
 
+import contextlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.argument_checks import check_rule
-from headcats.categories.map_spec import MapSpec
+from headcats.categories.map_result import MapResult
+from headcats.categories.map_spec import MapSpec, refuse_unused
+from headcats.categories.run_maps import joint_map
 from headcats.evidence.comparison.runs import Runs, read_runs
-from headcats.reports.page.one_run import write_run
+from headcats.reports.page.first_screen import first_screen
+from headcats.reports.page.markup import document
+from headcats.reports.page.material import Material
+from headcats.reports.page.parts import Tab, target_of
+from headcats.reports.page.sections import evidence, heads, views
+from headcats.reports.page.sections import run as what_was_run
 from headcats.reports.page.several.writing import write_several
+from headcats.reports.text.suggestions import read_map
+from headcats.results.folder import ResultsFolder
+from headcats.results.place import Place
+from headcats.results.run_results import RunResults
+from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
+
+TABS = {
+    ("tab-heads", "Heads"): (heads.heads,),
+    ("tab-sharing", "Sharing"): (heads.shared,),
+    ("tab-real", "Is it real?"): (evidence.caution, evidence.evidence, evidence.robustness),
+    ("tab-attention", "Attention"): (views.views,),
+    ("tab-tasks", "Tasks"): (heads.explorer, what_was_run.tasks),
+    ("tab-method", "Method and repeat"): (what_was_run.run, heads.methods, evidence.words),
+}
+"""Address and title -> sections from top to bottom."""
 
 
 def report(
@@ -84,4 +109,45 @@ def report(
 
 def write_report(runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
     """`report` of a reading."""
-    return write_several(runs, path, reading) if runs.alone is None else write_run(runs.alone, path, reading)
+    if runs.alone is None:
+        return write_several(runs, path, reading, write_run=write_run)
+    return write_run(runs.alone, path, reading)
+
+
+def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
+    """Write the page; returns its file."""
+    result = _read_map(run, reading)
+    is_named = result is not None and result.options and reading.is_asked
+    target = target_of(path, run.place, result.suffix if result is not None and is_named else "")
+    material = Material(run, result, run.place, target=target)
+    tabs = [
+        Tab(name, title, sections)
+        for (name, title), makers in TABS.items()
+        if (sections := tuple(section for make in makers if (section := make(material)).parts))
+    ]
+    page = document(material, tabs, first=first_screen(material))
+    with _writing(target, run.place):
+        write_whole(target, page.encode("utf-8"))
+    return target
+
+
+def _read_map(run: RunResults, reading: MapSpec) -> MapResult | None:
+    """Return the map that is named; else that of scored tasks, or of the first joint method that sorts heads."""
+    if run.tasks or reading.label.name:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)  # the page shows them
+            return read_map(run, reading)
+    for label in run.sorting_methods:
+        try:
+            return joint_map(run, label, reading)
+        except DataError:  # a probe at chance, for example: the page says so beside its name
+            if label == run.sorting_methods[-1] and reading.is_asked:
+                raise
+    refuse_unused(reading.options.keys() | reading.named, by="A page without a map")
+    return None
+
+
+def _writing(target: Path, place: Place | None) -> contextlib.AbstractContextManager[None]:
+    """Hold the write lock of the results folder, where the page goes there."""
+    inside = place is not None and target.resolve().parent == place.folder.resolve()
+    return ResultsFolder(target.parent).adding("headcats report") if inside else contextlib.nullcontext()

@@ -11,10 +11,10 @@ import xarray as xr
 from headcats.categories.combined import replicated
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.reports.text.answer import NAMED
-from headcats.reports.text.short import Short
 from headcats.results.declaration import registered
 from headcats.results.finding import (
     Finding,
+    Short,
     Table,
     by_category,
     first_names,

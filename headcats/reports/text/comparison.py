@@ -11,9 +11,18 @@ import xarray as xr
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.reports.text.agreement import approximation_findings
-from headcats.reports.text.short import Short
 from headcats.results.difference import ROUNDING, SAME
-from headcats.results.finding import Finding, Table, bounds_text, first_names, line, number_text, paragraph, table
+from headcats.results.finding import (
+    Finding,
+    Short,
+    Table,
+    bounds_text,
+    first_names,
+    line,
+    number_text,
+    paragraph,
+    table,
+)
 
 NAMED_HEADS = 3
 NAMED_TASKS = 5  # more tasks are counted, not named

@@ -10,8 +10,7 @@ import xarray as xr
 
 from headcats.evidence.comparison.revisions import NOT_RUN
 from headcats.reports.text.answer import approximated
-from headcats.reports.text.short import Short
-from headcats.results.finding import Finding, first_names, item, line, note, number_text, table
+from headcats.results.finding import Finding, Short, first_names, item, line, note, number_text, table
 from headcats.results.visible import shortened
 
 NAMED = 8

@@ -1,8 +1,8 @@
 """Views of a map in text: the short answer that a command ends in, and all details."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -16,23 +16,10 @@ from headcats.categories.run_maps import block_title, criteria
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.reports.text.answer import headline, left_open, resampled, shared_by_chance, who_serves_what
 from headcats.reports.text.maps import count_findings, head_names, map_findings
-from headcats.results.finding import Finding, Table, first_names, line, number_text, table
+from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, table
 from headcats.rules.rule import parse_rule
 
 _EVERY = 10_000  # heads of a cell of the details
-
-
-@dataclass(frozen=True)
-class Short:
-    """An answer that fits on a screen; `table` takes how many names a cell may hold."""
-
-    verdict: tuple[Finding, ...]
-    table: Callable[[int], Table] | None
-    below: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
-    next_command: str = ""
-    colours: Mapping[str, str] = field(default_factory=dict)
-    details: str = "--details"
 
 
 def short_map(

@@ -15,15 +15,15 @@ from reports.by_id import by_id
 
 import headcats as hc
 from headcats.base.errors import HeadcatsWarning
-from headcats.reports.page import first_screen, one_run
+from headcats.reports.page import first_screen, writing
 from headcats.reports.page.markup import _sentence
 from headcats.reports.page.parts import Code, Folded
 from headcats.results.finding import Finding, line
 from headcats.results.stored_run import StoredRun
 
-_judge = one_run._read_map
+_judge = writing._read_map
 _judged: dict[Any, Any] = {}
-_MAKERS = {make.__name__: make for makers in one_run.TABS.values() for make in makers}
+_MAKERS = {make.__name__: make for makers in writing.TABS.values() for make in makers}
 
 
 def written(results: Any, path: Path | None = None, **options: Any) -> str:
@@ -45,13 +45,13 @@ def parts_of(results: Any, names: str, path: Path | None = None, **options: Any)
 
     with pytest.MonkeyPatch.context() as patched:
         makers = tuple(_MAKERS[name] for name in names.split() if name != "answer")
-        patched.setattr(one_run, "TABS", {("tab", "Tab"): makers})
-        patched.setattr(one_run, "document", keep)
-        patched.setattr(one_run, "_read_map", _judged_once)
+        patched.setattr(writing, "TABS", {("tab", "Tab"): makers})
+        patched.setattr(writing, "document", keep)
+        patched.setattr(writing, "_read_map", _judged_once)
         if "answer" in names.split():
             patched.setattr(first_screen, "_shown", lambda *given: None)
         else:
-            patched.setattr(one_run, "first_screen", lambda material: None)
+            patched.setattr(writing, "first_screen", lambda material: None)
         written(results, path, **options)
     return list(_unfolded(kept))
 

@@ -148,7 +148,7 @@ def test_the_file_lies_in_the_folder_and_is_named_by_what_is_not_the_default(cop
 
 
 def test_results_in_memory_have_no_folder(counting_run: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("headcats.reports.page.one_run._read_map", lambda *given: None)
+    monkeypatch.setattr("headcats.reports.page.writing._read_map", lambda *given: None)
     results = hc.load(counting_run)
     del results.encoding["source"]
     with pytest.raises(OptionError, match=r"folder.*\.report\(results, "):

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,8 +13,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
-from headcats.reports.page.one_run import target_of, write_run
-from headcats.reports.page.parts import Section, Tab
+from headcats.reports.page.parts import Section, Tab, target_of
 from headcats.reports.page.several.compared import Compared, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.page.several.sections import (
@@ -52,8 +51,10 @@ class Together(Material):
         """Joint methods are left to the report of each run."""
 
 
-def write_several(runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec) -> Path:
-    """Write the page, and of a series that of every revision; returns the file of the first."""
+def write_several(
+    runs: Runs, path: str | os.PathLike[str] | None, reading: MapSpec, *, write_run: Callable[..., Path]
+) -> Path:
+    """Write the page, and of a series that of every revision by `write_run`; returns the file of the first."""
     compared = compare_runs(runs, reading)
     target = _target(path, compared)
     # Of a revision without a scored task joint methods are shown, to which the reading does not apply.
