@@ -190,3 +190,15 @@ def verdicts_of(evidence: xr.DataTree) -> dict[str, str]:
     """Category -> verdict of one test."""
     table = evidence["relabelling"].to_dataset()
     return dict(zip(table["category"].values.tolist(), table["verdict"].values.tolist(), strict=True))
+
+
+def block_title(block: xr.Dataset) -> str:
+    """One line on what a picture of the block of a joint method shows."""
+    return f"{block.attrs['label']}, model {block.attrs['model']}"
+
+
+def criteria(members: xr.Dataset) -> str:
+    """The rule, and how many relations a head has to pass, as the end of a title."""
+    needed = {int(n) for n in members["min_tasks"].values[members["n_tasks"].values > 1]}
+    least = f" in at least {' or '.join(map(str, sorted(needed)))} of a category's relations" if needed else ""
+    return f", rule {members.attrs['rule']}{least}"

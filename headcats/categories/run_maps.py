@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.base.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.categories.by_block import checked_selection, members_of
 from headcats.categories.combined import in_both
-from headcats.categories.map_result import SPECIFIC, MapResult
+from headcats.categories.map_result import SPECIFIC, MapResult, block_title, criteria
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_judged, kept_map, with_descriptors
 from headcats.categories.shared import overlap
@@ -102,18 +102,6 @@ def agreed_map(run: RunResults, first: MapResult, second: MapResult) -> MapResul
     options = first.spec.judging_suffix if joint else replace(first.spec, label=Label("")).file_suffix(run)
     suffix = f"-{slug(methods[0])}-and-{slug(methods[1])}{options}"
     return MapResult(first.spec, tables, " and ".join(methods), methods, f"{first.title}; and {second.title}", suffix)
-
-
-def block_title(block: xr.Dataset) -> str:
-    """One line on what a picture of the block of a joint method shows."""
-    return f"{block.attrs['label']}, model {block.attrs['model']}"
-
-
-def criteria(members: xr.Dataset) -> str:
-    """The rule, and how many relations a head has to pass, as the end of a title."""
-    needed = {int(n) for n in members["min_tasks"].values[members["n_tasks"].values > 1]}
-    least = f" in at least {' or '.join(map(str, sorted(needed)))} of a category's relations" if needed else ""
-    return f", rule {members.attrs['rule']}{least}"
 
 
 def _joint_tables(run: RunResults, block: xr.Dataset, spec: MapSpec) -> dict[str, xr.Dataset]:

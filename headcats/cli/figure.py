@@ -13,10 +13,9 @@ import xarray as xr
 
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.base.registry import lookup, unknown_name_message
-from headcats.categories.map_result import MapResult
+from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map
-from headcats.categories.run_maps import block_title
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn

@@ -12,8 +12,9 @@ import xarray as xr
 
 from headcats.base.errors import DataError, HeadcatsError, OptionError, StorageError, StorageWarning, pluralize
 from headcats.base.registry import lookup
+from headcats.categories.map_result import block_title
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import block_title, scored_map
+from headcats.categories.run_maps import scored_map
 from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details

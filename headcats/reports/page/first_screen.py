@@ -125,7 +125,7 @@ def _shown(material: Material, result: MapResult, each: MapResult, place: int) -
         # What the pointer shows is made of the numbers that the page has of every head.
         trace.update(customdata=None, text=trace.text if trace.type == "scatter" else None, hovertemplate=None)
     figure = grid.draw().update_traces(hoverinfo="none", selector={"type": "heatmap"})
-    code = figure_lines(material, each.spec, 'overlap_map(overlap, layout="hero")')
+    code = figure_lines(material.place, each.spec if material.tables else None, 'overlap_map(overlap, layout="hero")')
     hero = Drawn(f"hero_{place}", figure, line("map.figure"), heads="layer-head", code=code)
     return MapShown(each.name, hero, views, tuple(cards(result, each)), _by_task(material, each, place))
 
@@ -134,7 +134,7 @@ def _by_task(material: Material, each: MapResult, place: int) -> Drawn | None:
     if not each.inside.any():
         return None
     figure = head_tasks(each.tables["scores"], members=each.overlap)
-    code = figure_lines(material, each.spec, "head_tasks(scores, members=overlap)")
+    code = figure_lines(material.place, each.spec if material.tables else None, "head_tasks(scores, members=overlap)")
     return Drawn(f"head_tasks_{place}", figure, line("map.by_task_figure"), heads="head-task", code=code)
 
 

@@ -169,9 +169,11 @@ def _code(material: Material, rows: str | MapResult) -> str:
     if material.place is None:
         return ""
     if isinstance(rows, MapResult):
-        return figure_lines(material, rows.spec, "head_grid(members.sel(category=[{row}]))")
+        return figure_lines(
+            material.place, rows.spec if material.tables else None, "head_grid(members.sel(category=[{row}]))"
+        )
     reading = MapSpec(Label.parse(rows), material.spec.metric)
-    return figure_lines(material, reading, "head_grid(scores.sel(task=[{row}]))")
+    return figure_lines(material.place, reading if material.tables else None, "head_grid(scores.sel(task=[{row}]))")
 
 
 def _as_shown(name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:

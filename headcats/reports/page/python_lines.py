@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.categories.map_spec import MapSpec
-from headcats.reports.page.material import Material
 from headcats.results.folder import slug
 from headcats.results.place import Place
 
 
-def map_lines(material: Material, reading: MapSpec, *, is_judged: bool = True) -> str:
-    """From the folder to `overlap`; where no head can be judged, to `scores`; without a map, to `results`."""
-    lines = ["import headcats as hc", "", f"results = hc.load({_text(shown_folder(material.place))})"]
-    return "\n".join([*lines, *(_of_map(reading, is_judged=is_judged) if material.tables else ())])
+def map_lines(place: Place | None, reading: MapSpec | None, *, is_judged: bool = True) -> str:
+    """From the folder to `overlap`; where no head can be judged, to `scores`; without a map (None), to `results`."""
+    lines = ["import headcats as hc", "", f"results = hc.load({_text(shown_folder(place))})"]
+    return "\n".join([*lines, *(() if reading is None else _of_map(reading, is_judged=is_judged))])
 
 
 def block_lines(label: str, reading: MapSpec) -> Iterator[str]:
@@ -26,9 +25,9 @@ def block_lines(label: str, reading: MapSpec) -> Iterator[str]:
     yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, MapSpec().sign)})})"
 
 
-def figure_lines(material: Material, reading: MapSpec, call: str) -> str:
+def figure_lines(place: Place | None, reading: MapSpec | None, call: str) -> str:
     """Lines of a map, then a figure of it."""
-    return f"{map_lines(material, reading)}\nhc.figures.{call}"
+    return f"{map_lines(place, reading)}\nhc.figures.{call}"
 
 
 def figure_lines_of_runs(places: Sequence[Place | None], reading: MapSpec, call: str) -> str:

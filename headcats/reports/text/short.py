@@ -10,9 +10,8 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_block import checked_selection
-from headcats.categories.map_result import CategoryHeads, MapResult
+from headcats.categories.map_result import CategoryHeads, MapResult, block_title, criteria
 from headcats.categories.membership import head_table
-from headcats.categories.run_maps import block_title, criteria
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.reports.text.answer import headline, left_open, resampled, shared_by_chance, who_serves_what
 from headcats.reports.text.maps import count_findings, head_names, map_findings

@@ -12,10 +12,10 @@ import xarray as xr
 from headcats.base.errors import HeadcatsError
 from headcats.base.registry import lookup, names
 from headcats.categories.head_columns import HEAD_COLUMNS
-from headcats.categories.map_result import MapResult
+from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.categories.run_maps import block_title, joint_map
+from headcats.categories.run_maps import joint_map
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
@@ -58,7 +58,7 @@ def heads(material: Material) -> Iterator[Part]:
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(line("map.criteria"), (*head_findings(result),))
-    code = functools.partial(figure_lines, material, material.spec)
+    code = functools.partial(figure_lines, material.place, material.spec)
     draw = functools.partial(overlap_map, overlap, title=material.spec.title)
     # Colours alone tell few categories apart: of more there is no such figure.
     of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
@@ -136,7 +136,7 @@ def shared(material: Material) -> Iterator[Part]:
     if (result := material.scored) is None:
         return
     if result.inside.any() and len(result.categories) > 1:
-        code = figure_lines(material, material.spec, "set_counts(overlap)")
+        code = figure_lines(material.place, material.spec, "set_counts(overlap)")
         draw = functools.partial(set_counts, result.overlap)
         yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
     yield from shared_findings(result)

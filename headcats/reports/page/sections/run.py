@@ -79,7 +79,7 @@ def _facts(values: Mapping[str, object]) -> Facts:
 
 
 def _python(material: Material) -> str:
-    lines = [map_lines(material, material.spec, is_judged=not material.not_judged)]
+    lines = [map_lines(material.place, material.spec if material.tables else None, is_judged=not material.not_judged)]
     if material.joint is not None:
         lines += block_lines(material.joint.name, material.spec)
     if material.joint or (material.tables and not material.not_judged):
