@@ -29,7 +29,6 @@ from headcats.base.hub_problem import (
     hub_problem,
     not_whole,
     patiently,
-    repeating_quietly,
 )
 
 # Seconds until the hub counts as unreachable.
@@ -68,8 +67,7 @@ def fetch_snapshot(
     if absent or cached is None or cached[1] != info.sha:
         try:
             # By its name, not by the commit, so that the cache knows the name when there is no network.
-            with repeating_quietly():
-                folder = Path(snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=chosen))
+            folder = Path(snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=chosen))
         except Exception as error:  # noqa: BLE001 - as above
             raise hub_problem(error, name=name, kind=kind, revision=revision, doing="fetching") from None
         finally:  # whatever came before a download broke off or was stopped is taken for checked the next time
@@ -138,24 +136,23 @@ def upload(
         raise HubProblem("there is no token", f"make one that may write on {tokens} and set HF_TOKEN to it")
     api = HfApi()
     try:
-        with repeating_quietly():
-            patiently(lambda: api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True))
-            if private and not patiently(lambda: api.repo_info(name, repo_type="dataset")).private:
-                raise HubProblem("it is public already", "make it private in its settings, or choose another name")
-            if revision is not None:
-                patiently(lambda: api.create_branch(name, repo_type="dataset", branch=revision, exist_ok=True))
-            present = api.list_repo_files(name, repo_type="dataset", revision=revision)
-            stale = [CommitOperationDelete(path) for path in present if replaces(path) and path not in files]
-            return str(
-                patiently(
-                    lambda: api.create_commit(
-                        name,
-                        [*stale, *(CommitOperationAdd(path, content) for path, content in files.items())],
-                        commit_message=message,
-                        repo_type="dataset",
-                        revision=revision,
-                    )
-                ).oid
-            )
+        patiently(lambda: api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True))
+        if private and not patiently(lambda: api.repo_info(name, repo_type="dataset")).private:
+            raise HubProblem("it is public already", "make it private in its settings, or choose another name")
+        if revision is not None:
+            patiently(lambda: api.create_branch(name, repo_type="dataset", branch=revision, exist_ok=True))
+        present = api.list_repo_files(name, repo_type="dataset", revision=revision)
+        stale = [CommitOperationDelete(path) for path in present if replaces(path) and path not in files]
+        return str(
+            patiently(
+                lambda: api.create_commit(
+                    name,
+                    [*stale, *(CommitOperationAdd(path, content) for path, content in files.items())],
+                    commit_message=message,
+                    repo_type="dataset",
+                    revision=revision,
+                )
+            ).oid
+        )
     except Exception as error:  # noqa: BLE001 - of the HTTP library, another one in every version of huggingface_hub
         raise hub_problem(error, name=name, kind="dataset", revision=revision, doing="uploading") from None

@@ -3,10 +3,8 @@
 import errno
 import logging
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeVar
 
 from huggingface_hub import constants
@@ -22,7 +20,6 @@ from huggingface_hub.errors import (
 Kind = Literal["model", "dataset"]
 TRIES = 5
 _LONGEST_WAIT = 330.0  # the hub counts requests in windows of five minutes
-_REPEATS = ("thrown while requesting", "Waiting", "Retrying in", "Error while downloading")
 _log = logging.getLogger("headcats")
 T = TypeVar("T")
 OWN_CACHE = "set HF_HOME to the folder of a cache that holds it"
@@ -138,29 +135,3 @@ def _named_wait(headers: Mapping[str, str]) -> float:
         r"\br\s*=\s*0\b.*\bt\s*=\s*(\d+)", headers.get("RateLimit", "")
     )
     return float(named[1]) + 1 if named else 0.0  # + 1 since it counts whole seconds
-
-
-@contextmanager
-def repeating_quietly() -> Iterator[None]:
-    """One line in place of all that huggingface_hub says on stderr of requests that it repeats."""
-    handlers, once = logging.getLogger("huggingface_hub").handlers, _RepeatsOnce()
-    for handler in handlers:
-        handler.addFilter(once)
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.removeFilter(once)
-
-
-class _RepeatsOnce(logging.Filter):
-    def __init__(self) -> None:
-        super().__init__()
-        self._untold = threading.Semaphore(1)  # files come in several threads
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        repeats = any(part in message for part in _REPEATS)
-        if repeats and self._untold.acquire(blocking=False):
-            _log.info("The hub refuses requests or breaks off for now; trying again, for some minutes at most.")
-        return not repeats

@@ -154,21 +154,16 @@ class TestRefused:
 
 class TestPassing:
     def test_too_many_requests_are_repeated_after_the_wait_that_the_hub_names(
-        self,
-        hub: Hub,
-        repository: Repository,
-        caplog: pytest.LogCaptureFixture,
-        capfd: pytest.CaptureFixture[str],
+        self, hub: Hub, repository: Repository, caplog: pytest.LogCaptureFixture
     ) -> None:
         hub.faults += [Fault("GET /api/models", 429, LIMITED, times=2), Fault("HEAD .*/config", 429, LIMITED, times=3)]
         hub.faults.append(Fault("GET /large", 429, LIMITED))
         with caplog.at_level("INFO", logger="headcats"):
             assert fetch(NAME)[1] == repository.refs["main"]
         assert hub.waits == [4.0] * 5  # of six, since the first HEAD of a file is repeated at once
-        first, second, third = [record.getMessage() for record in caplog.records if record.name == "headcats"]
+        first, second = [record.getMessage() for record in caplog.records if record.name == "headcats"]
         assert first == second
-        assert ("429" in first, "in 4 s." in first, "some minutes" in third) == (True, True, True)
-        assert "429" not in capfd.readouterr().err
+        assert ("429" in first, "in 4 s." in first) == (True, True)
 
     @pytest.mark.parametrize("where", ["HEAD .*/config", "GET /large"])
     def test_and_given_up_in_the_end(self, hub: Hub, repository: Repository, where: str) -> None:
