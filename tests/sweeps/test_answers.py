@@ -242,11 +242,6 @@ class TestUnequalLengths:
             ds = sweep(tiny_bridge("llama"), batch, "denoising_patch", positions="y1", path=path)
             assert np.abs(ds.patched.sel(layer=1, head=2, metric="logit_diff") - expected).max() < 2e-5
 
-    def test_other_positions_are_refused(self, toy: Toy) -> None:
-        for positions in ("all", "other"):
-            with pytest.raises(ValueError, match="prompt 0"):
-                sweep(toy.model, self.batch(several=False), "denoising_patch", positions=positions)
-
 
 class TestReference:
     """Behind a prompt, tokens of its answer are replaced by those of reference prompts, whichever token they are."""

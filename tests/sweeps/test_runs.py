@@ -12,7 +12,6 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.models.replay.record import record
 from headcats.models.replay.recording import Unreplayable
-from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import announce, find_intervention, sweep, sweep_runs
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, Run
@@ -121,26 +120,6 @@ class TestPositions:
         run.logits  # noqa: B018
         assert [recording.first for _, recording in run.recordings(5)] == [5]
         assert [recording.first for _, recording in run.recordings(2)] == [2]
-
-
-class TestParts:
-    @pytest.fixture
-    def small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **kwargs: 2)
-
-    @pytest.mark.usefixtures("small_parts")
-    @pytest.mark.parametrize(("positions", "keeps"), [("last", True), ("all", False)])
-    def test_a_sweep_in_parts_gives_the_same(
-        self, toy: Toy, positions: str, keeps: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: keeps)
-        batch = random_batch(5, 7)
-        metrics = ["logit_diff", "kl"]
-        parts = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics)
-        monkeypatch.undo()
-        whole = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics, path="hooked")
-        assert parts.attrs["path"] != "hooked"
-        assert float(abs(parts.patched - whole.patched).max()) < 1e-5
 
 
 DEFAULT_METHODS = ("denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation")
